@@ -11,11 +11,11 @@ import (
 
 const (
 	// initialPollInterval is the pause after the first poll.
-	firstLook = 200 * time.Millisecond
+	initialPollInterval = 200 * time.Millisecond
 	// maxPollInterval bounds the pause between polls.
-	rarely = 3 * time.Second
+	maxPollInterval = 3 * time.Second
 	// maxBare404s is how many 404s in a row without a reason Await tolerates, which takes about ten seconds.
-	bareLooks = 8
+	maxBare404s = 8
 )
 
 // AttemptError reports an action attempt that did not succeed: it failed, or waiting for it ended first.
@@ -41,7 +41,7 @@ func (e *AttemptError) Error() string {
 	case e.Err == nil:
 		return attempt + " failed, and the server does not say why"
 	case errors.Is(e.Err, context.DeadlineExceeded):
-		return fmt.Sprintf("%s was still %s when the time was up%s", attempt, e.Status, Blindly(e.Err))
+		return fmt.Sprintf("%s was still %s when the time was up%s", attempt, e.Status, PollFailureSuffix(e.Err))
 	default:
 		return fmt.Sprintf("%s was last seen %s: %v", attempt, e.Status, e.Err)
 	}
@@ -69,7 +69,7 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 			return ended(attempt), nil
 		}
 		answer, err := Call[ActionAttemptResponse](ctx, c.GetActionAttempt, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID})
-		if isBare(err) && bare < bareLooks {
+		if isBare(err) && bare < maxBare404s {
 			bare++
 			return false, nil
 		}
@@ -105,12 +105,12 @@ func ended(attempt ActionAttempt) bool {
 // failures, such as those of a restarting server.
 func Poll(ctx context.Context, look func() (done bool, err error)) error {
 	var trouble error // failure of the last look
-	for interval := firstLook; ; interval = min(interval*3/2, rarely) {
+	for interval := initialPollInterval; ; interval = min(interval*3/2, maxPollInterval) {
 		done, err := look()
 		if ctx.Err() != nil && (err != nil || !done) {
-			return outOfTime(ctx, trouble)
+			return pollEnd(ctx, trouble)
 		}
-		if err == nil && done || err != nil && !mayPass(err) {
+		if err == nil && done || err != nil && !isTransient(err) {
 			return err
 		}
 		trouble = err
@@ -118,7 +118,7 @@ func Poll(ctx context.Context, look func() (done bool, err error)) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return outOfTime(ctx, trouble)
+			return pollEnd(ctx, trouble)
 		case <-timer.C:
 		}
 	}
@@ -132,7 +132,7 @@ func isBare(err error) bool {
 
 // isTransient reports whether the next look can succeed: the server did not answer, was overloaded, or a proxy
 // failed.
-func mayPass(err error) bool {
+func isTransient(err error) bool {
 	if status := StatusOf(err); status != 0 {
 		return isBare(err) || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 	}
@@ -141,22 +141,22 @@ func mayPass(err error) bool {
 }
 
 // pollFailure is the end of a context while the last look had failed.
-type blind struct{ ended, trouble error }
+type pollFailure struct{ ended, trouble error }
 
-func (e *blind) Error() string { return e.ended.Error() + Blindly(e) }
-func (e *blind) Unwrap() error { return e.ended }
+func (e *pollFailure) Error() string { return e.ended.Error() + PollFailureSuffix(e) }
+func (e *pollFailure) Unwrap() error { return e.ended }
 
-func outOfTime(ctx context.Context, trouble error) error {
+func pollEnd(ctx context.Context, trouble error) error {
 	if trouble == nil {
 		return ctx.Err()
 	}
-	return &blind{ctx.Err(), trouble}
+	return &pollFailure{ctx.Err(), trouble}
 }
 
 // PollFailureSuffix returns a suffix for an error message that says why the last poll failed. It is empty if the last
 // poll succeeded.
-func Blindly(err error) string {
-	if e, ok := errors.AsType[*blind](err); ok {
+func PollFailureSuffix(err error) string {
+	if e, ok := errors.AsType[*pollFailure](err); ok {
 		return ", and the last time it was asked for, it could not be read: " + e.trouble.Error()
 	}
 	return ""

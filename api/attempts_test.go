@@ -40,10 +40,10 @@ func TestAwait(t *testing.T) {
 		"a proxy has lost the server": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, 5),
 			says(200, attempt("error", `{"type": "device_offline", "message": "The lock is offline"}`))),
 			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)"},
-		"the server has no such operation": {pendingAttempt, slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, bareLooks+1), ""},
+		"the server has no such operation": {pendingAttempt, slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, maxBare404s+1), ""},
 		"the server says that it has none": {pendingAttempt, []func(*http.Request) (*http.Response, error){
 			says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`)}, ""},
-		"the server stays away for long": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 3*triesUnasked), says(200, attempt("success", "null"))), ""},
+		"the server stays away for long": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 3*maxTries), says(200, attempt("success", "null"))), ""},
 		"the server cannot be trusted any more": {pendingAttempt, []func(*http.Request) (*http.Response, error){breaks(http.ErrSchemeMismatch)},
 			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: "},
 	}

@@ -12,37 +12,37 @@ import (
 // verifyingNotFound adds a reason to 404s that some servers of this API send without one for missing resources. It does so
 // only if the server proves that it is one by answering /workspaces/get. A 404 of anything else, such as a proxy that
 // has lost its server, must not be mistaken for a deletion.
-type trusting struct {
+type verifyingNotFound struct {
 	next http.RoundTripper
 	// base is the path of the endpoint.
 	base string
 }
 
 // universalOperations lists operations that every server has, so that their 404s are not about the path.
-var everywhere = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
+var universalOperations = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
 
-func (t trusting) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t verifyingNotFound) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusNotFound || !slices.Contains(everywhere, strings.TrimPrefix(req.URL.Path, t.base)) {
+	if err != nil || resp.StatusCode != http.StatusNotFound || !slices.Contains(universalOperations, strings.TrimPrefix(req.URL.Path, t.base)) {
 		return resp, err
 	}
 	return t.explain(req, resp)
 }
 
 // explain adds the reason if the response has none and the server proves itself.
-func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Response, error) {
+func (t verifyingNotFound) explain(req *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := peek(resp)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := refusal(resp, body); ok {
+	if _, ok := decodeErrorResponse(resp, body); ok {
 		return resp, nil
 	}
-	asked, err := t.next.RoundTrip(asksForWorkspace(req, t.base))
+	asked, err := t.next.RoundTrip(workspaceRequest(req, t.base))
 	switch {
-	case err != nil || worthRepeating(asked, nil, true):
+	case err != nil || isRetryable(asked, nil, true):
 		return asked, err // still unknown: the retry of the request asks again
-	case !names(asked):
+	case !namesWorkspace(asked):
 		return resp, nil
 	}
 	var explained ErrorResponse
@@ -57,7 +57,7 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 }
 
 // workspaceRequest returns a request for the workspace, with the headers of req.
-func asksForWorkspace(req *http.Request, base string) *http.Request {
+func workspaceRequest(req *http.Request, base string) *http.Request {
 	const empty = "{}"
 	question := req.Clone(req.Context())
 	question.URL.Path, question.URL.RawPath = base+"/workspaces/get", ""
@@ -67,7 +67,7 @@ func asksForWorkspace(req *http.Request, base string) *http.Request {
 }
 
 // namesWorkspace reports whether a response names a workspace.
-func names(resp *http.Response) bool {
+func namesWorkspace(resp *http.Response) bool {
 	var answer struct {
 		Workspace struct {
 			ID string `json:"workspace_id"`

@@ -67,10 +67,10 @@ func New(config Config) (*Client, error) {
 
 // chain wraps the transport, from the inside out, for an endpoint with the path base.
 func chain(transport http.RoundTripper, config Config, base string) http.RoundTripper {
-	transport = whole{transport}
-	transport = authorised{transport, config}
+	transport = bodyReading{transport}
+	transport = authorizing{transport, config}
 	transport = logged{transport, config.Credential, config.Log}
-	transport = trusting{transport, base}
+	transport = verifyingNotFound{transport, base}
 	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
 	return retrying{transport, base, new(atomic.Bool), new(outage)}
 }

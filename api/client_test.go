@@ -242,7 +242,7 @@ func TestRetriesEnd(t *testing.T) {
 		if err := read(t.Context(), client); !errors.Is(err, refused) {
 			t.Errorf("error: %v", err)
 		}
-		if waited := time.Since(start); len(s.seen) != triesUnasked || waited > 15*time.Second {
+		if waited := time.Since(start); len(s.seen) != maxTries || waited > 15*time.Second {
 			t.Errorf("asked %d times in %s", len(s.seen), waited)
 		}
 	})

@@ -93,11 +93,11 @@ func responseError(resp *http.Response, body []byte) *ResponseError {
 		InDoubt:        isInDoubt(resp),
 		CredentialFrom: credentialFrom(resp),
 	}
-	if answer, ok := refusal(resp, body); ok {
+	if answer, ok := decodeErrorResponse(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)
 	} else {
-		e.Message = foreignAnswer(resp, body)
+		e.Message = describeForeignResponse(resp, body)
 	}
 	e.Message = redactRequest(resp.Request, e.Message)
 	for _, problems := range e.Fields {
@@ -120,7 +120,7 @@ func credentialFrom(resp *http.Response) string {
 }
 
 // decodeErrorResponse decodes an error of this API from a body.
-func refusal(resp *http.Response, body []byte) (answer ErrorResponse, ok bool) {
+func decodeErrorResponse(resp *http.Response, body []byte) (answer ErrorResponse, ok bool) {
 	return answer, isJSON(resp) && json.Unmarshal(body, &answer) == nil && answer.Error.Type != ""
 }
 
@@ -145,7 +145,7 @@ var (
 )
 
 // describeForeignResponse describes a response that does not come from this API by the start of its text.
-func foreignAnswer(resp *http.Response, body []byte) string {
+func describeForeignResponse(resp *http.Response, body []byte) string {
 	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	if resp.StatusCode/100 == 3 {
 		return fmt.Sprintf("the server redirects (%s); set the endpoint to the address it redirects to", status)

@@ -54,7 +54,7 @@ func TestResponseError(t *testing.T) {
 }
 
 func TestResponsesTooLong(t *testing.T) {
-	client, s := scripted(t, says(200, strings.Repeat(" ", maxAnswer+1)))
+	client, s := scripted(t, says(200, strings.Repeat(" ", maxResponseBytes+1)))
 	if err := read(t.Context(), client); err == nil || !strings.Contains(err.Error(), "longer than") || len(s.seen) != 1 {
 		t.Errorf("%v after %d requests", err, len(s.seen))
 	}

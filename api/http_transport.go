@@ -48,7 +48,7 @@ func (t sending) RoundTrip(req *http.Request) (*http.Response, error) {
 	if odd, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(odd.RecordHeader[:]) == "HTTP/" {
 		err = http.ErrSchemeMismatch // as http.Client reports it, which does not unwrap errors
 	}
-	if err != nil && (!connected.Load() || IsTurnedAway(err)) {
+	if err != nil && (!connected.Load() || IsTLSRejected(err)) {
 		err = notConnected{err}
 	}
 	return resp, err
@@ -75,16 +75,16 @@ func IsUntrusted(err error) bool {
 
 // tlsRejections are the TLS alerts with which a server rejects a connection before it reads a request: it requires another
 // certificate, version or name. In TLS 1.3 they arrive after the client's part of the handshake.
-var refusals = []tls.AlertError{
+var tlsRejections = []tls.AlertError{
 	40 /* handshake failure */, 42 /* bad certificate */, 43, 44, 45, 46, 48 /* unknown authority */, 49, /* access denied */
 	70 /* version */, 71, 112 /* name */, 116 /* certificate required */, 120,
 }
 
 // IsTLSRejected reports whether the request was not sent, because the server rejected the TLS connection, for example
 // because the client has no certificate.
-func IsTurnedAway(err error) bool {
+func IsTLSRejected(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err)
-	return ok && alert.Op == "remote error" && slices.ContainsFunc(refusals, func(r tls.AlertError) bool { return alert.Err.Error() == r.Error() })
+	return ok && alert.Op == "remote error" && slices.ContainsFunc(tlsRejections, func(r tls.AlertError) bool { return alert.Err.Error() == r.Error() })
 }
 
 // refusedByProxy is a proxy's rejection of the CONNECT request.
@@ -113,7 +113,7 @@ func IsAboutProxy(err error) bool {
 }
 
 // IsProxyAuthRequired reports whether the request was not sent, because the proxy requires authentication.
-func IsProxyPasswordWanted(err error) bool {
+func IsProxyAuthRequired(err error) bool {
 	refused, ok := errors.AsType[refusedByProxy](err)
 	return ok && refused.status == http.StatusProxyAuthRequired
 }

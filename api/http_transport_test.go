@@ -132,7 +132,7 @@ func TestIsNotConnected(t *testing.T) {
 			if err == nil || MayHaveHappened(err) || !IsNotConnected(err) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("may have happened %v, not connected %v: %v", MayHaveHappened(err), IsNotConnected(err), err)
 			}
-			for kind, is := range map[string]bool{"untrusted": IsUntrusted(err), "turned away": IsTurnedAway(err), "proxy": IsAboutProxy(err)} {
+			for kind, is := range map[string]bool{"untrusted": IsUntrusted(err), "turned away": IsTLSRejected(err), "proxy": IsAboutProxy(err)} {
 				if is != (kind == c.kind) {
 					t.Errorf("%s: %v, of %v", kind, is, err)
 				}

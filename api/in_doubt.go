@@ -17,7 +17,7 @@ func MayHaveHappened(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*ResponseError](err); ok {
-		return e.InDoubt || isUnclear(e.Status)
+		return e.InDoubt || isInconclusive(e.Status)
 	}
 	return !IsNotConnected(err) && !isNotSent(err)
 }
@@ -27,17 +27,17 @@ func mayHaveHappened(resp *http.Response, err error) bool {
 	if err != nil {
 		return MayHaveHappened(err)
 	}
-	return isUnclear(resp.StatusCode)
+	return isInconclusive(resp.StatusCode)
 }
 
 // isInconclusive reports whether a status leaves open if the request was carried out.
-func isUnclear(status int) bool {
+func isInconclusive(status int) bool {
 	return status/100 != 4 && status/100 != 3 && status != http.StatusServiceUnavailable
 }
 
 // provesNotApplied reports whether a response to a creation proves that no try was carried out. A server with
 // idempotency keys rejects a creation only if it knows of no earlier one.
-func settles(resp *http.Response) bool {
+func provesNotApplied(resp *http.Response) bool {
 	if resp == nil || resp.Header.Get(acceptsKeysHeader) != "true" || resp.Header.Get("Retry-After") != "" {
 		return false
 	}
@@ -62,7 +62,7 @@ func (e inDoubt) Timeout() bool {
 type inDoubtKey struct{}
 
 // markInDoubt marks the result of a request as in doubt.
-func doubted(resp *http.Response, err error) (*http.Response, error) {
+func markInDoubt(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, inDoubt{err}
 	}

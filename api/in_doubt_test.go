@@ -75,7 +75,7 @@ func TestIsNotSent_InDoubt(t *testing.T) {
 			<-tried
 			go func() { _ = read(t.Context(), client) }() // takes the turn while the creation pauses
 			<-held
-			time.Sleep(2 * firstPause)
+			time.Sleep(2 * initialBackoff)
 			cancel()
 		}()
 		err := write(ctx, client)

@@ -9,14 +9,14 @@ import (
 
 const (
 	// listTTL is how long a list is used, counted from its request.
-	freshFor = time.Minute
+	listTTL = time.Minute
 	// maxRecords bounds the cached records of one kind: about 20 MB of access codes.
 	maxRecords = 20_000
 )
 
 // listCache caches the records of lists. Each list has a key, such as its device, and is requested once for all
 // concurrent readers. Bypassed keys and identifiers are never read from the cache.
-type pages[T any] struct {
+type listCache[T any] struct {
 	list  func(ctx context.Context, key string) iter.Seq2[T, error]
 	names func(*T) (key, id string)
 	// limit is the maximum number of records.
@@ -28,35 +28,35 @@ type pages[T any] struct {
 	// kept counts the records of complete loads.
 	kept int
 	// bypassed has the keys and identifiers that were written to, and the keys whose list failed.
-	singly map[string]bool
+	bypassed map[string]bool
 	// unfiltered is set if the server ignores the filter. The list with the key "" then serves all keys.
 	unfiltered bool
 }
 
 // load is a list request and its records.
 type load[T any] struct {
-	key     string
-	begun   time.Time
-	waiting int
-	cancel  context.CancelFunc
-	done    chan struct{}
+	key       string
+	startedAt time.Time
+	waiting   int
+	cancel    context.CancelFunc
+	done      chan struct{}
 	// records are keyed by identifier. They are nil until the load is done, and if it fails.
 	records map[string]*T
 }
 
 // newListCache returns an empty cache. names returns the key and the identifier of a record.
-func newPages[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *pages[T] {
-	return &pages[T]{
-		list:   list,
-		names:  names,
-		limit:  maxRecords,
-		loads:  map[string]*load[T]{},
-		singly: map[string]bool{},
+func newListCache[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *listCache[T] {
+	return &listCache[T]{
+		list:     list,
+		names:    names,
+		limit:    maxRecords,
+		loads:    map[string]*load[T]{},
+		bypassed: map[string]bool{},
 	}
 }
 
 // find returns the record from the list of the key, or nil if the list cannot be used.
-func (p *pages[T]) find(ctx context.Context, key, id string) *T {
+func (p *listCache[T]) find(ctx context.Context, key, id string) *T {
 	l := p.join(ctx, key, id)
 	if l == nil {
 		return nil
@@ -69,7 +69,7 @@ func (p *pages[T]) find(ctx context.Context, key, id string) *T {
 }
 
 // all returns the records of the key, or false if its list cannot be used.
-func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
+func (p *listCache[T]) all(ctx context.Context, key string) ([]T, bool) {
 	l := p.join(ctx, key, key)
 	if l == nil {
 		return nil, false
@@ -81,7 +81,7 @@ func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
 	p.leave(l, key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.records == nil || len(l.records) == p.limit || p.singly[key] {
+	if l.records == nil || len(l.records) == p.limit || p.bypassed[key] {
 		return nil, false
 	}
 	records := []T{}
@@ -94,47 +94,47 @@ func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
 }
 
 // join waits for the list of a key, and starts it if necessary. It returns nil if there is no list to wait for.
-func (p *pages[T]) join(ctx context.Context, key, id string) *load[T] {
+func (p *listCache[T]) join(ctx context.Context, key, id string) *load[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.singly[key] || p.singly[id] || p.unfiltered && p.singly[""] {
+	if p.bypassed[key] || p.bypassed[id] || p.unfiltered && p.bypassed[""] {
 		return nil
 	}
 	if p.unfiltered {
 		key = ""
 	}
 	l := p.loads[key]
-	if l == nil || time.Since(l.begun) > freshFor {
+	if l == nil || time.Since(l.startedAt) > listTTL {
 		p.dropOld()
 		if p.kept >= p.limit {
 			return nil
 		}
-		l = p.begin(ctx, key)
+		l = p.startLoad(ctx, key)
 	}
 	l.waiting++
 	return l
 }
 
 // startLoad requests a list. The request ends early only if all waiting readers give up.
-func (p *pages[T]) begin(ctx context.Context, key string) *load[T] {
+func (p *listCache[T]) startLoad(ctx context.Context, key string) *load[T] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &load[T]{
-		key:    key,
-		begun:  time.Now(),
-		cancel: cancel,
-		done:   make(chan struct{}),
+		key:       key,
+		startedAt: time.Now(),
+		cancel:    cancel,
+		done:      make(chan struct{}),
 	}
 	p.loads[key] = l
 	go func() {
 		defer cancel()
 		records, others, err := p.collect(ctx, key)
-		p.finish(l, records, others, err)
+		p.completeLoad(l, records, others, err)
 	}()
 	return l
 }
 
 // collect reads a list up to the limit, and reports whether it contains records of other keys.
-func (p *pages[T]) collect(ctx context.Context, key string) (records map[string]*T, others bool, err error) {
+func (p *listCache[T]) collect(ctx context.Context, key string) (records map[string]*T, others bool, err error) {
 	records = map[string]*T{}
 	for record, err := range p.list(ctx, key) {
 		if err != nil {
@@ -151,7 +151,7 @@ func (p *pages[T]) collect(ctx context.Context, key string) (records map[string]
 }
 
 // completeLoad stores the result of a load and wakes its readers.
-func (p *pages[T]) finish(l *load[T], records map[string]*T, others bool, err error) {
+func (p *listCache[T]) completeLoad(l *load[T], records map[string]*T, others bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer close(l.done)
@@ -159,7 +159,7 @@ func (p *pages[T]) finish(l *load[T], records map[string]*T, others bool, err er
 	if err != nil {
 		if current { // otherwise all readers gave up
 			p.drop(l)
-			p.singly[l.key] = true
+			p.bypassed[l.key] = true
 		}
 		return
 	}
@@ -179,7 +179,7 @@ func (p *pages[T]) finish(l *load[T], records map[string]*T, others bool, err er
 }
 
 // leave ends the waiting for a load, and returns a copy of the record.
-func (p *pages[T]) leave(l *load[T], id string) *T {
+func (p *listCache[T]) leave(l *load[T], id string) *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.waiting--
@@ -188,7 +188,7 @@ func (p *pages[T]) leave(l *load[T], id string) *T {
 		p.drop(l)
 	}
 	record := l.records[id]
-	if record == nil || p.singly[id] {
+	if record == nil || p.bypassed[id] {
 		return nil
 	}
 	taken := *record
@@ -197,35 +197,35 @@ func (p *pages[T]) leave(l *load[T], id string) *T {
 
 // invalidate drops the records that a write to these keys and identifiers may have changed, or all records if names
 // is empty. Running loads may predate the write, so new readers must not join them.
-func (p *pages[T]) wrote(names []string) {
+func (p *listCache[T]) invalidate(names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, name := range names {
-		p.singly[name] = true
+		p.bypassed[name] = true
 	}
 	for key, l := range p.loads {
 		for _, name := range names {
 			if l.records[name] != nil {
-				p.singly[key] = true
+				p.bypassed[key] = true
 			}
 		}
-		if len(names) == 0 || !l.ended() || p.singly[key] {
+		if len(names) == 0 || !l.ended() || p.bypassed[key] {
 			p.drop(l)
 		}
 	}
 }
 
 // dropOld drops the loads that are too old to use.
-func (p *pages[T]) dropOld() {
+func (p *listCache[T]) dropOld() {
 	for _, l := range p.loads {
-		if time.Since(l.begun) > freshFor {
+		if time.Since(l.startedAt) > listTTL {
 			p.drop(l)
 		}
 	}
 }
 
 // drop removes a load, so that new readers cannot join it.
-func (p *pages[T]) drop(l *load[T]) {
+func (p *listCache[T]) drop(l *load[T]) {
 	if p.loads[l.key] == l {
 		p.kept -= len(l.records)
 		delete(p.loads, l.key)

@@ -13,11 +13,11 @@ import (
 
 const (
 	// maxResponseBytes bounds a response, in bytes. A page of 500 records has less than one million.
-	maxAnswer = 16 << 20
+	maxResponseBytes = 16 << 20
 	// tryTimeout bounds a try, from sending the request to the end of the response.
-	maxWait = 2 * time.Minute
+	tryTimeout = 2 * time.Minute
 	// creationGracePeriod is how long a creation continues after its context ends.
-	grace = 30 * time.Second
+	creationGracePeriod = 30 * time.Second
 )
 
 // limited bounds the number of concurrent requests by the capacity of slots.
@@ -88,12 +88,12 @@ func (t logged) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // authorizing adds the headers that each request needs.
-type authorised struct {
+type authorizing struct {
 	next   http.RoundTripper
 	config Config
 }
 
-func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(context.WithValue(req.Context(), credentialFromKey{}, t.config.CredentialFrom))
 	req.Header.Set("Authorization", "Bearer "+t.config.Credential)
 	req.Header.Set("Accept", "application/json")
@@ -108,46 +108,46 @@ func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
 //
 // A creation continues for a grace period after its context ends, for example when Terraform is interrupted. Its
 // response names the created resource.
-type whole struct{ next http.RoundTripper }
+type bodyReading struct{ next http.RoundTripper }
 
 var (
-	errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
-	errTooSlow = fmt.Errorf("the answer did not end within %s", maxWait)
+	errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxResponseBytes)
+	errTooSlow = fmt.Errorf("the answer did not end within %s", tryTimeout)
 	errNotHTTP = errors.New("the answer goes on in another protocol than HTTP")
 )
 
 // badResponse is the error of a response that could not be read completely.
-type badAnswer struct{ err error }
+type badResponse struct{ err error }
 
-func (e badAnswer) Error() string { return "read the answer: " + e.err.Error() }
-func (e badAnswer) Unwrap() error { return e.err }
+func (e badResponse) Error() string { return "read the answer: " + e.err.Error() }
+func (e badResponse) Unwrap() error { return e.err }
 
 // IsBadResponse reports whether a response started but could not be read: it was truncated, too slow or too long.
-func IsBadAnswer(err error) bool {
-	_, bad := errors.AsType[badAnswer](err)
+func IsBadResponse(err error) bool {
+	_, bad := errors.AsType[badResponse](err)
 	slow, ok := errors.AsType[net.Error](err)
 	late := ok && slow.Timeout() && !errors.Is(err, context.DeadlineExceeded) && !IsNotConnected(err)
 	return bad || errors.Is(err, errTooSlow) || errors.Is(err, io.EOF) || late
 }
 
-func (t whole) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t bodyReading) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := tryContext(req)
 	defer cancel(nil)
 	resp, err := t.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		return nil, why(ctx, err)
+		return nil, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
 	// After a protocol switch the context does not end reads.
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, badAnswer{errNotHTTP}
+		return nil, badResponse{errNotHTTP}
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
 	if err != nil {
-		return nil, badAnswer{why(ctx, err)}
+		return nil, badResponse{causeOf(ctx, err)}
 	}
-	if len(body) > maxAnswer {
-		return nil, badAnswer{errTooLong}
+	if len(body) > maxResponseBytes {
+		return nil, badResponse{errTooLong}
 	}
 	resp.Body, resp.Request = io.NopCloser(bytes.NewReader(body)), req
 	return resp, nil
@@ -158,36 +158,36 @@ func tryContext(req *http.Request) (context.Context, context.CancelCauseFunc) {
 	parent := req.Context()
 	if isRepeatable(req.URL.Path) || parent.Err() != nil {
 		ctx, cancel := context.WithCancelCause(parent)
-		timer := time.AfterFunc(maxWait, func() { cancel(errTooSlow) })
+		timer := time.AfterFunc(tryTimeout, func() { cancel(errTooSlow) })
 		return ctx, func(cause error) { timer.Stop(); cancel(cause) }
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
-	timer := time.AfterFunc(maxWait, func() { cancel(errTooSlow) })
+	timer := time.AfterFunc(tryTimeout, func() { cancel(errTooSlow) })
 	stop := context.AfterFunc(parent, func() {
-		time.AfterFunc(grace, func() { cancel(context.Cause(parent)) })
+		time.AfterFunc(creationGracePeriod, func() { cancel(context.Cause(parent)) })
 	})
 	return ctx, func(cause error) { stop(); timer.Stop(); cancel(cause) }
 }
 
 // causeOf returns the cause of the context's end if that is why err happened, otherwise err.
-func why(ctx context.Context, err error) error {
+func causeOf(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case cause != nil && !errors.Is(err, cause):
 		return cause
 	case cause == nil && errors.Is(err, context.DeadlineExceeded):
-		return ownLimit{err}
+		return transportTimeout{err}
 	}
 	return err
 }
 
 // transportTimeout is a timeout of the transport itself, such as for connecting. It does not match context.DeadlineExceeded,
 // which means here that the caller's time is up.
-type ownLimit struct{ err error }
+type transportTimeout struct{ err error }
 
-func (e ownLimit) Error() string      { return e.err.Error() }
-func (e ownLimit) Timeout() bool      { return true }
-func (e ownLimit) As(target any) bool { return errors.As(e.err, target) }
-func (e ownLimit) Is(target error) bool {
+func (e transportTimeout) Error() string      { return e.err.Error() }
+func (e transportTimeout) Timeout() bool      { return true }
+func (e transportTimeout) As(target any) bool { return errors.As(e.err, target) }
+func (e transportTimeout) Is(target error) bool {
 	return target != context.DeadlineExceeded && errors.Is(e.err, target)
 }

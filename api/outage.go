@@ -7,9 +7,9 @@ import (
 
 const (
 	// maxRestartTime is the longest failure to connect that counts as a restart.
-	restartsWithin = 45 * time.Second
+	maxRestartTime = 45 * time.Second
 	// outageTTL is how long an outage is remembered after the last failed connection.
-	outageLasts = 30 * time.Second
+	outageTTL = 30 * time.Second
 )
 
 // outage shares between the requests of a client that the server is unreachable. Otherwise each request would find
@@ -22,19 +22,19 @@ type outage struct {
 
 // recordFailure records a failed connection, and reports whether connections have failed for longer than a restart
 // takes.
-func (o *outage) goesOn(tried time.Time) bool {
+func (o *outage) recordFailure(tried time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
 	if now.After(o.until) {
 		o.since = tried
 	}
-	o.until = now.Add(outageLasts)
-	return now.Sub(o.since) > restartsWithin
+	o.until = now.Add(outageTTL)
+	return now.Sub(o.since) > maxRestartTime
 }
 
 // recordSuccess records a successful connection.
-func (o *outage) isOver() {
+func (o *outage) recordSuccess() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.until = time.Time{}

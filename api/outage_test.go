@@ -57,7 +57,7 @@ func TestUnreachableServerFailsRequestsTogether(t *testing.T) {
 				if took := time.Since(start); took > 5*time.Minute {
 					t.Errorf("it took %s", took)
 				}
-				if n := d.tries.Load(); n > 10*(7*triesUnasked+20) {
+				if n := d.tries.Load(); n > 10*(7*maxTries+20) {
 					t.Errorf("%d tries", n)
 				}
 			})

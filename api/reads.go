@@ -16,20 +16,20 @@ import (
 // or the process has written to the object or its device. Callers then read the object itself. Callers that wait for
 // a change must not use Reads.
 type Reads struct {
-	codes     *pages[AccessCode]
-	unmanaged *pages[UnmanagedAccessCode]
-	webhooks  *pages[Webhook]
+	codes     *listCache[AccessCode]
+	unmanaged *listCache[UnmanagedAccessCode]
+	webhooks  *listCache[Webhook]
 }
 
 // NewReads returns the Reads of a client, and makes the client report each write to it.
 func NewReads(client *Client) *Reads {
 	r := &Reads{
-		codes:     newPages(client.AccessCodes, func(c *AccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
-		unmanaged: newPages(client.UnmanagedAccessCodes, func(c *UnmanagedAccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
-		webhooks: newPages(func(ctx context.Context, _ string) iter.Seq2[Webhook, error] { return client.Webhooks(ctx) },
+		codes:     newListCache(client.AccessCodes, func(c *AccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
+		unmanaged: newListCache(client.UnmanagedAccessCodes, func(c *UnmanagedAccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
+		webhooks: newListCache(func(ctx context.Context, _ string) iter.Seq2[Webhook, error] { return client.Webhooks(ctx) },
 			func(w *Webhook) (string, string) { return "", w.WebhookID }),
 	}
-	client.Client = noticing{client.Client, r}
+	client.Client = invalidating{client.Client, r}
 	return r
 }
 
@@ -63,22 +63,22 @@ func (r *Reads) UnmanagedAccessCodesOn(ctx context.Context, deviceID string) ([]
 // Webhook returns a webhook from the list, or nil.
 func (r *Reads) Webhook(ctx context.Context, id string) *Webhook { return r.webhooks.find(ctx, "", id) }
 
-func (r *Reads) wrote(names []string) {
-	r.codes.wrote(names)
-	r.unmanaged.wrote(names)
-	r.webhooks.wrote(names)
+func (r *Reads) invalidate(names []string) {
+	r.codes.invalidate(names)
+	r.unmanaged.invalidate(names)
+	r.webhooks.invalidate(names)
 }
 
 // invalidating invalidates the cached lists after each write, whether the write succeeds or fails.
-type noticing struct {
+type invalidating struct {
 	next  HttpRequestDoer
 	reads *Reads
 }
 
-func (n noticing) Do(req *http.Request) (*http.Response, error) {
+func (n invalidating) Do(req *http.Request) (*http.Response, error) {
 	if !isRead(req.URL.Path) {
 		names := namesIn(req)
-		defer func() { n.reads.wrote(names) }()
+		defer func() { n.reads.invalidate(names) }()
 	}
 	return n.next.Do(req)
 }

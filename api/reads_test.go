@@ -313,7 +313,7 @@ func TestReads_ListExpires(t *testing.T) {
 		_, r := s.reading(t)
 		expect(t, r, "d1", "a", true)
 		expect(t, r, "d2", "x", true)
-		time.Sleep(freshFor + time.Second)
+		time.Sleep(listTTL + time.Second)
 		expect(t, r, "d2", "x", true)
 		expectCount(t, s, listing+" d2", 2)
 		if len(r.codes.loads) != 1 || r.codes.kept != 1 {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	firstPause = 250 * time.Millisecond
-	longPause  = 10 * time.Second
+	initialBackoff = 250 * time.Millisecond
+	maxBackoff     = 10 * time.Second
 	// maxRetryDuration bounds the retries of a request.
-	patience = 5 * time.Minute
+	maxRetryDuration = 5 * time.Minute
 	// keySupportTimeout bounds the request that finds out whether the server supports idempotency keys.
-	askingFor = 30 * time.Second
+	keySupportTimeout = 30 * time.Second
 
 	// maxTries applies to servers that send no Retry-After: about eight seconds.
-	triesUnasked = 6
+	maxTries = 6
 	// maxTriesRetryAfter applies to servers that send Retry-After.
-	triesAsked = 20
+	maxTriesRetryAfter = 20
 )
 
 // retrying repeats requests that can succeed later. It obeys Retry-After and the context.
@@ -42,8 +42,8 @@ type retrying struct {
 	// base is the path of the endpoint.
 	base string
 	// supportsKeysFlag reports whether the server supports idempotency keys.
-	keyed  *atomic.Bool
-	outage *outage
+	supportsKeysFlag *atomic.Bool
+	outage           *outage
 }
 
 // Headers of idempotent requests, and of servers that support them.
@@ -69,28 +69,28 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		tried := time.Now()
 		resp, err := t.next.RoundTrip(again)
 		if err == nil && resp.Header.Get(acceptsKeysHeader) == "true" {
-			t.keyed.Store(true)
+			t.supportsKeysFlag.Store(true)
 		}
 		if err == nil {
-			t.outage.isOver()
+			t.outage.recordSuccess()
 		}
-		if doubt = doubt && !settles(resp); doubt {
-			resp, err = doubted(resp, err)
+		if doubt = doubt && !provesNotApplied(resp); doubt {
+			resp, err = markInDoubt(resp, err)
 		}
-		harmless := isRepeatable(req.URL.Path) || key != "" && t.keyed.Load()
-		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) && (key == "" || !worthRepeating(resp, err, true) || !t.goesByKeys(req)) {
+		harmless := isRepeatable(req.URL.Path) || key != "" && t.supportsKeysFlag.Load()
+		if ctx.Err() != nil || !isRetryable(resp, err, harmless) && (key == "" || !isRetryable(resp, err, true) || !t.supportsKeys(req)) {
 			return resp, err
 		}
 		doubt = doubt || key != "" && mayHaveHappened(resp, err)
-		pause, asked := pauseAfter(resp, try)
-		limit := triesUnasked
+		pause, asked := backoff(resp, try)
+		limit := maxTries
 		if asked {
-			limit = triesAsked
+			limit = maxTriesRetryAfter
 		}
-		if IsNotConnected(err) && t.outage.goesOn(tried) && !doubt {
+		if IsNotConnected(err) && t.outage.recordFailure(tried) && !doubt {
 			return resp, err
 		}
-		if try >= limit || time.Since(start)+pause > patience || !sleep(ctx, pause) {
+		if try >= limit || time.Since(start)+pause > maxRetryDuration || !sleep(ctx, pause) {
 			return resp, err
 		}
 	}
@@ -98,13 +98,13 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // supportsKeys reads the workspace to find out whether the server supports idempotency keys. The failure of a
 // creation can be the first response of the server.
-func (t retrying) goesByKeys(req *http.Request) bool {
-	ctx, cancel := context.WithTimeout(req.Context(), askingFor)
+func (t retrying) supportsKeys(req *http.Request) bool {
+	ctx, cancel := context.WithTimeout(req.Context(), keySupportTimeout)
 	defer cancel()
-	if resp, err := t.RoundTrip(asksForWorkspace(req.WithContext(ctx), t.base)); err == nil {
+	if resp, err := t.RoundTrip(workspaceRequest(req.WithContext(ctx), t.base)); err == nil {
 		resp.Body.Close()
 	}
-	return t.keyed.Load()
+	return t.supportsKeysFlag.Load()
 }
 
 // cloneRequest copies a request, with its body unread.
@@ -143,7 +143,7 @@ func isRead(urlPath string) bool {
 }
 
 // isRetryable reports whether a retry can succeed. harmless reports whether the request can be carried out twice.
-func worthRepeating(resp *http.Response, err error, harmless bool) bool {
+func isRetryable(resp *http.Response, err error, harmless bool) bool {
 	if err == nil {
 		switch resp.StatusCode {
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -155,7 +155,7 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 		}
 		return false
 	}
-	if errors.Is(err, errTooLong) || IsUntrusted(err) || IsTurnedAway(err) {
+	if errors.Is(err, errTooLong) || IsUntrusted(err) || IsTLSRejected(err) {
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
@@ -168,8 +168,8 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 }
 
 // backoff returns the pause before the next try, and whether the server sent Retry-After.
-func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) {
-	pause = min(firstPause<<(try-1), longPause)
+func backoff(resp *http.Response, try int) (pause time.Duration, asked bool) {
+	pause = min(initialBackoff<<(try-1), maxBackoff)
 	pause = pause/2 + mathrand.N(pause/2)
 	if resp == nil {
 		return pause, false

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	manyDevices = 5_000
+	deviceCount = 5_000
 	locks       = 300 // locks for concurrent creation of codes
 )
 
@@ -43,7 +43,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		return nil, err
 	}
 	if err := b.copies(ctx, "devices", "device_id", "connected_account_id = '"+b.account+
-		"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, manyDevices); err != nil {
+		"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, deviceCount); err != nil {
 		return nil, err
 	}
 	copied, err := b.ids(ctx, "select device_id::text from devices where vendor_ref like 'copy/%'")
@@ -73,7 +73,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	}
 	const twenty, made = `"device_id":`, `"url":"https://example.com/hook"`
 	one, oneCode := fmt.Sprintf(`"device_id":%q`, b.device), fmt.Sprintf(`"access_code_id":%q`, code[0])
-	create := b.ours("/webhooks/create", hook).holding(made, 1)
+	create := b.ours("/webhooks/create", hook).expecting(made, 1)
 	keyed := create
 	keyed.keyed = true
 	aims := func(known float64) aim { return aim{atLeast: 0.6, known: known} }
@@ -89,14 +89,14 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{
 			"/devices/get with traces, to without",
 			aim{},
-			b.ours("/devices/get", device).holding(one, 1),
-			b.traced("/devices/get", device).holding(one, 1),
+			b.ours("/devices/get", device).expecting(one, 1),
+			b.traced("/devices/get", device).expecting(one, 1),
 		},
 		{
 			"/webhooks/create with traces, to without",
 			aim{},
 			create,
-			b.traced("/webhooks/create", hook).holding(made, 1),
+			b.traced("/webhooks/create", hook).expecting(made, 1),
 		},
 	})
 	if err != nil {
@@ -111,28 +111,28 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	bed.stopTraced(ctx)
 	figures, err := b.rows(ctx, o, []row{
 		{
-			fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices),
+			fmt.Sprintf("/devices/list, 20 of %d devices", deviceCount),
 			reads,
-			b.floor("/devices", "{}").holding(twenty, 20),
-			b.ours("/devices/list", `{"limit":20}`).holding(twenty, 20),
+			b.floor("/devices", "{}").expecting(twenty, 20),
+			b.ours("/devices/list", `{"limit":20}`).expecting(twenty, 20),
 		},
 		{
 			"/devices/get",
 			reads,
-			b.floor("/device", device).holding(one, 1),
-			b.ours("/devices/get", device).holding(one, 1),
+			b.floor("/device", device).expecting(one, 1),
+			b.ours("/devices/get", device).expecting(one, 1),
 		},
 		{
 			"/access_codes/get",
 			reads,
-			b.floor("/code", accessCode).holding(oneCode, 1),
-			b.ours("/access_codes/get", accessCode).holding(oneCode, 1),
+			b.floor("/code", accessCode).expecting(oneCode, 1),
+			b.ours("/access_codes/get", accessCode).expecting(oneCode, 1),
 		},
-		{"/webhooks/create", writes, b.floor("/hook", hook).holding(made, 1), create},
+		{"/webhooks/create", writes, b.floor("/hook", hook).expecting(made, 1), create},
 		{
 			"/webhooks/create, to a floor that has an audit log, too",
 			aim{},
-			b.floor("/logged-hook", hook).holding(made, 1),
+			b.floor("/logged-hook", hook).expecting(made, 1),
 			create,
 		},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
@@ -144,26 +144,26 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		return nil, err
 	}
 	const guest = `"name":"Guest"`
-	oursNow := b.ours("/access_codes/create", codes...).holding(fmt.Sprintf(`"device_id":%q`, devices[0]), 1)
+	oursNow := b.ours("/access_codes/create", codes...).expecting(fmt.Sprintf(`"device_id":%q`, devices[0]), 1)
 	// twice, because the response contains the finished attempt, too
-	oursLater := b.ours("/access_codes/create", later...).holding(fmt.Sprintf(`"device_id":%q`, copied[0]), 2)
+	oursLater := b.ours("/access_codes/create", later...).expecting(fmt.Sprintf(`"device_id":%q`, copied[0]), 2)
 	created, err := b.rows(ctx, o, []row{
 		{
 			"/access_codes/create, for a stay to come",
 			aims(0.25),
-			b.floor("/new-code", later...).holding(guest, 1),
+			b.floor("/new-code", later...).expecting(guest, 1),
 			oursLater,
 		},
 		{
 			"/access_codes/create, for a stay to come, to a floor that writes the same rows",
 			aims(0.44),
-			b.floor("/whole-new-code", later...).holding(guest, 1),
+			b.floor("/whole-new-code", later...).expecting(guest, 1),
 			oursLater,
 		},
 		{
 			"/access_codes/create, while locks are worked on",
 			aims(0.21),
-			b.floor("/new-code", codes...).holding(guest, 1),
+			b.floor("/new-code", codes...).expecting(guest, 1),
 			oursNow,
 		},
 	})
@@ -198,7 +198,7 @@ func (b *bed) rows(ctx context.Context, o options, rows []row) (figures []figure
 			return nil, fmt.Errorf("%s: %w", c.what, err)
 		}
 		figures = append(figures, result.figure(c.what, c.aim))
-		progress(figures[len(figures)-1])
+		printFigure(figures[len(figures)-1])
 		for i, cost := range result.costOurs {
 			if cost != "" {
 				fmt.Fprintf(os.Stderr, "    floor: %s\n    ours:  %s\n", result.costFloor[i], cost)

@@ -21,7 +21,7 @@ import (
 const (
 	// of each side's pool: more are slower on two cores
 	connections = 8
-	patience    = 20 * time.Second // for stopping servers
+	stopTimeout = 20 * time.Second // for stopping servers
 )
 
 // bed is the server, and a floor on the same database.
@@ -71,7 +71,7 @@ func tempDir() (string, error) {
 func (c *cluster) postgres() string { return filepath.Join(c.dir, "postgres") }
 
 func (c *cluster) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if c.Cluster != nil {
 		if err := c.Stop(ctx); err != nil {
@@ -94,7 +94,7 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	}
 	dsn := b.cluster.DSN("postgres")
 	b.config = app.Config{
-		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.BesidePool},
+		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.ConnsOutsidePool},
 		Listen:   "127.0.0.1:0",
 		Sandbox:  true,
 		Access:   access.Options{MostWebhooks: 1 << 30}, // thousands are created per second
@@ -138,7 +138,7 @@ func (b *bed) ours(path string, bodies ...string) target {
 }
 
 func (b *bed) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	b.stopTraced(ctx)
 	if b.bare != nil {

@@ -35,16 +35,16 @@ var payload = []byte(
 
 // deliveryBed is the delivery part of the server, a receiver, and the floor's tables in the same database.
 type deliveryBed struct {
-	cluster   *cluster
-	db        *store.DB
-	waker     *worker.Waker
-	access    *access.Service
-	deliverer *webhook.Deliverer
-	engine    *worker.Engine
-	workspace uuid.UUID
-	prompt    uuid.UUID // the webhook of the healthy endpoint
-	receiver  *receiver
-	client    *http.Client // the floor's client
+	cluster        *cluster
+	db             *store.DB
+	waker          *worker.Waker
+	access         *access.Service
+	deliverer      *webhook.Deliverer
+	engine         *worker.Engine
+	workspace      uuid.UUID
+	healthyWebhook uuid.UUID // the webhook of the healthy endpoint
+	receiver       *receiver
+	client         *http.Client // the floor's client
 }
 
 func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
@@ -54,7 +54,7 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 			b.close()
 		}
 	}()
-	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: publishers}}
+	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: publisherCount}}
 	if b.cluster, err = newCluster(ctx); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b.prompt = prompt.ID
+	b.healthyWebhook = prompt.ID
 	b.deliverer = webhook.New(b.access, webhook.Options{
 		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
@@ -119,7 +119,7 @@ func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
 }
 
 // floorDelivery is the floor: it does the work of publish and of the workers directly, without any precautions.
-func (b *deliveryBed) bare(ctx context.Context) error {
+func (b *deliveryBed) floorDelivery(ctx context.Context) error {
 	id := uuid.Must(uuid.NewV7())
 	if _, err := b.db.Pool.Exec(
 		ctx,
@@ -156,18 +156,18 @@ func (b *deliveryBed) bare(ctx context.Context) error {
 
 // hang creates endpoints that do not respond, with deliveries, and returns when all are being tried.
 func (b *deliveryBed) hang(ctx context.Context) error {
-	for range hanging {
+	for range hangingEndpoints {
 		if _, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: b.workspace}, b.receiver.URL+
 			"/stuck", []string{stuckType}); err != nil {
 			return err
 		}
 	}
-	for range queued {
+	for range queuedDeliveries {
 		if err := b.emit(ctx, stuckType); err != nil {
 			return err
 		}
 	}
-	return poll(ctx, "all of them hang", func() (bool, error) { return b.receiver.stuck.Load() >= hanging, nil })
+	return poll(ctx, "all of them hang", func() (bool, error) { return b.receiver.stuck.Load() >= hangingEndpoints, nil })
 }
 
 // untilLogged waits until all deliveries to the healthy endpoint are recorded.
@@ -176,7 +176,7 @@ func (b *deliveryBed) untilLogged(ctx context.Context) error {
 		err = b.db.Pool.QueryRow(
 			ctx,
 			`select not exists (select 1 from deliveries where webhook_id = $1 and state = 'pending')`,
-			b.prompt,
+			b.healthyWebhook,
 		).Scan(
 			&idle,
 		)
@@ -201,7 +201,7 @@ func poll(ctx context.Context, what string, ok func() (bool, error)) error {
 }
 
 func (b *deliveryBed) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	b.receiver.close()
 	if b.engine != nil {
@@ -254,7 +254,7 @@ func newReceiver() *receiver {
 }
 
 // awaitCount waits for n messages in total, and returns the time of the last one.
-func (r *receiver) until(ctx context.Context, n int64) (time.Time, error) {
+func (r *receiver) awaitCount(ctx context.Context, n int64) (time.Time, error) {
 	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	for r.count.Load() < n {

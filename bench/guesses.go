@@ -11,7 +11,7 @@ import (
 )
 
 // of each kind in a round, alternating with a completely wrong key
-const guesses = 300
+const guessesPerRound = 300
 
 // measureGuesses measures the time to reject a wrong API key, one at a time over HTTP, against a key of which only the
 // prefix is right. The time must not reveal how much of a guess is right.
@@ -30,7 +30,7 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 	}
 	secret := strings.LastIndexByte(b.key, '_') + 1
 	nothing := b.key[:secret] + strings.Repeat("2", len(b.key)-secret)
-	fmt.Fprintf(os.Stderr, "guesses: %d rounds, %d of each in turns, one at a time\n", o.rounds, guesses)
+	fmt.Fprintf(os.Stderr, "guesses: %d rounds, %d of each in turns, one at a time\n", o.rounds, guessesPerRound)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
 	var figures []figure
@@ -42,7 +42,7 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 		var took latencies
 		for i := range o.rounds + 1 {
 			var floor, ours []time.Duration
-			for turn := range 2 * guesses {
+			for turn := range 2 * guessesPerRound {
 				key, took := nothing, &floor
 				// so that neither is always the first of the two
 				if turn%4 == 1 || turn%4 == 2 {
@@ -61,7 +61,7 @@ func measureGuesses(ctx context.Context, o options) ([]figure, error) {
 		f := took.figure("a key of which " + wrong.what + " is right, to one of which nothing is, p50")
 		f.aim = aim{atLeast: 0.95, atMost: 1.05}
 		figures = append(figures, f)
-		progress(f)
+		printFigure(f)
 	}
 	return figures, nil
 }

@@ -133,7 +133,7 @@ func measureImports(ctx context.Context, o options) (figures []figure, err error
 		}
 		f.floor, f.ours = fmt.Sprintf("%.0f ms", median(floor)), fmt.Sprintf("%.0f ms", median(ours))
 		figures = append(figures, f)
-		progress(f)
+		printFigure(f)
 	}
 	return figures, nil
 }

@@ -158,7 +158,7 @@ func measureLists(ctx context.Context, rounds, rows int, only string) (figures [
 			f.ratios = append(f.ratios, last[i]/first[i])
 		}
 		figures = append(figures, f)
-		progress(f)
+		printFigure(f)
 	}
 	return figures, nil
 }
@@ -228,11 +228,11 @@ func (b *listBed) prepare(ctx context.Context) error {
 // prepareSystem connects an access system with its users, and copies it.
 func (b *listBed) prepareSystem(ctx context.Context) error {
 	if _, err := b.app.Access.ConnectAccount(ctx, access.NewAccount{
-		WorkspaceID: b.app.Sandbox.WorkspaceID,
-		Adapter:     access.SandboxAccessAdapter,
-		DisplayName: "Access systems",
-		Takes:       []string{access.AccessControl},
-		Config:      []byte(`{"key":"bench"}`),
+		WorkspaceID:  b.app.Sandbox.WorkspaceID,
+		Adapter:      access.SandboxAccessAdapter,
+		DisplayName:  "Access systems",
+		Capabilities: []string{access.AccessControl},
+		Config:       []byte(`{"key":"bench"}`),
 	}); err != nil {
 		return err
 	}

@@ -29,13 +29,13 @@ type target struct {
 
 // expecting returns t with a text that must occur that often in the response to the first body. A response without all
 // rows would only be faster.
-func (t target) holding(part string, times int) target {
+func (t target) expecting(part string, times int) target {
 	t.part, t.times = part, times
 	return t
 }
 
 // verified checks a response, and returns t with its length.
-func (t target) looked(ctx context.Context) (target, error) {
+func (t target) verified(ctx context.Context) (target, error) {
 	if t.part == "" {
 		return t, fmt.Errorf("the expected response of %s is not set", t.url)
 	}
@@ -53,7 +53,7 @@ func (t target) looked(ctx context.Context) (target, error) {
 }
 
 // checkLength returns an error if the length of a response differs by more than a fifth from that of the verified one.
-func (t target) whole(answer []byte) error {
+func (t target) checkLength(answer []byte) error {
 	if d := len(answer) - t.length; t.length > 0 && 5*max(d, -d) > t.length {
 		return fmt.Errorf("the response of %s has %d bytes, after %d: %.2000s", t.url, len(answer), t.length, answer)
 	}
@@ -78,10 +78,10 @@ func (c comparison) figure(what string, a aim) figure {
 
 // compare measures both sides alternately, after it has verified a response and warmed up each side.
 func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c comparison, err error) {
-	if floor, err = floor.looked(ctx); err != nil {
+	if floor, err = floor.verified(ctx); err != nil {
 		return c, err
 	}
-	if ours, err = ours.looked(ctx); err != nil {
+	if ours, err = ours.verified(ctx); err != nil {
 		return c, err
 	}
 	for i := range o.rounds + 1 {
@@ -166,7 +166,7 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 			for ctx.Err() == nil {
 				answer, err := ask(ctx, client, t, t.bodies[int(turn.Add(1))%len(t.bodies)])
 				if err == nil {
-					err = t.whole(answer)
+					err = t.checkLength(answer)
 				} else if ctx.Err() != nil {
 					// the request was cut off and does not count
 					return

@@ -15,7 +15,7 @@ func answeredBy(t *testing.T, f http.HandlerFunc) target {
 	t.Helper()
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	return target{url: s.URL, bodies: []string{"{}"}}.holding(`"device_id":`, 20)
+	return target{url: s.URL, bodies: []string{"{}"}}.expecting(`"device_id":`, 20)
 }
 
 func answers(devices int) string { return "[" + strings.Repeat(`{"device_id":"a"}`, devices) + "]" }
@@ -36,11 +36,11 @@ func TestIncompleteResponsesAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, devices := range map[string]int{"an empty list": 0, "a part of it": 5, "one too many": 21} {
 		few := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answers(devices)) })
-		if _, err := few.looked(t.Context()); err == nil || !strings.Contains(err.Error(), "device_id") {
+		if _, err := few.verified(t.Context()); err == nil || !strings.Contains(err.Error(), "device_id") {
 			t.Errorf("%s: %v, want the missing text", name, err)
 		}
 	}
-	if _, err := (target{url: "http://127.0.0.1:1", bodies: []string{"{}"}}).looked(t.Context()); err == nil {
+	if _, err := (target{url: "http://127.0.0.1:1", bodies: []string{"{}"}}).verified(t.Context()); err == nil {
 		t.Error("a target without expected text was accepted")
 	}
 }
@@ -55,7 +55,7 @@ func TestShorterResponsesAreRejected(t *testing.T) {
 		}
 		io.WriteString(w, answers(n))
 	})
-	later, err := later.looked(t.Context())
+	later, err := later.verified(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func main() {
 	app.Tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := profiled(*profile, func() error { return run(ctx, strings.Split(*names, ","), o) })
+	err := withProfile(*profile, func() error { return run(ctx, strings.Split(*names, ","), o) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -100,11 +100,11 @@ func run(ctx context.Context, names []string, o options) error {
 		return nil
 	}
 	fmt.Println()
-	return errors.Join(printTable(os.Stdout, figures), judge(figures))
+	return errors.Join(printTable(os.Stdout, figures), checkAims(figures))
 }
 
 // withProfile runs f, and writes a CPU profile to file unless its name is empty.
-func profiled(file string, f func() error) error {
+func withProfile(file string, f func() error) error {
 	if file == "" {
 		return f()
 	}
@@ -121,6 +121,6 @@ func profiled(file string, f func() error) error {
 }
 
 // printFigure prints a figure while others are still being measured.
-func progress(f figure) {
+func printFigure(f figure) {
 	fmt.Fprintf(os.Stderr, "  %s: %s to %s, ratio %.2f\n", f.what, f.floor, f.ours, median(f.ratios))
 }

@@ -66,7 +66,7 @@ func (f figure) verdict() string {
 }
 
 // checkAims returns an error if a figure is far from its aim.
-func judge(figures []figure) error {
+func checkAims(figures []figure) error {
 	var fallen []string
 	for _, f := range figures {
 		if f.verdict() == farShort {

@@ -40,7 +40,7 @@ func TestTableShowsVerdicts(t *testing.T) {
 		if err := printTable(&out, figures); err != nil {
 			t.Fatal(err)
 		}
-		if err := judge(figures); (err != nil) != (c.verdict == "FAR SHORT") ||
+		if err := checkAims(figures); (err != nil) != (c.verdict == "FAR SHORT") ||
 			err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: the command ends with %v, which is %q", name, err, c.verdict)
 		}

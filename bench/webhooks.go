@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	publishers = 16 // concurrent transactions that write events
+	publisherCount = 16 // concurrent transactions that write events
 	// measured one at a time in each round
-	idleEvents = 200
-	hanging    = 200 // hanging endpoints
-	queued     = 50  // deliveries for each of them
+	idleEvents       = 200
+	hangingEndpoints = 200 // hanging endpoints
+	queuedDeliveries = 50  // deliveries for each of them
 )
 
 // measureWebhooks measures the way of an event from its transaction to its endpoint. The floor is a minimal loop: a row
@@ -38,7 +38,7 @@ func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]f
 	if err := b.rounds(ctx, rounds, length, &hangingIdle, &busyRate); err != nil {
 		return nil, err
 	}
-	hang := fmt.Sprintf(", with %d hanging endpoints", hanging)
+	hang := fmt.Sprintf(", with %d hanging endpoints", hangingEndpoints)
 	figures := []figure{
 		idle.figure("event to endpoint, one at a time, p50"),
 		rate.figure("events to endpoint, as many as it takes", aim{}),
@@ -46,7 +46,7 @@ func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]f
 		busyRate.figure("events to endpoint, as many as it takes"+hang, aim{}),
 	}
 	for _, f := range figures {
-		progress(f)
+		printFigure(f)
 	}
 	return figures, nil
 }
@@ -78,7 +78,7 @@ func (b *deliveryBed) rounds(
 	rate *comparison,
 ) error {
 	for i := range rounds + 1 {
-		floorIdle, err := b.oneAtATime(ctx, b.bare)
+		floorIdle, err := b.oneAtATime(ctx, b.floorDelivery)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (b *deliveryBed) rounds(
 		if err != nil {
 			return err
 		}
-		floor, err := b.sustained(ctx, length, b.bare)
+		floor, err := b.sustained(ctx, length, b.floorDelivery)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (b *deliveryBed) oneAtATime(
 		if err := publish(ctx); err != nil {
 			return nil, err
 		}
-		at, err := b.receiver.until(ctx, before+1)
+		at, err := b.receiver.awaitCount(ctx, before+1)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +140,8 @@ func (b *deliveryBed) sustained(
 ) (float64, error) {
 	before, begin := b.receiver.count.Load(), time.Now()
 	var wg sync.WaitGroup
-	counts, failed := make([]int64, publishers), make([]error, publishers)
-	for i := range publishers {
+	counts, failed := make([]int64, publisherCount), make([]error, publisherCount)
+	for i := range publisherCount {
 		wg.Go(func() {
 			for time.Since(begin) < length && failed[i] == nil {
 				failed[i] = publish(ctx)
@@ -151,12 +151,12 @@ func (b *deliveryBed) sustained(
 	}
 	wg.Wait()
 	var n int64
-	for i := range publishers {
+	for i := range publisherCount {
 		if n += counts[i]; failed[i] != nil {
 			return 0, failed[i]
 		}
 	}
-	if _, err := b.receiver.until(ctx, before+n); err != nil {
+	if _, err := b.receiver.awaitCount(ctx, before+n); err != nil {
 		return 0, err
 	}
 	if err := b.untilLogged(ctx); err != nil {

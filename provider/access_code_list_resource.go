@@ -89,7 +89,7 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	stream.Results = results(
+	stream.Results = listResults(
 		ctx,
 		req,
 		"List access codes",

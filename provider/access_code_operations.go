@@ -133,7 +133,7 @@ func convertCode(
 		err = client.Await(ctx, answer.ActionAttempt)
 	}
 	if err != nil {
-		last, cancel := lastLook(ctx)
+		last, cancel := finalReadContext(ctx)
 		defer cancel()
 		if code, readErr := managedCode(last, client, request.AccessCodeID); readErr == nil {
 			return code, nil
@@ -262,7 +262,7 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 				return false, err
 			}
 			code = found
-			return arrived(code, attempt.ActionAttemptID != ""), nil
+			return hasArrived(code, attempt.ActionAttemptID != ""), nil
 		})
 		if errors.Is(err, context.DeadlineExceeded) && code != nil {
 			err = stillWaiting(string(code.Status), err)
@@ -271,7 +271,7 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 	if err == nil {
 		return code, nil
 	}
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr != nil {
@@ -285,7 +285,7 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 
 // hasArrived reports whether the wait is over. A future code stays unset until it starts, and after a successful
 // attempt any unset code is done.
-func arrived(code *api.AccessCode, attempted bool) bool {
+func hasArrived(code *api.AccessCode, attempted bool) bool {
 	switch code.Status {
 	case api.Setting, api.Unknown:
 		return false
@@ -317,7 +317,7 @@ func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, att
 	if err == nil {
 		return nil
 	}
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	managed, unmanaged, readErr := findCode(ctx, client, deviceID, id)
 	switch {
@@ -338,11 +338,11 @@ func hidingTold(err error, pin *string) error {
 	if pin == nil {
 		return err
 	}
-	return hiding(err, *pin)
+	return redacted(err, *pin)
 }
 
 // finalReadContext returns a context for one more read after the timeout.
-func lastLook(ctx context.Context) (context.Context, context.CancelFunc) {
+func finalReadContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
@@ -355,18 +355,18 @@ func withProblems(err error, problems []api.Problem) error {
 	for _, problem := range problems {
 		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
 	}
-	return &troubled{explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
+	return &problemError{explainedError{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
 }
 
 // problemError is an error with the errors of the access code.
-type troubled struct {
-	explained
+type problemError struct {
+	explainedError
 	problems []api.Problem
 }
 
 // accountIsDisconnected reports whether waiting is useless, because the owner must log in to the lock's account first.
 func accountIsDisconnected(err error) bool {
-	in, ok := errors.AsType[*troubled](err)
+	in, ok := errors.AsType[*problemError](err)
 	return ok &&
 		slices.ContainsFunc(in.problems, func(p api.Problem) bool { return p.ErrorCode == "account_disconnected" })
 }
@@ -377,17 +377,17 @@ const logInAgain = "The account of the lock is disconnected: its owner must log 
 	"gateway, set the new password there with `deviceaccess-server accounts update`. "
 
 func stillWaiting(status string, err error) error {
-	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}
+	return &explainedError{"the access code was still " + status + " when the time was up" + api.PollFailureSuffix(err), err}
 }
 
 // explainedError is an error with another text.
-type explained struct {
+type explainedError struct {
 	text string
 	err  error
 }
 
-func (e *explained) Error() string { return e.text }
-func (e *explained) Unwrap() error { return e.err }
+func (e *explainedError) Error() string { return e.text }
+func (e *explainedError) Unwrap() error { return e.err }
 
 // A server ends an action attempt after its own timeout, by default ten minutes, and continues with the code: the
 // lock may come online an hour later. That is not a rejection, so the provider waits until its own timeout and polls
@@ -412,13 +412,13 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 		if older == nil {
 			older = &latest
 		}
-		return settled(code) || refused(code) && latest.After(*older), nil
+		return isSettled(code) || isRejected(code) && latest.After(*older), nil
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &explained{"the code was still on its way to the lock when the time was up" + api.Blindly(err), err}
-	case err == nil && !settled(code):
-		return nil, &explained{"the lock has rejected the code after its action attempt expired", expired}
+		return nil, &explainedError{"the code was still on its way to the lock when the time was up" + api.PollFailureSuffix(err), err}
+	case err == nil && !isSettled(code):
+		return nil, &explainedError{"the lock has rejected the code after its action attempt expired", expired}
 	}
 	return code, err
 }
@@ -437,8 +437,8 @@ func latestRefusal(code *api.AccessCode) (latest time.Time) {
 
 // isSettled reports whether no change of a code is pending. A server may report set while a change is pending. A future
 // code waits for its start.
-func settled(code *api.AccessCode) bool {
-	return arrived(code, false) &&
+func isSettled(code *api.AccessCode) bool {
+	return hasArrived(code, false) &&
 		!slices.ContainsFunc(
 			code.PendingMutations,
 			func(m api.PendingMutation) bool { return m.MutationCode != "deferring_creation" },
@@ -456,35 +456,35 @@ func hasOwnError(code *api.AccessCode) bool {
 
 // isRejected reports whether a lock has rejected the desired code. Offline codes cannot be changed, so they are never
 // refused.
-func refused(code *api.AccessCode) bool {
+func isRejected(code *api.AccessCode) bool {
 	waits := code.Status == api.Set || code.Status == api.Unset
 	return waits && hasOwnError(code) && len(code.PendingMutations) > 0 && !code.IsOfflineAccessCode
 }
 
 // uncertainChangeKey is the key of the private state that records a failed or rejected change. The next apply sends the
 // change again.
-const changeInDoubtKey = "pin_in_doubt"
+const uncertainChangeKey = "pin_in_doubt"
 
-func doubtChange(ctx context.Context, private privateState, so bool) diag.Diagnostics {
-	return private.SetKey(ctx, changeInDoubtKey, fmt.Append(nil, so))
+func recordUncertainChange(ctx context.Context, private privateState, so bool) diag.Diagnostics {
+	return private.SetKey(ctx, uncertainChangeKey, fmt.Append(nil, so))
 }
 
-func doubtsChange(ctx context.Context, private privateState, diags *diag.Diagnostics) bool {
-	so, problems := private.GetKey(ctx, changeInDoubtKey)
+func hasUncertainChange(ctx context.Context, private privateState, diags *diag.Diagnostics) bool {
+	so, problems := private.GetKey(ctx, uncertainChangeKey)
 	diags.Append(problems...)
 	return string(so) == "true"
 }
 
 // isUncertain reports whether a change is uncertain: until the lock has the code or the code waits for its start. If
 // the state does not show the server's PIN, the change stays uncertain.
-func (m *accessCodeModel) staysInDoubt(code *api.AccessCode, doubted bool) bool {
+func (m *accessCodeModel) isUncertain(code *api.AccessCode, doubted bool) bool {
 	settled := code.Status == api.Unset || code.Status == api.Set && len(code.PendingMutations) == 0
-	return refused(code) || doubted && (!settled || hasOwnError(code) || code.Code == nil || m.writesOnly())
+	return isRejected(code) || doubted && (!settled || hasOwnError(code) || code.Code == nil || m.writesOnly())
 }
 
 // resend clears the state of an uncertain change, so that the provider sends it again: the PIN if the configuration
 // has one, else the name, because the server or the vendor chooses the PIN.
-func (m *accessCodeModel) askAgain(hasPIN bool) {
+func (m *accessCodeModel) resend(hasPIN bool) {
 	if hasPIN {
 		m.Code, m.CodeWOVersion = types.StringNull(), types.Int64Null()
 	} else {
@@ -493,7 +493,7 @@ func (m *accessCodeModel) askAgain(hasPIN bool) {
 }
 
 // attemptFailed reports whether the work started and failed.
-func wasTried(err error) bool {
+func attemptFailed(err error) bool {
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Err == nil
 }

@@ -81,7 +81,7 @@ func (r *accessCodeResource) ModifyPlan(
 		if isReplaced := len(
 			resp.RequiresReplace,
 		)+len(
-			plan.replaces(ctx, &state, req.Private, &resp.Diagnostics),
+			plan.replacingAttributes(ctx, &state, req.Private, &resp.Diagnostics),
 		) > 0; isReplaced {
 			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 		} else {
@@ -121,7 +121,7 @@ func (r *accessCodeResource) planUpdate(
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
-	changes = changes || doubtsChange(ctx, req.Private, &resp.Diagnostics)
+	changes = changes || hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
 	if !changes && plan.leavesPIN(ctx, req.Config, state, &resp.Diagnostics) {
 		plan.Code = state.Code
 	}
@@ -257,18 +257,18 @@ func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 		step += 24 * time.Hour
 	}
 	once := other.IsOneTimeUse.ValueBool()
-	return (once && m.StartsAt.IsNull() || near(m.StartsAt, other.StartsAt, step)) &&
-		(once && m.EndsAt.IsNull() || near(m.EndsAt, other.EndsAt, step))
+	return (once && m.StartsAt.IsNull() || withinStep(m.StartsAt, other.StartsAt, step)) &&
+		(once && m.EndsAt.IsNull() || withinStep(m.EndsAt, other.EndsAt, step))
 }
 
-func near(a, b instant, step time.Duration) bool {
+func withinStep(a, b instant, step time.Duration) bool {
 	ta, errA := time.Parse(time.RFC3339, a.ValueString())
 	tb, errB := time.Parse(time.RFC3339, b.ValueString())
 	return errA == nil && errB == nil && ta.Sub(tb).Abs() < step
 }
 
 // isIssued reports whether the code in the state is an offline code that the lock accepts until it ends.
-func (m *accessCodeModel) issued() bool {
+func (m *accessCodeModel) isIssued() bool {
 	ends, err := time.Parse(time.RFC3339, m.EndsAt.ValueString())
 	ended := err == nil && !ends.After(time.Now())
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
@@ -322,42 +322,42 @@ func (m *accessCodeModel) planOffline(
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
 	// A time that is not known yet may turn out to be unchanged. If it is not, apply fails.
-	undecided := state.issued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
+	undecided := state.isIssued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
 	reframed := !undecided && !m.roundedTo(state)
 	var changed path.Paths
 	for _, part := range []struct {
 		attribute string
 		differs   bool
 	}{
-		{"name", planned(m.Name, state.Name)},
-		{"code", planned(m.Code, state.Code) || m.writesOnly()},
+		{"name", isPlannedChange(m.Name, state.Name)},
+		{"code", isPlannedChange(m.Code, state.Code) || m.writesOnly()},
 		{"starts_at", reframed && !m.StartsAt.same(state.StartsAt)},
 		{"ends_at", reframed && !m.EndsAt.same(state.EndsAt)},
-		{"is_external_modification_allowed", planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed)},
+		{"is_external_modification_allowed", isPlannedChange(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed)},
 	} {
 		if part.differs {
 			changed = append(changed, path.Root(part.attribute))
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
-	changed = append(changed, m.replaces(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
-	if len(changed) > 0 && state.issued() {
-		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be "+
+	changed = append(changed, m.replacingAttributes(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
+	if len(changed) > 0 && state.isIssued() {
+		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.acceptedUntil()+" It can be "+
 			"neither changed nor deleted before that.\n\nRestore its configuration, and add another resource for "+
-			"the new code. "+letGo)
+			"the new code. "+removeFromStateHelp)
 	}
 }
 
 // warnOfDestroy warns that an issued offline code cannot be destroyed.
 func (m *accessCodeModel) warnOfDestroy(diags *diag.Diagnostics) {
-	if m.issued() {
-		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.accepted()+" Applying this plan will "+
-			"fail before that.\n\n"+letGo)
+	if m.isIssued() {
+		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.acceptedUntil()+" Applying this plan will "+
+			"fail before that.\n\n"+removeFromStateHelp)
 	}
 }
 
 // acceptedUntil says until when the lock accepts an offline code.
-func (m *accessCodeModel) accepted() string {
+func (m *accessCodeModel) acceptedUntil() string {
 	until := "it ends"
 	if !m.EndsAt.IsNull() {
 		until = m.EndsAt.ValueString()
@@ -368,7 +368,7 @@ func (m *accessCodeModel) accepted() string {
 }
 
 // removeFromStateHelp says how to remove an offline code from the state.
-const letGo = "To remove the code from the state, use a removed block; the code opens the lock until it ends:\n\n  " +
+const removeFromStateHelp = "To remove the code from the state, use a removed block; the code opens the lock until it ends:\n\n  " +
 	"removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }"
 
 // sharesAtCreation replaces a code when its common_code_key changes, which counts at creation only. An imported or
@@ -457,11 +457,11 @@ func isStillThere(err error) bool {
 }
 
 // replace creates the code on a lock after the old one, which is being deleted, has left the lock.
-func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) done {
+func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) lockResult {
 	if err := deleteCode(ctx, conn.api, deviceID, id); err != nil && !errors.Is(err, errGone) {
-		return m.failed(ctx, conn.api, id, stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)})
+		return m.failedResult(ctx, conn.api, id, stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)})
 	}
-	return m.put(ctx, conn, deviceID)
+	return m.createOn(ctx, conn, deviceID)
 }
 
 // These texts say what to do about a code that is being deleted.

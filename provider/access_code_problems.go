@@ -29,7 +29,7 @@ const namedCodes = 20
 const askedNames = 10
 
 // warningCounter counts the warnings of a run by error code, and caches the names of locks.
-type troubles struct {
+type warningCounter struct {
 	mu    sync.Mutex
 	codes map[string]int
 	known map[string]string
@@ -66,7 +66,7 @@ func keptOff(code *api.AccessCode) []api.Problem {
 // warnOfTrouble warns about the errors that keep a managed code off its lock.
 func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
 	problems := keptOff(code)
-	if len(problems) == 0 || !c.troubles.take(diags, problems[0].ErrorCode) {
+	if len(problems) == 0 || !c.warnings.admit(diags, problems[0].ErrorCode) {
 		return
 	}
 	name := ""
@@ -77,7 +77,7 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	if code.Status == api.Set {
 		summary, effect = "Access code is not on its lock as configured", " "+stillOpens
 	}
-	if refused(code) {
+	if isRejected(code) {
 		retry = "The next apply sends it again. "
 	}
 	diagnostics.Warning(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf(
@@ -88,7 +88,7 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 		code.AccessCodeID,
 		name,
 		code.Status,
-		c.troubles.lock(ctx, c.api, code.DeviceID),
+		c.warnings.cachedLockName(ctx, c.api, code.DeviceID),
 		effect,
 		troubleAdvice(problems),
 		retry,
@@ -104,7 +104,7 @@ func (c *connection) warnOfTroubles(
 ) {
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
 		if code := found[deviceID].managed; code != nil {
-			c.warnOfTrouble(ctx, diags, code, pinsOf(code.Code, set.on("", ""))...)
+			c.warnOfTrouble(ctx, diags, code, pinsOf(code.Code, set.codeOn("", ""))...)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func troubleAdvice(problems []api.Problem) string {
 
 // admit reports whether one more code may be named. For the first code above the limit, it adds a warning about the
 // rest.
-func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
+func (t *warningCounter) admit(diags *diag.Diagnostics, errorCode string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.codes == nil {
@@ -170,7 +170,7 @@ func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
 }
 
 // cachedLockName is lockName with a cache and a limit of requests.
-func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string) string {
+func (t *warningCounter) cachedLockName(ctx context.Context, client *api.Client, deviceID string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name, known := t.known[deviceID]

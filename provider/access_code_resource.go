@@ -79,7 +79,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		reportNext(
 			&resp.Diagnostics,
 			action,
-			hiding(err, created.Code.ValueString(), plan.pin()),
+			redacted(err, created.Code.ValueString(), plan.pin()),
 			creationAdvice(err, answer.AccessCode.AccessCodeID),
 		)
 		return
@@ -94,7 +94,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.Type.IsNull()
-	if !imported && r.readsLater(&resp.Diagnostics) {
+	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -121,7 +121,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		)
 		return
 	default:
-		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -137,8 +137,8 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	}
 	if managed != nil {
 		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
-		doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
-		resp.Diagnostics.Append(doubtChange(ctx, resp.Private, model.staysInDoubt(managed, doubted))...)
+		doubted := hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
+		resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, model.isUncertain(managed, doubted))...)
 	}
 	refused := unmanaged != nil && unmanaged.CannotBeManaged
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
@@ -168,7 +168,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
 			reportNext(&resp.Diagnostics, "Convert access code to "+
-				"managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
+				"managed", redacted(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
 		// If the rest fails, the next apply must neither convert again nor replace the code for its lost key.
@@ -178,16 +178,16 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	}
 	unseen, former := plan.writesOnly() ||
 		state.writesOnly(), state.Code.ValueString() // unseen: the state will not show the server's PIN
-	doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
+	doubted := hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
 	if doubted {
 		var configured types.String
 		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("code"), &configured)...)
-		state.askAgain(plan.writesOnly() || !configured.IsNull())
+		state.resend(plan.writesOnly() || !configured.IsNull())
 	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
-	resp.Diagnostics.Append(doubtChange(ctx, resp.Private, wasTried(err) || (unseen || doubted) && err != nil)...)
+	resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, attemptFailed(err) || (unseen || doubted) && err != nil)...)
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), former), changeAdvice(err))
+		reportNext(&resp.Diagnostics, action, redacted(err, plan.pin(), former), changeAdvice(err))
 		return
 	}
 	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
@@ -214,14 +214,14 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
 	switch err := deleteCode(ctx, client, deviceID, id); {
 	case errors.Is(err, errGone):
-		r.mayForget(ctx, req.Private, "Delete access code", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "Delete access code", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
 		reportNext(
 			&resp.Diagnostics,
 			"Delete access code",
-			hiding(&explained{text, err}, model.Code.ValueString()),
+			redacted(&explainedError{text, err}, model.Code.ValueString()),
 			deletionAdvice(err),
 		)
 	}
@@ -261,7 +261,7 @@ func changeAdvice(err error) string {
 			"lock that always takes longer, raise `timeouts { update }`; for a server whose codes never reach " +
 			"`set`, set `wait_for_set = false`."
 	}
-	if wasTried(err) {
+	if attemptFailed(err) {
 		return stillOpens + " First correct the problem in the message; the next apply sends the change again."
 	}
 	return nextStep(err)
@@ -274,7 +274,7 @@ const stillOpens = "The lock may have the previous version of the code: the form
 func deletionAdvice(err error) string {
 	switch {
 	case isOfType(err, cannotDeleteOffline):
-		return letGo + "\n\nIf the plan replaces the code only because it is tainted, run `terraform untaint` on " +
+		return removeFromStateHelp + "\n\nIf the plan replaces the code only because it is tainted, run `terraform untaint` on " +
 			"the resource instead."
 	case errors.Is(err, errCannotBeDeleted):
 		return "Delete it in the lock's app, or remove it from the state with a removed block and `destroy = false`."
@@ -638,11 +638,11 @@ func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 		Code:                          m.pin(),
 		StartsAt:                      m.StartsAt.ValueString(),
 		EndsAt:                        m.EndsAt.ValueString(),
-		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+		IsExternalModificationAllowed: knownBool(m.IsExternalModificationAllowed),
 		PreferredCodeLength:           int(m.PreferredCodeLength.ValueInt64()),
 		CommonCodeKey:                 m.CommonCodeKey.ValueString(),
-		PreferNativeScheduling:        known(m.PreferNativeScheduling),
-		AttemptForOfflineDevice:       known(m.AttemptForOfflineDevice),
+		PreferNativeScheduling:        knownBool(m.PreferNativeScheduling),
+		AttemptForOfflineDevice:       knownBool(m.AttemptForOfflineDevice),
 		UseBackupAccessCodePool:       m.UseBackupAccessCodePool.ValueBool(),
 		IsOfflineAccessCode:           m.IsOfflineAccessCode.ValueBool(),
 		IsOneTimeUse:                  m.IsOneTimeUse.ValueBool(),
@@ -653,27 +653,27 @@ func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
 	return api.ConvertAccessCodeRequest{
 		AccessCodeID:                  m.AccessCodeID.ValueString(),
-		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+		IsExternalModificationAllowed: knownBool(m.IsExternalModificationAllowed),
 	}
 }
 
 // updateRequest returns the request for the changes of the plan, and whether there are any. An offline code cannot be
 // changed.
 func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
-	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(
+	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), knownBool(
 		m.AttemptForOfflineDevice,
 	)
 	if state.IsOfflineAccessCode.ValueBool() {
 		return request, false
 	}
-	if planned(m.Name, state.Name) {
+	if isPlannedChange(m.Name, state.Name) {
 		request.Name, changes = m.Name.ValueStringPointer(), true
 	}
-	if planned(m.Code, state.Code) || m.writesOnly() && !m.CodeWOVersion.Equal(state.CodeWOVersion) {
+	if isPlannedChange(m.Code, state.Code) || m.writesOnly() && !m.CodeWOVersion.Equal(state.CodeWOVersion) {
 		request.Code, changes = m.pin(), true
 	}
-	if planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
-		request.IsExternalModificationAllowed, changes = known(m.IsExternalModificationAllowed), true
+	if isPlannedChange(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
+		request.IsExternalModificationAllowed, changes = knownBool(m.IsExternalModificationAllowed), true
 	}
 	if !m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt) {
 		request.Type, changes = m.plannedType(), true
@@ -691,13 +691,13 @@ func (m *accessCodeModel) plannedType() api.AccessCodeType {
 }
 
 // isPlannedChange reports whether the plan has a known value that differs from the state.
-func planned(plan, state attr.Value) bool {
+func isPlannedChange(plan, state attr.Value) bool {
 	return isSet(plan) && !plan.Equal(state)
 }
 
 func isSet(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
 
-func known(value types.Bool) *bool {
+func knownBool(value types.Bool) *bool {
 	if value.IsUnknown() {
 		return nil
 	}

@@ -1138,7 +1138,7 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAttemptPatience(1))
+			srv := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAttemptTimeout(1))
 			device := srv.Device(t, "august")
 			lock := srv.Lock(t, device)
 			w := newWorkspace(t, map[string]string{"main.tf": required})

@@ -186,7 +186,7 @@ var (
 )
 
 // replacingAttributes returns the attributes whose plan modifiers replace the code, except common_code_key.
-func (m *accessCodeModel) replaces(
+func (m *accessCodeModel) replacingAttributes(
 	ctx context.Context,
 	state *accessCodeModel,
 	private privateState,

@@ -78,8 +78,8 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		}
 		plan.Code = types.StringValue(pin)
 	}
-	results := onEach(plan.devices(ctx), func(deviceID string) done { return plan.put(ctx, r.connection, deviceID) })
-	codes, failures := map[string]lockCode{}, map[string]done{}
+	results := onEach(plan.devices(ctx), func(deviceID string) lockResult { return plan.createOn(ctx, r.connection, deviceID) })
+	codes, failures := map[string]lockCode{}, map[string]lockResult{}
 	exists := false
 	for deviceID, result := range results {
 		codes[deviceID] = result.code
@@ -97,7 +97,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 	}
 	if exists {
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
-		resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
+		resp.Diagnostics.Append(recordUncertain(ctx, resp.Private, results)...)
 		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
 		plan.CodeWO = types.StringNull() // write-only values are never stored
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -111,7 +111,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 	imported := model.Name.IsNull()
-	if !imported && r.readsLater(&resp.Diagnostics) {
+	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -120,7 +120,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	}
 	codes := model.codes(ctx)
 	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
-		return look(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
+		return readOnLock(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
 	})
 	nothing := imported
 	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
@@ -153,12 +153,12 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		switch {
 		case one.managed != nil:
 			was := codes[deviceID].AsDeclared // null during an import
-			doubted := was.Equal(types.BoolValue(false)) && model.on("", "").staysInDoubt(one.managed, true)
-			codes[deviceID] = model.managed(one.managed).unless(doubted)
+			doubted := was.Equal(types.BoolValue(false)) && model.codeOn("", "").isUncertain(one.managed, true)
+			codes[deviceID] = model.managed(one.managed).undeclaredIf(doubted)
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():
-			if !imported && !r.mayForget(ctx, req.Private, actionRead, &resp.Diagnostics) {
+			if !imported && !r.isDeleted(ctx, req.Private, actionRead, &resp.Diagnostics) {
 				return
 			}
 			codes[deviceID] = noCode()
@@ -190,53 +190,53 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
-	if plan.Code.IsUnknown() && !plan.learn(ctx, client, &state, codes) {
+	if plan.Code.IsUnknown() && !plan.learnPIN(ctx, client, &state, codes) {
 		diagnostics.Error(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does "+
 			"not return it. Set `code`.")
 		return
 	}
-	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
-	r.giveUpOn(ctx, req.Private, unsettled, &resp.Diagnostics)
-	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
+	unsettled := state.findUnanswered(ctx, client, codes, state.uncertainLocks(ctx, req.Private, &resp.Diagnostics), &plan)
+	r.dropUnknownLocks(ctx, req.Private, unsettled, &resp.Diagnostics)
+	if plan.changesSearch(&state) && plan.reportUnsearched(ctx, client, unsettled, &resp.Diagnostics) {
 		return
 	}
 	work := slices.DeleteFunc(
 		slices.Clone(wanted),
-		func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) },
+		func(deviceID string) bool { return !plan.needsChange(&state, codes, deviceID) },
 	)
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
 			work = append(work, deviceID)
 		}
 	}
-	results := onEach(work, func(deviceID string) done {
+	results := onEach(work, func(deviceID string) lockResult {
 		code, known := codes[deviceID]
 		switch {
 		case unsettled[deviceID].err != nil:
 			return unsettled[deviceID]
 		case !slices.Contains(wanted, deviceID):
-			return plan.remove(ctx, r.connection, deviceID, code, unsettled[deviceID].doubt)
+			return plan.removeFrom(ctx, r.connection, deviceID, code, unsettled[deviceID].uncertain)
 		case known && !code.AccessCodeID.IsNull():
-			return plan.bring(ctx, r.connection, deviceID, code.AccessCodeID.ValueString())
+			return plan.updateOn(ctx, r.connection, deviceID, code.AccessCodeID.ValueString())
 		default:
-			result := plan.put(ctx, r.connection, deviceID)
-			result.left = unsettled[deviceID].doubt
-			if unsettled[deviceID].gone && result.err != nil { // the lock may return
-				result.left, result.doubt = nil, unsettled[deviceID].doubt
+			result := plan.createOn(ctx, r.connection, deviceID)
+			result.unresolved = unsettled[deviceID].uncertain
+			if unsettled[deviceID].removed && result.err != nil { // the lock may return
+				result.unresolved, result.uncertain = nil, unsettled[deviceID].uncertain
 			}
 			return result
 		}
 	})
-	r.forget(ctx, req.Private, results, &resp.Diagnostics)
-	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
-	resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
+	r.resolveUnknownCodes(ctx, req.Private, results, &resp.Diagnostics)
+	r.storeResults(ctx, client, &plan, codes, results, &resp.Diagnostics)
+	resp.Diagnostics.Append(recordUncertain(ctx, resp.Private, results)...)
 	plan.CodeWO = types.StringNull() // write-only values are never stored
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
 // learnPIN copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
-func (m *accessCodeSetModel) learn(
+func (m *accessCodeSetModel) learnPIN(
 	ctx context.Context,
 	client *api.Client,
 	state *accessCodeSetModel,
@@ -247,7 +247,7 @@ func (m *accessCodeSetModel) learn(
 		if m.Code.ValueString() != "" {
 			break
 		}
-		if found := look(
+		if found := readOnLock(
 			ctx,
 			findCode,
 			client,
@@ -261,43 +261,43 @@ func (m *accessCodeSetModel) learn(
 }
 
 // needsChange reports whether a lock of the plan needs a change.
-func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
+func (m *accessCodeSetModel) needsChange(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
 	code, known := codes[deviceID]
 	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
 // resolveUnknownCodes marks codes that the server does not know as removed. If the key belongs to another workspace,
 // it adds an error and the codes stay in the set. The timeout may have ended by then.
-func (r *accessCodeSetResource) forget(
+func (r *accessCodeSetResource) resolveUnknownCodes(
 	ctx context.Context,
 	private privateState,
-	results map[string]done,
+	results map[string]lockResult,
 	diags *diag.Diagnostics,
 ) {
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
-	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
+	may := sync.OnceValue(func() bool { return r.isDeleted(ctx, private, actionRemove, diags) })
 	for deviceID, result := range results {
 		if errors.Is(result.err, errGone) {
-			results[deviceID] = done{code: result.code, gone: may()}
+			results[deviceID] = lockResult{code: result.code, removed: may()}
 		}
 	}
 }
 
 // dropUnknownLocks ends the search for the code of an unanswered creation if the server does not know the lock, so
 // that other locks need not wait. If the key belongs to another workspace, it adds an error instead.
-func (r *accessCodeSetResource) giveUpOn(
+func (r *accessCodeSetResource) dropUnknownLocks(
 	ctx context.Context,
 	private privateState,
-	unsettled map[string]done,
+	unsettled map[string]lockResult,
 	diags *diag.Diagnostics,
 ) {
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
-	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
+	may := sync.OnceValue(func() bool { return r.isDeleted(ctx, private, actionRemove, diags) })
 	for deviceID, result := range unsettled {
 		if api.IsNotFound(result.err) && may() {
-			result.err, result.gone = nil, true
+			result.err, result.removed = nil, true
 			unsettled[deviceID] = result
 		}
 	}
@@ -305,21 +305,21 @@ func (r *accessCodeSetResource) giveUpOn(
 
 // storeResults stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
-func (r *accessCodeSetResource) settle(
+func (r *accessCodeSetResource) storeResults(
 	ctx context.Context,
 	client *api.Client,
 	model *accessCodeSetModel,
 	codes map[string]lockCode,
-	results map[string]done,
+	results map[string]lockResult,
 	diags *diag.Diagnostics,
 ) {
 	wanted := model.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
 		result := results[deviceID]
-		if result.left != nil {
+		if result.unresolved != nil {
 			model.warnOfLost(ctx, client, diags, deviceID, result)
 		}
-		if result.gone {
+		if result.removed {
 			delete(codes, deviceID)
 			continue
 		}
@@ -349,17 +349,17 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	defer cancel()
 
 	codes := model.codes(ctx)
-	unsettled := model.find(ctx, client, codes, model.doubts(ctx, req.Private, &resp.Diagnostics), &model)
-	r.giveUpOn(ctx, req.Private, unsettled, &resp.Diagnostics)
-	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
+	unsettled := model.findUnanswered(ctx, client, codes, model.uncertainLocks(ctx, req.Private, &resp.Diagnostics), &model)
+	r.dropUnknownLocks(ctx, req.Private, unsettled, &resp.Diagnostics)
+	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) lockResult {
 		if unsettled[deviceID].err != nil {
 			return unsettled[deviceID]
 		}
-		return model.remove(ctx, r.connection, deviceID, codes[deviceID], unsettled[deviceID].doubt)
+		return model.removeFrom(ctx, r.connection, deviceID, codes[deviceID], unsettled[deviceID].uncertain)
 	})
-	r.forget(ctx, req.Private, results, &resp.Diagnostics)
+	r.resolveUnknownCodes(ctx, req.Private, results, &resp.Diagnostics)
 	model.DeviceIDs = types.SetValueMust(types.StringType, nil)
-	r.settle(ctx, client, &model, codes, results, &resp.Diagnostics)
+	r.storeResults(ctx, client, &model, codes, results, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
@@ -642,7 +642,7 @@ func (r *accessCodeSetResource) ModifyPlan(
 		plan.Code = types.StringNull()
 	}
 	if exists {
-		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.on("", ""))
+		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.codeOn("", ""))
 		if !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
@@ -651,7 +651,7 @@ func (r *accessCodeSetResource) ModifyPlan(
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
 		codes := map[string]attr.Value{}
 		for _, deviceID := range plan.devices(ctx) {
-			if exists && !plan.todo(&state, before, deviceID) {
+			if exists && !plan.needsChange(&state, before, deviceID) {
 				codes[deviceID] = state.AccessCodes.Elements()[deviceID]
 			} else {
 				codes[deviceID] = types.ObjectUnknown(lockCodeType.AttrTypes)
@@ -702,18 +702,18 @@ var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 }}
 
 // statusMissing is the status of a lock without a code of the set.
-const missing = "missing"
+const statusMissing = "missing"
 
 func noCode(errors ...string) lockCode {
 	return lockCode{
-		Status:     types.StringValue(missing),
+		Status:     types.StringValue(statusMissing),
 		AsDeclared: types.BoolValue(false),
 		Errors:     append([]string{}, errors...),
 	}
 }
 
 // undeclaredIf returns the code, with as_declared false if so is true.
-func (c lockCode) unless(so bool) lockCode {
+func (c lockCode) undeclaredIf(so bool) lockCode {
 	if so {
 		c.AsDeclared = types.BoolValue(false)
 	}
@@ -748,7 +748,7 @@ func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lo
 }
 
 // codeOn returns the desired code on a lock.
-func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
+func (m *accessCodeSetModel) codeOn(deviceID, id string) *accessCodeModel {
 	return &accessCodeModel{
 		AccessCodeID:  types.StringValue(id),
 		DeviceID:      types.StringValue(deviceID),
@@ -771,27 +771,27 @@ func (m *accessCodeSetModel) hidesPIN(code *api.AccessCode) bool {
 }
 
 // pin returns the PIN of the set, or "" if it is not known.
-func (m *accessCodeSetModel) pin() string { return m.on("", "").pin() }
+func (m *accessCodeSetModel) pin() string { return m.codeOn("", "").pin() }
 
 // changes reports whether the plan has other codes than the state.
 func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 	if m.Code.IsUnknown() || m.Name.IsUnknown() || m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown() {
 		return true
 	}
-	_, changes := m.on("", "").updateRequest(state.on("", ""))
+	_, changes := m.codeOn("", "").updateRequest(state.codeOn("", ""))
 	return changes
 }
 
 // managed converts a managed code. A PIN that the server hides counts as unchanged. A code that its lock has rejected
 // or that is being deleted is not as declared.
 func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
-	actual := m.on(code.DeviceID, code.AccessCodeID)
+	actual := m.codeOn(code.DeviceID, code.AccessCodeID)
 	actual.fill(code)
-	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
+	_, changes := m.codeOn(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID),
 		Status:       types.StringValue(string(code.Status)),
-		AsDeclared:   types.BoolValue(!changes && !refused(code) && code.Status != api.Removing),
+		AsDeclared:   types.BoolValue(!changes && !isRejected(code) && code.Status != api.Removing),
 		Errors:       m.texts(code.Errors, code.Code),
 	}
 }
@@ -808,7 +808,7 @@ func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 
 // texts returns the error messages of a code, without the PINs of the set and the server.
 func (m *accessCodeSetModel) texts(problems []api.Problem, returned *string) []string {
-	return problemTexts(problems, pinsOf(returned, m.on("", ""))...)
+	return problemTexts(problems, pinsOf(returned, m.codeOn("", ""))...)
 }
 
 func (m *accessCodeSetModel) hide(text string) string {
@@ -860,7 +860,7 @@ type codeFinder = func(
 func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
 
 // readOnLock reads a code on a lock with findCode or refreshCode. It fails if the code is on another lock.
-func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
+func readOnLock(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
 	if id == "" {
 		return found
 	}
@@ -881,24 +881,24 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 }
 
 // lockResult is what came of the work on one lock.
-type done struct {
-	code  lockCode
-	gone  bool
-	err   error
-	doubt *doubt // whether a code is on the lock that is not known
-	left  *doubt // the one that the lock was in before, and that nothing more is done about
+type lockResult struct {
+	code       lockCode
+	removed    bool
+	err        error
+	uncertain  *uncertain // whether a code is on the lock that is not known
+	unresolved *uncertain // the one that the lock was in before, and that nothing more is done about
 }
 
 // createOn creates the code on a lock without one.
-func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
+func (m *accessCodeSetModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
 	if m.pin() == "" {
 		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
-		return done{code: noCode(err.Error()), err: err}
+		return lockResult{code: noCode(err.Error()), err: err}
 	}
 	answer, err := api.Call[api.AccessCodeCreatedResponse](
 		ctx,
 		conn.api.CreateAccessCode,
-		m.on(deviceID, "").createRequest(),
+		m.codeOn(deviceID, "").createRequest(),
 	)
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
@@ -906,12 +906,12 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 	if err == nil {
 		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
 	}
-	failed := done{code: noCode(m.hide(sentence(err.Error()))), err: err}
+	failed := lockResult{code: noCode(m.hide(sentence(err.Error()))), err: err}
 	if api.MayHaveHappened(err) {
-		failed.doubt = m.doubtOf()
-		last, cancel := lastLook(ctx)
+		failed.uncertain = m.newUncertain()
+		last, cancel := finalReadContext(ctx)
 		defer cancel()
-		if code, _, _ := m.lost(last, conn.api, deviceID, failed.doubt, m); code != nil {
+		if code, _, _ := m.findLostCode(last, conn.api, deviceID, failed.uncertain, m); code != nil {
 			return m.arrived(ctx, conn, code.AccessCodeID, api.ActionAttempt{})
 		}
 	}
@@ -919,7 +919,7 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 }
 
 // arrived waits until a code is on its lock, unless wait_for_set is false.
-func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) done {
+func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) lockResult {
 	var code *api.AccessCode
 	var err error
 	if conn.waitForSet {
@@ -928,20 +928,20 @@ func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id s
 		code, err = managedCode(ctx, conn.api, id)
 	}
 	if err != nil {
-		return m.failed(ctx, conn.api, id, err)
+		return m.failedResult(ctx, conn.api, id, err)
 	}
-	return done{code: m.managed(code)}
+	return lockResult{code: m.managed(code)}
 }
 
 // failedResult returns the result of failed work on an existing code, with the current state of the code.
-func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id string, err error) done {
-	ctx, cancel := lastLook(ctx)
+func (m *accessCodeSetModel) failedResult(ctx context.Context, client *api.Client, id string, err error) lockResult {
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr == nil {
-		return done{code: m.managed(code).unless(m.hidesPIN(code) || wasTried(err)), err: err}
+		return lockResult{code: m.managed(code).undeclaredIf(m.hidesPIN(code) || attemptFailed(err)), err: err}
 	}
-	return done{code: lockCode{
+	return lockResult{code: lockCode{
 		AccessCodeID: types.StringValue(id),
 		Status:       types.StringValue(string(api.Unknown)),
 		AsDeclared:   types.BoolValue(false),
@@ -950,53 +950,53 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 }
 
 // updateOn changes the code on a lock to the desired one.
-func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
-	found := look(ctx, findCode, conn.api, deviceID, id)
+func (m *accessCodeSetModel) updateOn(ctx context.Context, conn *connection, deviceID, id string) lockResult {
+	found := readOnLock(ctx, findCode, conn.api, deviceID, id)
 	switch {
 	case found.err != nil:
-		return m.failed(ctx, conn.api, id, untried(found.err))
+		return m.failedResult(ctx, conn.api, id, untried(found.err))
 	case found.nothing():
-		return m.put(ctx, conn, deviceID)
+		return m.createOn(ctx, conn, deviceID)
 	}
 	if found.managed != nil && found.managed.Status == api.Removing {
 		return m.replace(ctx, conn, deviceID, id)
 	}
-	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
+	plan, actual := m.codeOn(deviceID, id), m.codeOn(deviceID, id)
 	actual.Code = types.StringNull() // write the PIN even if the server hides it
 	if found.unmanaged != nil {
 		actual.fillUnmanaged(found.unmanaged)
 		code, err := convertPlanned(ctx, conn.api, plan, actual)
 		if err != nil {
-			return done{code: m.unmanaged(found.unmanaged), err: err}
+			return lockResult{code: m.unmanaged(found.unmanaged), err: err}
 		}
 		found.managed = code
 	}
 	actual.fill(found.managed)
 	actual.CodeWOVersion = types.Int64Null() // always write a write-only PIN
-	if plan.staysInDoubt(found.managed, true) {
-		actual.askAgain(m.pin() != "")
+	if plan.isUncertain(found.managed, true) {
+		actual.resend(m.pin() != "")
 	}
 	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
 	if err != nil {
-		return m.failed(ctx, conn.api, id, err)
+		return m.failedResult(ctx, conn.api, id, err)
 	}
-	return done{code: m.managed(code)}
+	return lockResult{code: m.managed(code)}
 }
 
 // removeFrom deletes the code from a lock.
-func (m *accessCodeSetModel) remove(
+func (m *accessCodeSetModel) removeFrom(
 	ctx context.Context,
 	conn *connection,
 	deviceID string,
 	code lockCode,
-	doubt *doubt,
-) done {
+	doubt *uncertain,
+) lockResult {
 	id := code.AccessCodeID.ValueString()
 	if id == "" {
-		return done{gone: true, left: doubt}
+		return lockResult{removed: true, unresolved: doubt}
 	}
 	err := deleteCode(ctx, conn.api, deviceID, id)
-	return done{code: code, gone: err == nil, err: err}
+	return lockResult{code: code, removed: err == nil, err: err}
 }
 
 // reportLock adds an error or a warning about one lock of a set. If kept is false, the state does not get the set.
@@ -1007,9 +1007,9 @@ func (m *accessCodeSetModel) reportLock(
 	add func(*diag.Diagnostics, path.Path, string, string),
 	kept bool,
 	action, deviceID string,
-	failed done,
+	failed lockResult,
 ) {
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	err := failed.err
 	const untouched = "The other locks of the set are not affected."
@@ -1019,16 +1019,16 @@ func (m *accessCodeSetModel) reportLock(
 	}
 	next := nextStep(err)
 	switch {
-	case failed.doubt != nil && kept:
+	case failed.uncertain != nil && kept:
 		look := "The next apply searches this lock for a code of this name and PIN before it creates another one. " +
 			"If the server hides PINs, check the lock yourself first."
 		if m.writesOnly() {
 			look += " Do not change `code_wo` until then: the search needs its PIN."
 		}
-		next = inDoubt(err, look)
+		next = uncertainAdvice(err, look)
 		others = untouched
-	case failed.doubt != nil:
-		next = inDoubt(err, "The set is not in the state: check this lock before you run Terraform again, which "+
+	case failed.uncertain != nil:
+		next = uncertainAdvice(err, "The set is not in the state: check this lock before you run Terraform again, which "+
 			"would create a second access code.")
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
@@ -1049,12 +1049,12 @@ func (m *accessCodeSetModel) reportLock(
 		diags,
 		path.Root("access_codes").AtMapKey(deviceID),
 		action,
-		m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others),
+		m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joinSentences(next, others),
 	)
 }
 
 // joinSentences joins two sentences.
-func joined(first, second string) string {
+func joinSentences(first, second string) string {
 	return strings.TrimSpace(first + " " + second)
 }
 
@@ -1063,10 +1063,10 @@ func joined(first, second string) string {
 // does not search other locks: a code of the same name and PIN there belongs to another owner.
 
 // uncertainLocksKey is the key of the private state for these locks.
-const locksInDoubtKey = "locks_in_doubt"
+const uncertainLocksKey = "locks_in_doubt"
 
 // uncertain is a creation without an answer.
-type doubt struct {
+type uncertain struct {
 	// WrittenOnly means that the PIN is write-only, so it is not stored.
 	WrittenOnly bool `json:"written_only"`
 
@@ -1075,42 +1075,44 @@ type doubt struct {
 }
 
 // newUncertain returns the record of an unanswered creation for this set.
-func (m *accessCodeSetModel) doubtOf() *doubt { return &doubt{WrittenOnly: m.writesOnly()} }
+func (m *accessCodeSetModel) newUncertain() *uncertain {
+	return &uncertain{WrittenOnly: m.writesOnly()}
+}
 
 // pin returns the PIN to search for. For a write-only PIN it is the configured one, which may have changed; "" means
 // none.
-func (d *doubt) pin(state, config *accessCodeSetModel) string {
+func (d *uncertain) pin(state, config *accessCodeSetModel) string {
 	if d.WrittenOnly {
 		return config.pin()
 	}
 	return state.Code.ValueString()
 }
 
-func rememberDoubts(ctx context.Context, private privateState, results map[string]done) diag.Diagnostics {
-	doubts := map[string]*doubt{}
+func recordUncertain(ctx context.Context, private privateState, results map[string]lockResult) diag.Diagnostics {
+	doubts := map[string]*uncertain{}
 	for deviceID, result := range results {
-		if result.doubt != nil {
-			doubts[deviceID] = result.doubt
+		if result.uncertain != nil {
+			doubts[deviceID] = result.uncertain
 		}
 	}
 	encoded, _ := json.Marshal(doubts) // booleans always encode
-	return private.SetKey(ctx, locksInDoubtKey, encoded)
+	return private.SetKey(ctx, uncertainLocksKey, encoded)
 }
 
 // uncertainLocks returns the recorded unanswered creations by lock. The record may also be a list of locks without
 // details.
-func (m *accessCodeSetModel) doubts(
+func (m *accessCodeSetModel) uncertainLocks(
 	ctx context.Context,
 	private privateState,
 	diags *diag.Diagnostics,
-) (doubts map[string]*doubt) {
-	stored, problems := private.GetKey(ctx, locksInDoubtKey)
+) (doubts map[string]*uncertain) {
+	stored, problems := private.GetKey(ctx, uncertainLocksKey)
 	diags.Append(problems...)
 	var locks []string
 	if json.Unmarshal(stored, &locks) == nil {
-		doubts = map[string]*doubt{}
+		doubts = map[string]*uncertain{}
 		for _, deviceID := range locks {
-			doubts[deviceID] = m.doubtOf()
+			doubts[deviceID] = m.newUncertain()
 		}
 		return doubts
 	}
@@ -1120,13 +1122,13 @@ func (m *accessCodeSetModel) doubts(
 
 // findUnanswered adds the codes of unanswered creations to those of the set. It returns results for the locks where
 // it found none, or could not search. The latter must not be changed.
-func (m *accessCodeSetModel) find(
+func (m *accessCodeSetModel) findUnanswered(
 	ctx context.Context,
 	client *api.Client,
 	codes map[string]lockCode,
-	doubts map[string]*doubt,
+	doubts map[string]*uncertain,
 	config *accessCodeSetModel,
-) map[string]done {
+) map[string]lockResult {
 	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
 		code, known := codes[deviceID]
 		return !known || !code.AccessCodeID.IsNull()
@@ -1136,16 +1138,16 @@ func (m *accessCodeSetModel) find(
 		likely []string
 		err    error
 	}
-	unsettled := map[string]done{}
+	unsettled := map[string]lockResult{}
 	for deviceID, found := range onEach(locks, func(deviceID string) (f found) {
-		f.code, f.likely, f.err = m.lost(ctx, client, deviceID, doubts[deviceID], config)
+		f.code, f.likely, f.err = m.findLostCode(ctx, client, deviceID, doubts[deviceID], config)
 		return f
 	}) {
 		code := codes[deviceID]
 		if found.code == nil {
 			doubt := doubts[deviceID]
 			doubt.likely = found.likely
-			unsettled[deviceID] = done{code: code, err: untried(found.err), doubt: doubt}
+			unsettled[deviceID] = lockResult{code: code, err: untried(found.err), uncertain: doubt}
 			continue
 		}
 		code.AccessCodeID = types.StringValue(found.code.AccessCodeID)
@@ -1157,11 +1159,11 @@ func (m *accessCodeSetModel) find(
 // findLostCode finds the code of an unanswered creation. Without it, the server would reject another creation because
 // the PIN is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name
 // whose PINs the server hides, or all of that name if the PIN of the creation is not known.
-func (m *accessCodeSetModel) lost(
+func (m *accessCodeSetModel) findLostCode(
 	ctx context.Context,
 	client *api.Client,
 	deviceID string,
-	doubt *doubt,
+	doubt *uncertain,
 	config *accessCodeSetModel,
 ) (found *api.AccessCode, likely []string, err error) {
 	codes, err := managedCodes(ctx, client, deviceID)
@@ -1182,18 +1184,18 @@ func (m *accessCodeSetModel) lost(
 }
 
 // changesSearch reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
-func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
+func (m *accessCodeSetModel) changesSearch(state *accessCodeSetModel) bool {
 	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
 }
 
 // reportUnsearched adds errors for the locks that could not be searched, and reports whether there are any.
-func (m *accessCodeSetModel) refuseUnsought(
+func (m *accessCodeSetModel) reportUnsearched(
 	ctx context.Context,
 	client *api.Client,
-	unsettled map[string]done,
+	unsettled map[string]lockResult,
 	diags *diag.Diagnostics,
 ) (refused bool) {
-	ctx, cancel := lastLook(ctx)
+	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	for _, deviceID := range slices.Sorted(maps.Keys(unsettled)) {
 		err := unsettled[deviceID].err
@@ -1206,7 +1208,7 @@ func (m *accessCodeSetModel) refuseUnsought(
 			path.Root("access_codes").AtMapKey(deviceID),
 			actionPut,
 			m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
-				joined(
+				joinSentences(
 					nextStep(err),
 					"The set was not changed: the server did not answer a creation on this lock, and "+
 						"the provider finds the code by its current name and PIN. Run Terraform again: it searches "+
@@ -1224,16 +1226,16 @@ func (m *accessCodeSetModel) warnOfLost(
 	client *api.Client,
 	diags *diag.Diagnostics,
 	deviceID string,
-	result done,
+	result lockResult,
 ) {
 	said, next := "the lock has no code of this name and PIN now", "If the server hides PINs, search the lock for "+
 		"a code of this name, and delete it."
-	switch likely := result.left.likely; {
+	switch likely := result.unresolved.likely; {
 	case len(likely) > 0:
 		said = "without the PIN, the provider cannot know whether the creation made one of these codes of this " +
 			"name: " + strings.Join(likely, ", ")
 		next = "Check whether that code is used outside of this set. If not, delete it: it may open the door."
-	case !result.gone:
+	case !result.removed:
 		return
 	}
 	diagnostics.WarningAt(diags, path.Root("device_ids"), "An access code may have been left on a "+

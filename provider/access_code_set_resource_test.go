@@ -803,15 +803,15 @@ func TestDoubtsOfAnAccessCodeSetAreReadAsTheyWereWritten(t *testing.T) {
 		"by an earlier provider, which has kept the locks alone": {stored: `["` + lockA + `"]`, want: map[string]bool{lockA: true}},
 		"by this one": {stored: func() string {
 			private := privateKeys{}
-			rememberDoubts(t.Context(), private, map[string]done{lockA: {doubt: &doubt{WrittenOnly: true}}, lockB: {doubt: &doubt{}}, lockC: {}})
-			return private[locksInDoubtKey]
+			recordUncertain(t.Context(), private, map[string]lockResult{lockA: {uncertain: &uncertain{WrittenOnly: true}}, lockB: {uncertain: &uncertain{}}, lockC: {}})
+			return private[uncertainLocksKey]
 		}(), want: map[string]bool{lockA: true, lockB: false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
 			got := map[string]bool{}
-			for lock, doubt := range later.doubts(t.Context(), privateKeys{locksInDoubtKey: c.stored}, &diags) {
+			for lock, doubt := range later.uncertainLocks(t.Context(), privateKeys{uncertainLocksKey: c.stored}, &diags) {
 				got[lock] = doubt.WrittenOnly
 			}
 			if !maps.Equal(got, c.want) || diags.HasError() {

@@ -217,7 +217,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.CreatedAt.IsNull()
-	if !imported && r.readsLater(&resp.Diagnostics) {
+	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -227,7 +227,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
 	case api.IsNotFound(err):
-		if imported || r.mayForget(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
+		if imported || r.isDeleted(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -296,13 +296,13 @@ func (r *connectWebviewResource) Delete(
 	)
 	switch {
 	case api.IsNotFound(err):
-		r.mayForget(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		report(
 			&resp.Diagnostics,
 			"Delete connect webview",
-			&explained{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err},
+			&explainedError{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err},
 		)
 	}
 }
@@ -435,14 +435,14 @@ func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebv
 		CustomerKey:                   m.CustomerKey.ValueString(),
 		AutomaticallyManageNewDevices: m.AutomaticallyManageNewDevices.ValueBoolPointer(),
 		WaitForDeviceCreation:         m.WaitForDeviceCreation.ValueBool(),
-		ExcludedProviders:             elements(ctx, m.ExcludedProviders),
+		ExcludedProviders:             sortedStrings(ctx, m.ExcludedProviders),
 	}
 	if !m.AcceptedProviders.IsNull() {
-		request.AcceptedProviders = new(elements(ctx, m.AcceptedProviders))
+		request.AcceptedProviders = new(sortedStrings(ctx, m.AcceptedProviders))
 	}
 	if !m.AcceptedCapabilities.IsNull() {
 		kinds := []api.AccountCapability{}
-		for _, kind := range elements(ctx, m.AcceptedCapabilities) {
+		for _, kind := range sortedStrings(ctx, m.AcceptedCapabilities) {
 			kinds = append(kinds, api.AccountCapability(kind))
 		}
 		request.AcceptedCapabilities = &kinds
@@ -459,7 +459,7 @@ func (m *connectWebviewModel) request(ctx context.Context) api.CreateConnectWebv
 }
 
 // sortedStrings returns the strings of a set, sorted.
-func elements(ctx context.Context, set types.Set) []string {
+func sortedStrings(ctx context.Context, set types.Set) []string {
 	var texts []string
 	set.ElementsAs(ctx, &texts, false)
 	slices.Sort(texts)

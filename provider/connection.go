@@ -39,9 +39,9 @@ type connection struct {
 	api             *api.Client // nil while a setting is unknown
 	reads           *api.Reads  // of api; nil with it
 	unknown         []string    // those settings
-	asked           asked
+	workspaceOfKey  workspaceCache
 	changes         webhookChanges
-	troubles        troubles
+	warnings        warningCounter
 	convertOnImport bool
 	waitForSet      bool
 
@@ -52,7 +52,7 @@ type connection struct {
 // are appended to the error.
 func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client {
 	if !c.isConnected() {
-		diagnostics.Error(diags, "Connect to the server", c.reason()+", so the provider cannot connect.\n\nApply "+
+		diagnostics.Error(diags, "Connect to the server", c.unconnectedReason()+", so the provider cannot connect.\n\nApply "+
 			"in two steps: first the resource that the value comes from, with `terraform apply -target=ADDRESS`, "+
 			"then everything. Or set the value directly, for example with a variable. "+strings.Join(more, " "))
 		return nil
@@ -63,7 +63,7 @@ func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client
 func (c *connection) isConnected() bool { return c != nil && c.api != nil }
 
 // unconnectedReason says why the provider is not connected.
-func (c *connection) reason() string {
+func (c *connection) unconnectedReason() string {
 	if c == nil || len(c.unknown) == 0 {
 		return "The provider is not configured yet"
 	}
@@ -71,11 +71,11 @@ func (c *connection) reason() string {
 }
 
 // skipsRefresh warns that the provider is not connected yet, so the plan uses the state without a refresh.
-func (c *connection) readsLater(diags *diag.Diagnostics) bool {
+func (c *connection) skipsRefresh(diags *diag.Diagnostics) bool {
 	if c == nil || len(c.unknown) == 0 {
 		return false
 	}
-	diagnostics.Warning(diags, "Not refreshed", c.reason()+", so this plan uses the state without a refresh. Run "+
+	diagnostics.Warning(diags, "Not refreshed", c.unconnectedReason()+", so this plan uses the state without a refresh. Run "+
 		"Terraform again after apply to see changes made elsewhere.")
 	return true
 }
@@ -250,10 +250,10 @@ func connectionAdvice(err error) string {
 			"with http://."
 	case api.IsUntrusted(err):
 		return "The server's TLS certificate is not trusted, " + nothingSent + "Correct the name in `endpoint` (or " +
-			envEndpoint + "), or " + howToTrust(runtime.GOOS) + "."
-	case api.IsTurnedAway(err):
+			envEndpoint + "), or " + trustAdvice(runtime.GOOS) + "."
+	case api.IsTLSRejected(err):
 		return "The server at `endpoint` (or " + envEndpoint + ") has rejected the TLS connection, " + nothingSent + "It probably requires a client certificate, which the provider does not support: use an address of the server that requires none."
-	case api.IsProxyPasswordWanted(err):
+	case api.IsProxyAuthRequired(err):
 		return proxyWantsPassword
 	case api.IsAboutProxy(err):
 		return "The proxy has failed, " + nothingSent + "Check that the proxy is running and forwards requests to " +
@@ -264,7 +264,7 @@ func connectionAdvice(err error) string {
 	case notTried(err):
 		return "The timeout ended before the provider sent the request. Raise the provider's " +
 			"`max_concurrent_requests`, or the resource's `timeouts`."
-	case api.IsBadAnswer(err):
+	case api.IsBadResponse(err):
 		return "The answer from `endpoint` (or " + envEndpoint + ") was cut off, too slow, or too long. Check that " +
 			"the server itself answers there, and check proxies in between; then run Terraform again."
 	}
@@ -278,7 +278,7 @@ const proxyWantsPassword = "The proxy requires a user name and a password. Write
 
 // trustAdvice says how to trust a certificate on an operating system. Go reads SSL_CERT_FILE only on systems other
 // than macOS and Windows.
-func howToTrust(system string) string {
+func trustAdvice(system string) string {
 	const authority = "the certificate of its certificate authority"
 	switch system {
 	case "darwin", "ios":

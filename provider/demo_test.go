@@ -62,7 +62,7 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	}
 	const late = "864209"
 	run.Learn("code", late)
-	run.Forbid(t, "access_codes", "name <> 'Unforeseen'")
+	run.AddCheck(t, "access_codes", "name <> 'Unforeseen'")
 	if status := srv.Post(
 		t,
 		"/access_codes/create",
@@ -71,7 +71,7 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	); status != http.StatusInternalServerError {
 		t.Errorf("what the database refuses is answered %d", status)
 	}
-	run.Judge(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
+	run.Check(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
 }
 
 func TestGuideAdoptsManyCodes(t *testing.T) {

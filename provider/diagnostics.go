@@ -30,7 +30,7 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 	if next != "" {
 		detail += "\n\n" + next
 	}
-	if field, ok := blamed(err); ok {
+	if field, ok := rejectedAttribute(err); ok {
 		diagnostics.ErrorAt(diags, path.Root(field), action, detail)
 		return
 	}
@@ -41,7 +41,7 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
 	if api.MayHaveHappened(err) {
-		next = inDoubt(
+		next = uncertainAdvice(
 			err,
 			"Check the server before you run Terraform again, which would create a second "+strings.ToLower(
 				strings.TrimPrefix(action, "Create "),
@@ -53,7 +53,7 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 
 // uncertainAdvice says what to do about a failed creation that may have succeeded: running Terraform again is not
 // enough.
-func inDoubt(err error, look string) string {
+func uncertainAdvice(err error, look string) string {
 	next := ""
 	if !errors.Is(err, context.Canceled) {
 		next = nextStep(err) + "\n\n"
@@ -71,7 +71,7 @@ func warnInterrupted(diags *diag.Diagnostics, action, id string) {
 // hasID returns an error for an answer without an identifier.
 func hasID(kind, id string) error {
 	if id == "" {
-		return &explained{"the server's answer contains no " + kind, errNameless}
+		return &explainedError{"the server's answer contains no " + kind, errNameless}
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ var parameters = []string{
 var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
 
 // rejectedAttribute returns the attribute that the server rejects, if there is exactly one.
-func blamed(err error) (string, bool) {
+func rejectedAttribute(err error) (string, bool) {
 	refused, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
 		return "", false
@@ -195,20 +195,20 @@ func hasWrongID(err error) bool {
 }
 
 // redacted removes secrets from the text of an error.
-func hiding(err error, secrets ...string) error {
+func redacted(err error, secrets ...string) error {
 	if err == nil {
 		return nil
 	}
-	return &hidden{err, secrets}
+	return &redactedError{err, secrets}
 }
 
-type hidden struct {
+type redactedError struct {
 	err     error
 	secrets []string
 }
 
-func (e *hidden) Error() string { return api.Redact(e.err.Error(), e.secrets...) }
-func (e *hidden) Unwrap() error { return e.err }
+func (e *redactedError) Error() string { return api.Redact(e.err.Error(), e.secrets...) }
+func (e *redactedError) Unwrap() error { return e.err }
 
 // sentence converts an error text to a sentence. A parameter name at the start keeps its spelling.
 func sentence(text string) string {

@@ -75,7 +75,7 @@ func (r *exclusiveAccessCodesResource) Create(
 	foreign, diags := plan.setForeign(ctx, onLock)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
-	takeStock(foreign, &resp.Diagnostics)
+	warnOfNextDeletions(foreign, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 }
@@ -90,7 +90,7 @@ func (r *exclusiveAccessCodesResource) Read(
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	imported := model.AccessCodeIDs.IsNull()
-	if !imported && r.readsLater(&resp.Diagnostics) {
+	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -99,7 +99,7 @@ func (r *exclusiveAccessCodesResource) Read(
 	}
 	_, err := deviceByID(ctx, client, model.DeviceID.ValueString())
 	if api.IsNotFound(err) {
-		if imported || r.mayForget(ctx, req.Private, actionStock, &resp.Diagnostics) {
+		if imported || r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -149,7 +149,7 @@ func (r *exclusiveAccessCodesResource) Update(
 	for id := range plan.DeletedAccessCodes.Elements() {
 		_, planned := foreign[id]
 		code, there := onLock[id]
-		if planned && there && !allowed.has(id, code) {
+		if planned && there && !allowed.allows(id, code) {
 			shown = append(shown, id)
 		}
 	}
@@ -180,7 +180,7 @@ func warnOfNew(left, foreign map[string]foreignCode, resp *resource.UpdateRespon
 	if len(appeared) > 0 {
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("foreign_access_codes"), "Access codes have appeared "+
 			"since the plan",
-			"The plan did not show these codes, so they were not deleted:"+listed(appeared)+"\n\nThe next plan "+
+			"The plan did not show these codes, so they were not deleted:"+formatCodes(appeared)+"\n\nThe next plan "+
 				"shows them.")
 	}
 }
@@ -199,9 +199,9 @@ func (r *exclusiveAccessCodesResource) reportDeletion(
 	case isOfType(err, cannotDeleteOffline): // issued after the last refresh
 		next = "The code stays on the lock until it ends. The next plan leaves it there."
 	case keepsTrying(err):
-		ctx, cancel := lastLook(ctx)
+		ctx, cancel := finalReadContext(ctx)
 		defer cancel()
-		next = offline(ctx, client, deviceID) + "The PIN may still open the door. The server keeps trying; the " +
+		next = offlineNote(ctx, client, deviceID) + "The PIN may still open the door. The server keeps trying; the " +
 			"next plan shows the code if it is still on the lock. For a lock that always takes longer, raise " +
 			"`timeouts { update }`."
 	}
@@ -360,8 +360,8 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(
 // known, the plan leaves the deletions unknown: apply may turn out to change nothing.
 func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
 	foreign, allowed := state.foreign(ctx), plan.allowed()
-	maps.DeleteFunc(foreign, allowed.has)
-	deletable, stuck := split(foreign)
+	maps.DeleteFunc(foreign, allowed.allows)
+	deletable, stuck := partitionByDeletable(foreign)
 	warnOfStuck(stuck, diags)
 	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
 	switch {
@@ -374,16 +374,16 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 		if len(deletable) > 0 {
 			diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes may be deleted",
 				"Some of `access_code_ids` is not known yet. Applying this plan deletes these codes, except those "+
-					"in `access_code_ids`:"+listed(deletable))
+					"in `access_code_ids`:"+formatCodes(deletable))
 		}
 	case len(deletable) > 0:
-		plan.DeletedAccessCodes, plan.ForeignAccessCodes = names(deletable), types.MapUnknown(foreignCodeType)
+		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(deletable), types.MapUnknown(foreignCodeType)
 		diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes will be deleted",
-			"Applying this plan deletes these codes from the lock "+plan.DeviceID.ValueString()+":"+listed(deletable))
+			"Applying this plan deletes these codes from the lock "+plan.DeviceID.ValueString()+":"+formatCodes(deletable))
 	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs) && plan.Timeouts.Equal(state.Timeouts):
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = state.DeletedAccessCodes, state.ForeignAccessCodes
 	default:
-		plan.DeletedAccessCodes, plan.ForeignAccessCodes = names(nil), types.MapUnknown(foreignCodeType)
+		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(nil), types.MapUnknown(foreignCodeType)
 	}
 }
 
@@ -401,7 +401,7 @@ func warnOfStuck(stuck map[string]foreignCode, diags *diag.Diagnostics) {
 	}
 	diagnostics.WarningAt(diags, path.Root("foreign_access_codes"), "Access codes that cannot be deleted",
 		"The vendor of this lock does not allow these codes to be deleted, so they stay on the "+
-			"lock:"+listed(stuck)+"\n\n"+next)
+			"lock:"+formatCodes(stuck)+"\n\n"+next)
 }
 
 // announce warns about the codes that the plan after the creation will delete, if they are known.
@@ -420,22 +420,22 @@ func (r *exclusiveAccessCodesResource) announce(
 	}
 	foreign, _ := plan.setForeign(ctx, onLock)
 	plan.ForeignAccessCodes = types.MapUnknown(foreignCodeType)
-	takeStock(foreign, diags)
+	warnOfNextDeletions(foreign, diags)
 	plan.warnOfStrays(onLock, diags)
 }
 
 // warnOfNextDeletions warns about the codes that the next plan will delete.
-func takeStock(foreign map[string]foreignCode, diags *diag.Diagnostics) {
-	if deletable, _ := split(foreign); len(deletable) > 0 {
+func warnOfNextDeletions(foreign map[string]foreignCode, diags *diag.Diagnostics) {
+	if deletable, _ := partitionByDeletable(foreign); len(deletable) > 0 {
 		diagnostics.WarningAt(diags, path.Root("access_code_ids"), "Other access codes are on the lock",
-			"These codes are not in `access_code_ids`:"+listed(deletable)+"\n\nThis apply deletes none of them. "+
+			"These codes are not in `access_code_ids`:"+formatCodes(deletable)+"\n\nThis apply deletes none of them. "+
 				"The next plan lists them in `deleted_access_codes`, and applying that plan deletes them from the "+
 				"lock.")
 	}
 }
 
 // offlineNote returns a sentence if the lock is offline.
-func offline(ctx context.Context, client *api.Client, deviceID string) string {
+func offlineNote(ctx context.Context, client *api.Client, deviceID string) string {
 	device, err := deviceByID(ctx, client, deviceID)
 	if err != nil || device.Properties.Online {
 		return ""
@@ -520,12 +520,12 @@ func (r *exclusiveAccessCodesResource) lookForStrays(
 
 // warnOfReleased warns, in plan and apply, about codes that were removed from access_code_ids and are not deleted yet.
 func warnOfReleased(codes map[string]foreignCode, diags *diag.Diagnostics) {
-	deletable, stuck := split(codes)
+	deletable, stuck := partitionByDeletable(codes)
 	warnOfStuck(stuck, diags)
 	if len(deletable) > 0 {
 		diagnostics.WarningAt(diags, path.Root("access_code_ids"), "Access codes stay on the lock until the next "+
 			"plan",
-			"These codes were removed from `access_code_ids`:"+listed(deletable)+"\n\nThis apply does not delete "+
+			"These codes were removed from `access_code_ids`:"+formatCodes(deletable)+"\n\nThis apply does not delete "+
 				"them, so their PINs still open the door, unless another resource deletes them. The next plan lists "+
 				"the remaining codes in `deleted_access_codes`, and applying that plan deletes them from the lock.")
 	}
@@ -564,7 +564,7 @@ func codesOn(ctx context.Context, client *api.Client, deviceID string) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	return stock(managed, unmanaged), nil
+	return inventory(managed, unmanaged), nil
 }
 
 // refreshCodesOn is codesOn for many locks: it uses lists that concurrent reads share.
@@ -578,11 +578,11 @@ func (c *connection) refreshCodesOn(
 	if !known || !knownToo {
 		return codesOn(ctx, client, deviceID)
 	}
-	return stock(managed, unmanaged), nil
+	return inventory(managed, unmanaged), nil
 }
 
 // inventory returns the codes by identifier.
-func stock(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[string]foreignCode {
+func inventory(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[string]foreignCode {
 	codes := map[string]foreignCode{}
 	pulledFor := map[string]types.String{}
 	for _, code := range managed {
@@ -626,7 +626,7 @@ func nameWithoutPIN(name, pin *string) types.String {
 type allowedCodes map[string]bool
 
 // allows reports whether a code may be on the lock. A backup code may be there if its original may.
-func (a allowedCodes) has(id string, code foreignCode) bool {
+func (a allowedCodes) allows(id string, code foreignCode) bool {
 	return a[id] || a[code.BackupOf.ValueString()]
 }
 
@@ -645,7 +645,7 @@ func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
 // names, so a plan cannot show their deletion before the next refresh.
 func released(plan, state *exclusiveAccessCodesModel, onLock map[string]foreignCode) map[string]foreignCode {
 	were, may, codes := state.allowed(), plan.allowed(), maps.Clone(onLock)
-	maps.DeleteFunc(codes, func(id string, code foreignCode) bool { return !were.has(id, code) || may.has(id, code) })
+	maps.DeleteFunc(codes, func(id string, code foreignCode) bool { return !were.allows(id, code) || may.allows(id, code) })
 	return codes
 }
 
@@ -662,13 +662,13 @@ func (m *exclusiveAccessCodesModel) setForeign(
 	onLock map[string]foreignCode,
 ) (foreign map[string]foreignCode, diags diag.Diagnostics) {
 	foreign, allowed := maps.Clone(onLock), m.allowed()
-	maps.DeleteFunc(foreign, allowed.has)
+	maps.DeleteFunc(foreign, allowed.allows)
 	m.ForeignAccessCodes, diags = types.MapValueFrom(ctx, foreignCodeType, foreign)
 	return foreign, diags
 }
 
 // partitionByDeletable separates the codes that can be deleted from those that cannot.
-func split(codes map[string]foreignCode) (deletable, stuck map[string]foreignCode) {
+func partitionByDeletable(codes map[string]foreignCode) (deletable, stuck map[string]foreignCode) {
 	deletable, stuck = maps.Clone(codes), maps.Clone(codes)
 	maps.DeleteFunc(deletable, func(_ string, code foreignCode) bool { return !code.CanBeDeleted.ValueBool() })
 	maps.DeleteFunc(stuck, func(_ string, code foreignCode) bool { return code.CanBeDeleted.ValueBool() })
@@ -676,7 +676,7 @@ func split(codes map[string]foreignCode) (deletable, stuck map[string]foreignCod
 }
 
 // codeNames returns the codes' names by identifier.
-func names(codes map[string]foreignCode) types.Map {
+func codeNames(codes map[string]foreignCode) types.Map {
 	named := map[string]attr.Value{}
 	for id, code := range codes {
 		named[id] = types.StringValue(code.Name.ValueString())
@@ -685,7 +685,7 @@ func names(codes map[string]foreignCode) types.Map {
 }
 
 // formatCodes formats codes for messages, one per line.
-func listed(codes map[string]foreignCode) string {
+func formatCodes(codes map[string]foreignCode) string {
 	var lines strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(codes)) {
 		kind := "managed"

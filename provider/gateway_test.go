@@ -158,7 +158,7 @@ func tellStory(t *testing.T, lock gatewayLock) {
 	if n := run.Count("code"); n < 5 {
 		t.Errorf("%d PINs are looked for", n)
 	}
-	run.Judge(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
+	run.Check(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
 }
 
 // expect says that the lock has the codes of others, one in the slot, and one more, each once.

@@ -9,7 +9,7 @@ import (
 
 // listResults converts records to results of terraform query, up to its limit. An error ends the results and is a
 // result itself: Terraform drops errors that are reported in other ways.
-func results[T any](
+func listResults[T any](
 	ctx context.Context,
 	req list.ListRequest,
 	action string,

@@ -90,7 +90,7 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		},
 		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "cut off", "proxy"}},
 		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
-		"no certificate":    {secure.URL, []string{"certificate", howToTrust(runtime.GOOS)}},
+		"no certificate":    {secure.URL, []string{"certificate", trustAdvice(runtime.GOOS)}},
 		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"must begin with http://"}},
 		"nothing listens":   {unusedAddress(t), []string{"connection refused", "Check that the server is running"}},
 		"a wrong path":      {answers(t, http.NotFound) + "/api/v2", []string{"404 Not Found", "Check `endpoint`"}},
@@ -187,7 +187,7 @@ func TestConnectionsThatAreRefusedSayWhatToDo(t *testing.T) {
 func TestHowToTrustIsSaidForTheSystem(t *testing.T) {
 	t.Parallel()
 	for system, says := range map[string]string{"linux": "SSL_CERT_FILE", "freebsd": "SSL_CERT_FILE", "darwin": "keychain", "windows": "certificate store"} {
-		if advice := howToTrust(
+		if advice := trustAdvice(
 			system,
 		); !strings.Contains(advice, says) ||
 			strings.Contains(advice, "SSL_CERT_FILE") != (says == "SSL_CERT_FILE") {

@@ -812,5 +812,5 @@ func TestTheFullestLogOfEveryTypeTellsNoSecret(t *testing.T) {
 	for typeName, log := range j.lists {
 		others["what the list of "+typeName+" logs and shows"] = log.Bytes()
 	}
-	j.run.Judge(t, j.srv.App, others)
+	j.run.Check(t, j.srv.App, others)
 }

@@ -14,105 +14,105 @@ import (
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		server := providerserver.NewProtocol6(New(version)())()
-		return forgetful{server, server.(tfprotov6.ListResourceServer)}
+		return contextScrubber{server, server.(tfprotov6.ListResourceServer)}
 	}
 }
 
 // contextScrubber empties the context of each call when the call ends. The framework keeps every context, with about
 // 10 KB of loggers, until the process ends, to cancel them when Terraform stops the provider. A plan of 1,000
 // resources has 4,000 calls. Calls that Terraform does not make per resource pass through unchanged.
-type forgetful struct {
+type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
 }
 
-func (s forgetful) ValidateResourceConfig(
+func (s contextScrubber) ValidateResourceConfig(
 	ctx context.Context,
 	r *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ValidateResourceConfig)
+	return callWithScrub(ctx, r, s.ProviderServer.ValidateResourceConfig)
 }
 
-func (s forgetful) UpgradeResourceState(
+func (s contextScrubber) UpgradeResourceState(
 	ctx context.Context,
 	r *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.UpgradeResourceState)
+	return callWithScrub(ctx, r, s.ProviderServer.UpgradeResourceState)
 }
 
-func (s forgetful) UpgradeResourceIdentity(
+func (s contextScrubber) UpgradeResourceIdentity(
 	ctx context.Context,
 	r *tfprotov6.UpgradeResourceIdentityRequest,
 ) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.UpgradeResourceIdentity)
+	return callWithScrub(ctx, r, s.ProviderServer.UpgradeResourceIdentity)
 }
 
-func (s forgetful) ImportResourceState(
+func (s contextScrubber) ImportResourceState(
 	ctx context.Context,
 	r *tfprotov6.ImportResourceStateRequest,
 ) (*tfprotov6.ImportResourceStateResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ImportResourceState)
+	return callWithScrub(ctx, r, s.ProviderServer.ImportResourceState)
 }
 
-func (s forgetful) ReadResource(
+func (s contextScrubber) ReadResource(
 	ctx context.Context,
 	r *tfprotov6.ReadResourceRequest,
 ) (*tfprotov6.ReadResourceResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ReadResource)
+	return callWithScrub(ctx, r, s.ProviderServer.ReadResource)
 }
 
-func (s forgetful) PlanResourceChange(
+func (s contextScrubber) PlanResourceChange(
 	ctx context.Context,
 	r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.PlanResourceChange)
+	return callWithScrub(ctx, r, s.ProviderServer.PlanResourceChange)
 }
 
-func (s forgetful) ApplyResourceChange(
+func (s contextScrubber) ApplyResourceChange(
 	ctx context.Context,
 	r *tfprotov6.ApplyResourceChangeRequest,
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ApplyResourceChange)
+	return callWithScrub(ctx, r, s.ProviderServer.ApplyResourceChange)
 }
 
-func (s forgetful) ValidateDataResourceConfig(
+func (s contextScrubber) ValidateDataResourceConfig(
 	ctx context.Context,
 	r *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ValidateDataResourceConfig)
+	return callWithScrub(ctx, r, s.ProviderServer.ValidateDataResourceConfig)
 }
 
-func (s forgetful) ReadDataSource(
+func (s contextScrubber) ReadDataSource(
 	ctx context.Context,
 	r *tfprotov6.ReadDataSourceRequest,
 ) (*tfprotov6.ReadDataSourceResponse, error) {
-	return briefly(ctx, r, s.ProviderServer.ReadDataSource)
+	return callWithScrub(ctx, r, s.ProviderServer.ReadDataSource)
 }
 
 // callWithScrub runs a call with a context that is empty afterwards.
-func briefly[Request, Response any](
+func callWithScrub[Request, Response any](
 	ctx context.Context,
 	request Request,
 	call func(context.Context, Request) (Response, error),
 ) (Response, error) {
-	b := &brief{}
-	b.now.Store(&during{ctx})
-	defer b.now.Store(afterwards)
+	b := &scrubbedContext{}
+	b.now.Store(&callContext{ctx})
+	defer b.now.Store(endedContext)
 	return call(b, request)
 }
 
 // scrubbedContext is the context of a call while the call runs, and a canceled context afterwards.
-type brief struct{ now atomic.Pointer[during] }
+type scrubbedContext struct{ now atomic.Pointer[callContext] }
 
-type during struct{ context.Context }
+type callContext struct{ context.Context }
 
-var afterwards = func() *during {
+var endedContext = func() *callContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &during{ctx}
+	return &callContext{ctx}
 }()
 
-func (b *brief) Deadline() (time.Time, bool) { return b.now.Load().Deadline() }
-func (b *brief) Done() <-chan struct{}       { return b.now.Load().Done() }
-func (b *brief) Err() error                  { return b.now.Load().Err() }
-func (b *brief) Value(key any) any           { return b.now.Load().Value(key) }
+func (b *scrubbedContext) Deadline() (time.Time, bool) { return b.now.Load().Deadline() }
+func (b *scrubbedContext) Done() <-chan struct{}       { return b.now.Load().Done() }
+func (b *scrubbedContext) Err() error                  { return b.now.Load().Err() }
+func (b *scrubbedContext) Value(key any) any           { return b.now.Load().Value(key) }

@@ -43,7 +43,7 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	stream.Results = results(
+	stream.Results = listResults(
 		ctx,
 		req,
 		"List webhooks",

@@ -129,7 +129,7 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	stored, diags := req.Private.GetKey(ctx, expansionKey)
 	resp.Diagnostics.Append(diags...)
-	if !model.URL.IsNull() && r.readsLater(&resp.Diagnostics) {
+	if !model.URL.IsNull() && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -139,7 +139,7 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
 	case api.IsNotFound(err):
-		if model.URL.IsNull() || r.mayForget(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
+		if model.URL.IsNull() || r.isDeleted(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -195,12 +195,12 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	)
 	switch {
 	case api.IsNotFound(err):
-		r.mayForget(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		address, _, _ := strings.Cut(model.URL.ValueString(), "?") // the query may contain a token
 		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), address, err)
-		report(&resp.Diagnostics, "Delete webhook", &explained{text, err})
+		report(&resp.Diagnostics, "Delete webhook", &explainedError{text, err})
 	}
 }
 
@@ -360,7 +360,7 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 	var diags diag.Diagnostics
 	m.WebhookID = types.StringValue(webhook.WebhookID)
 	m.URL = types.StringValue(webhook.URL)
-	sendsEverything := slices.Contains(webhook.EventTypes, everything) ||
+	sendsEverything := slices.Contains(webhook.EventTypes, allEventTypes) ||
 		len(expansion) > 0 && containsAll(webhook.EventTypes, expansion)
 	if !m.wantsEverything(ctx) || !sendsEverything {
 		m.EventTypes, diags = types.SetValueFrom(
@@ -414,14 +414,14 @@ func (m *webhookModel) warning() diag.Diagnostics {
 
 // expansion returns the list that the server has stored instead of "*", or nil.
 func (m *webhookModel) expansion(ctx context.Context, webhook *api.Webhook) []string {
-	if !m.wantsEverything(ctx) || slices.Contains(webhook.EventTypes, everything) {
+	if !m.wantsEverything(ctx) || slices.Contains(webhook.EventTypes, allEventTypes) {
 		return nil
 	}
 	return webhook.EventTypes
 }
 
 func (m *webhookModel) wantsEverything(ctx context.Context) bool {
-	return slices.Contains(m.eventTypes(ctx), everything)
+	return slices.Contains(m.eventTypes(ctx), allEventTypes)
 }
 
 func (m *webhookModel) eventTypes(ctx context.Context) []string {
@@ -444,9 +444,9 @@ func containsAll(all, some []string) bool {
 }
 
 // allEventTypes means all event types, including future ones.
-const everything = "*"
+const allEventTypes = "*"
 
-var wildcard = types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})
+var wildcard = types.SetValueMust(types.StringType, []attr.Value{types.StringValue(allEventTypes)})
 
 // oldEventTypes are the event types in the list of the published test server of this API. A server that stores a list
 // instead of "*" stores at least these.

@@ -25,16 +25,16 @@ const workspaceKey = "workspace"
 type privateState = planmodifiers.PrivateState
 
 // workspaceCache caches the workspace of the key.
-type asked struct {
+type workspaceCache struct {
 	mu        sync.Mutex
 	workspace *api.Workspace
 }
 
 // workspace returns the workspace of the key. It asks the server once.
 func (c *connection) workspace(ctx context.Context) (*api.Workspace, error) {
-	c.asked.mu.Lock()
-	defer c.asked.mu.Unlock()
-	if c.asked.workspace == nil {
+	c.workspaceOfKey.mu.Lock()
+	defer c.workspaceOfKey.mu.Unlock()
+	if c.workspaceOfKey.workspace == nil {
 		answer, err := api.Call[api.WorkspaceResponse](ctx, c.api.GetWorkspace, api.EmptyRequest{})
 		if err == nil {
 			err = hasID("workspace", answer.Workspace.WorkspaceID)
@@ -42,9 +42,9 @@ func (c *connection) workspace(ctx context.Context) (*api.Workspace, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.asked.workspace = &answer.Workspace
+		c.workspaceOfKey.workspace = &answer.Workspace
 	}
-	return c.asked.workspace, nil
+	return c.workspaceOfKey.workspace, nil
 }
 
 // rememberWorkspace stores the workspace of a resource. An empty id means the workspace of the key. If the server
@@ -68,8 +68,8 @@ func (c *connection) rememberWorkspace(ctx context.Context, private privateState
 // if the resource may be in another workspace.
 //
 // If the provider is killed during a change, Terraform keeps no private state. The resource can then be in any
-// workspace, unless the setting workspace_id names one. Imports do not call mayForget: they have no state yet.
-func (c *connection) mayForget(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
+// workspace, unless the setting workspace_id names one. Imports do not call isDeleted: they have no state yet.
+func (c *connection) isDeleted(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
 	recorded := recordedWorkspace(ctx, private)
 	if recorded == "" && c.workspaceIsNamed {
 		return true

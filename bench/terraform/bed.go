@@ -61,7 +61,7 @@ func newBed(ctx context.Context, terraform string) (_ *bed, err error) {
 		Database: app.Database{
 			DatabaseURL: b.cluster.DSN("postgres"),
 			DataDir:     b.dir,
-			MaxConns:    connections + app.BesidePool,
+			MaxConns:    connections + app.ConnsOutsidePool,
 		},
 		Listen:  "127.0.0.1:0",
 		Sandbox: true,

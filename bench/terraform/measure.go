@@ -79,7 +79,7 @@ var steps = []struct {
 	{"destroy", []string{"destroy", "-auto-approve"}, 1.3, 2.6},
 }
 
-const mostMemory = 120 // MiB
+const maxMemoryMiB = 120 // MiB
 
 func (b *bed) measure(ctx context.Context, n, rounds int) (sides []*side, err error) {
 	for _, name := range []string{floor, peer, ours} {

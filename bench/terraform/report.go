@@ -28,7 +28,7 @@ func report(n int, sides []*side) {
 				median(s.costs[i], func(c cost) float64 { return c.server.Seconds() }))
 		}
 	}
-	fmt.Fprintf(os.Stderr, "peak memory of a provider, aim: at most %d MiB\n", mostMemory)
+	fmt.Fprintf(os.Stderr, "peak memory of a provider, aim: at most %d MiB\n", maxMemoryMiB)
 	for _, s := range sides[1:] {
 		mib, processes := s.peak()
 		fmt.Fprintf(os.Stderr, "  %-14s %6d MiB; at most %d of its processes per command\n", s.name, mib, processes)

@@ -43,7 +43,7 @@ type Options struct {
 	ConfirmTimeout time.Duration
 	// ListLag is how long a device's list may lag behind a confirmed write. 0 means 10 seconds.
 	ListLag time.Duration
-	// EmptyDoubt is how long an unexpectedly empty code list is ignored before its codes count as removed. 0
+	// EmptyListGrace is how long an unexpectedly empty code list is ignored before its codes count as removed. 0
 	// means 15 seconds.
 	EmptyDoubt time.Duration
 	// ReadWithin is the interval at which the codes of an idle device are read again, for vendors that can lose
@@ -105,7 +105,7 @@ type Service struct {
 	underWay  underWay
 	unclaimed Headroom // of client sessions
 	webhooks  Headroom
-	news      *news
+	news      *inventoryBudget
 
 	serverKeys   sync.Map // name → []byte; they never change
 	onEmit       func(ctx context.Context, tx store.Tx, account uuid.UUID, events int)
@@ -182,7 +182,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		keys:  keys,
 		waker: waker,
 		opt:   opt,
-		news:  newNews(opt.NewsPerSecond, opt.NewsAtOnce),
+		news:  newInventoryBudget(opt.NewsPerSecond, opt.NewsAtOnce),
 	}
 	s.onEmit = s.count
 	s.AtEndOfAccount(s.removeAll)
@@ -225,7 +225,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(ctx, s.db.Beside, s.keys, name, encryption.NewMaster) // the key stays when the request fails
+	key, err := serverKey(ctx, s.db.SideQueries, s.keys, name, encryption.NewMaster) // the key stays when the request fails
 	if err != nil {
 		return nil, err
 	}

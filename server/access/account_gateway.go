@@ -57,7 +57,7 @@ func (s *Service) accountOfGateway(
 // RecordGateway records which gateway an account reaches. It fails with Conflict for a stranger, which is an
 // account that was entered on a page, where another account has the gateway. What the gateway reported at the
 // login proves nothing, and its address may lead elsewhere by now.
-func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway string, stranger bool) error {
+func (s *Service) RecordGateway(ctx context.Context, account uuid.UUID, gateway string, stranger bool) error {
 	if gateway == "" {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 		return nil
 	}
 	if err == nil && (stranger || !bytes.Equal(known.GatewayMac, s.gatewayMAC(known.Adapter, gateway))) {
-		err = s.db.InTx(ctx, func(tx store.Tx) error { return s.meetGateway(ctx, tx, known, gateway, stranger) })
+		err = s.db.InTx(ctx, func(tx store.Tx) error { return s.recordGateway(ctx, tx, known, gateway, stranger) })
 	}
 	if err != nil {
 		return fmt.Errorf("record the gateway of account %s: %w", account, err)
@@ -74,7 +74,7 @@ func (s *Service) MeetGateway(ctx context.Context, account uuid.UUID, gateway st
 	return nil
 }
 
-func (s *Service) meetGateway(
+func (s *Service) recordGateway(
 	ctx context.Context,
 	tx store.Tx,
 	a dbsqlc.ConnectedAccount,

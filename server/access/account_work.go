@@ -19,7 +19,7 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 		if _, err := tx.LockAccount(ctx, account); err != nil { // lock order: before its devices
 			return err
 		}
-		return s.wakeWhole(ctx, tx, account)
+		return s.wakeAccountAndDevices(ctx, tx, account)
 	})
 	if store.IsNoRows(err) { // it was erased
 		return nil
@@ -31,7 +31,7 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 }
 
 // wakeAccountAndDevices wakes an account and all its devices. The caller must hold the account's lock.
-func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID) error {
+func (s *Service) wakeAccountAndDevices(ctx context.Context, tx store.Tx, account uuid.UUID) error {
 	devices, err := tx.LockDevicesOfAccount(ctx, account)
 	if err != nil {
 		return err
@@ -114,10 +114,10 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 }
 
 // DueAccounts lists accounts that are due and not leased.
-func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return s.db.DueAccounts(
 		ctx,
-		dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Wide, ExcludeCreators: but.Makers},
+		dbsqlc.DueAccountsParams{MaxRows: limit, ExcludeWorkspaces: but.Workspaces, ExcludeCreators: but.Creators},
 	)
 }
 
@@ -126,7 +126,7 @@ func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[
 	rows, err := s.db.AccountOwners(ctx, accounts)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.CreatedBy}
+		owners[r.ConnectedAccountID] = worker.Owners{Workspace: r.WorkspaceID, Creator: r.CreatedBy}
 	}
 	return owners, err
 }

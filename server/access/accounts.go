@@ -45,13 +45,13 @@ type NewAccount struct {
 	Address string
 	// Gateway identifies the gateway by what it reports about itself, regardless of its address. Empty means
 	// none or unknown.
-	Gateway string
-	Config  json.RawMessage // as for Account
-	User    UserIdentifier
-	SeeOnly bool     // new devices start out unmanaged
-	Takes   []string // the kinds of devices that are taken from it; nil: locks
+	Gateway      string
+	Config       json.RawMessage // as for Account
+	User         UserIdentifier
+	Unmanaged    bool     // new devices start out unmanaged
+	Capabilities []string // the kinds of devices that are taken from it; nil: locks
 	// Unverified means that the login did not prove ownership. A connected account is then left unchanged.
-	Unproven bool
+	Unverified bool
 }
 
 // ConnectAccount adds an account. Its devices appear automatically. It fails with Invalid, and with Conflict
@@ -83,7 +83,7 @@ func (s *Service) connect(ctx context.Context, tx store.Tx, id uuid.UUID, n NewA
 	if err := s.insertAccount(ctx, tx, id, n); err != nil {
 		return err
 	}
-	return s.tellConnected(ctx, tx, n.WorkspaceID, id, nil)
+	return s.emitConnected(ctx, tx, n.WorkspaceID, id, nil)
 }
 
 // user returns the login name, or the gateway's address where there was no login.
@@ -95,8 +95,8 @@ func (n NewAccount) user() UserIdentifier {
 }
 
 func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, n NewAccount) error {
-	if n.Takes == nil {
-		n.Takes = []string{"lock"}
+	if n.Capabilities == nil {
+		n.Capabilities = []string{"lock"}
 	}
 	err := tx.InsertAccount(ctx, dbsqlc.InsertAccountParams{
 		ConnectedAccountID:   id,
@@ -107,8 +107,8 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		AddressMac:           s.addressMAC(n.Adapter, n.Address),
 		GatewayMac:           s.gatewayMAC(n.Adapter, n.Gateway),
 		UserIdentifier:       MustJSON(n.user()),
-		ManageNewDevices:     !n.SeeOnly,
-		AcceptedCapabilities: n.Takes,
+		ManageNewDevices:     !n.Unmanaged,
+		AcceptedCapabilities: n.Capabilities,
 	})
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 
 // emitConnected announces a new account and the webview of its login. A nil webview means that there was none;
 // the event then carries the nil identifier.
-func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id uuid.UUID, webview *uuid.UUID) error {
+func (s *Service) emitConnected(ctx context.Context, tx store.Tx, workspace, id uuid.UUID, webview *uuid.UUID) error {
 	created := About{Workspace: workspace, Account: id}
 	connected := created
 	if webview != nil {

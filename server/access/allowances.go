@@ -22,8 +22,8 @@ type Headroom struct {
 
 // headroom is the room of one workspace.
 type headroom struct {
-	left  int
-	until time.Time
+	remaining int
+	until     time.Time
 }
 
 // Take uses up one. If known is false, the caller must count and call SetCount.
@@ -34,10 +34,10 @@ func (a *Headroom) Take(workspace uuid.UUID, now time.Time) (taken, known bool) 
 	switch {
 	case !known || now.After(r.until):
 		return false, false
-	case r.left > 1:
-		a.room[workspace] = headroom{r.left - 1, r.until}
+	case r.remaining > 1:
+		a.room[workspace] = headroom{r.remaining - 1, r.until}
 		return true, true
-	case r.left == 1: // the next caller counts
+	case r.remaining == 1: // the next caller counts
 		delete(a.room, workspace)
 		return true, true
 	}

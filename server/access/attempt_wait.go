@@ -10,43 +10,43 @@ import (
 
 // waiting are the requests of this process that wait for action attempts to end.
 type waiting struct {
-	mu    sync.Mutex
-	rooms map[uuid.UUID]*room
+	mu      sync.Mutex
+	waiters map[uuid.UUID]*room
 }
 
 type room struct {
 	ended chan struct{}
-	here  int
+	users int
 }
 
 // subscribe returns a channel that is closed when an attempt ends. The caller must call leave.
-func (w *waiting) enter(id uuid.UUID) (ended <-chan struct{}, leave func()) {
+func (w *waiting) subscribe(id uuid.UUID) (ended <-chan struct{}, leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.rooms[id]
+	r := w.waiters[id]
 	if r == nil {
 		r = &room{ended: make(chan struct{})}
-		if w.rooms == nil {
-			w.rooms = map[uuid.UUID]*room{}
+		if w.waiters == nil {
+			w.waiters = map[uuid.UUID]*room{}
 		}
-		w.rooms[id] = r
+		w.waiters[id] = r
 	}
-	r.here++
+	r.users++
 	return r.ended, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if r.here--; r.here == 0 && w.rooms[id] == r {
-			delete(w.rooms, id)
+		if r.users--; r.users == 0 && w.waiters[id] == r {
+			delete(w.waiters, id)
 		}
 	}
 }
 
-func (w *waiting) wake(id uuid.UUID) {
+func (w *waiting) notify(id uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r := w.rooms[id]; r != nil {
+	if r := w.waiters[id]; r != nil {
 		close(r.ended)
-		delete(w.rooms, id)
+		delete(w.waiters, id)
 	}
 }
 
@@ -61,7 +61,7 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	if err := s.Checkpoint(ctx, a.ID); err != nil {
 		return a, err
 	}
-	ended, leave := s.waiting.enter(a.ID)
+	ended, leave := s.waiting.subscribe(a.ID)
 	defer leave()
 	expired := time.NewTimer(within)
 	defer expired.Stop()
@@ -70,13 +70,13 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	for waited, last := false, false; ; waited = true {
 		if waited {
 			var err error
-			if p, err = s.StandsNow(ctx, p); err != nil {
+			if p, err = s.Recheck(ctx, p); err != nil {
 				return a, err
 			}
 		}
 		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before the subscription
 		if e, ok := AsError(err); ok && e.Kind == NotFound {
-			err = a.absent()
+			err = a.notFoundError()
 		}
 		if err != nil || got.Status != Pending || last {
 			return got, err
@@ -94,7 +94,7 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 
 // notFoundError returns the error of the request that started an attempt, where its resource is absent or out
 // of scope.
-func (a Attempt) absent() error {
+func (a Attempt) notFoundError() error {
 	switch a.Type {
 	case UpdateAccessCode, DeleteAccessCode, ConvertAccessCode, DeleteUnmanagedAccessCode:
 		return codeNotFound(a.CodeID.String())

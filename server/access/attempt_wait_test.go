@@ -14,25 +14,25 @@ func TestWaitingForAttempts(t *testing.T) {
 	one, other := uuid.New(), uuid.New()
 	var woken sync.WaitGroup
 	for range 10 {
-		ended, leave := w.enter(one)
+		ended, leave := w.subscribe(one)
 		woken.Go(func() { <-ended; leave() })
 	}
-	_, leave := w.enter(other)
-	w.wake(uuid.New()) // without waiters
-	w.wake(one)
+	_, leave := w.subscribe(other)
+	w.notify(uuid.New()) // without waiters
+	w.notify(one)
 	woken.Wait()
-	w.wake(one)
-	if len(w.rooms) != 1 {
-		t.Errorf("%d attempts have waiters", len(w.rooms))
+	w.notify(one)
+	if len(w.waiters) != 1 {
+		t.Errorf("%d attempts have waiters", len(w.waiters))
 	}
-	again, leaveAgain := w.enter(one)
+	again, leaveAgain := w.subscribe(one)
 	select {
 	case <-again:
 		t.Error("an earlier end wakes a new waiter")
 	default:
 	}
 	leaveAgain()
-	if leave(); len(w.rooms) != 0 {
-		t.Errorf("%d attempts are left", len(w.rooms))
+	if leave(); len(w.waiters) != 0 {
+		t.Errorf("%d attempts are left", len(w.waiters))
 	}
 }

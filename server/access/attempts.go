@@ -70,7 +70,7 @@ func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 
 // maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
 // them all.
-const mostWaiting = 20
+const maxWaiting = 20
 
 // newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
 // returns the last of them. Anything else fails with TooMany.
@@ -85,7 +85,7 @@ func (s *Service) newAttempt(
 		DeviceID:     c.DeviceID,
 		AccessCodeID: c.AccessCodeID,
 		ActionType:   actionType,
-		Others:       mostWaiting - 1,
+		Others:       maxWaiting - 1,
 	})
 	switch {
 	case err == nil && (actionType == DeleteAccessCode || actionType == DeleteUnmanagedAccessCode):
@@ -98,7 +98,7 @@ func (s *Service) newAttempt(
 			Message: fmt.Sprintf(
 				"%d such requests already wait for the device of this access code. Try again when one of them "+
 					"has ended; /action_attempts/list with its device_id shows them.",
-				mostWaiting,
+				maxWaiting,
 			),
 		}
 	case !store.IsNoRows(err):
@@ -173,7 +173,7 @@ func (s *Service) finish(
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
 	if n == 1 {
-		tx.Then(func() { s.waiting.wake(r.ActionAttemptID) })
+		tx.AfterCommit(func() { s.waiting.notify(r.ActionAttemptID) })
 	}
 	return n == 1, nil
 }
@@ -197,7 +197,7 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	}
 	r, err := s.db.GetActionAttempt(
 		ctx,
-		dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Reach},
+		dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Scope},
 	)
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound

@@ -37,7 +37,7 @@ func IsSubject(name string) bool { return store.IsSubject(name) }
 
 // Acting returns the context of a request's changes.
 func Acting(ctx context.Context, a Act) context.Context {
-	return store.Acting(ctx, &store.Act{
+	return store.WithAct(ctx, &store.Act{
 		ActorKind:   string(a.Principal.Kind),
 		ActorID:     a.Principal.CredentialID,
 		ActorName:   a.Principal.Name,
@@ -50,7 +50,7 @@ func Acting(ctx context.Context, a Act) context.Context {
 
 // ActingOnPage returns the context of the changes by a person who logs in on a webview.
 func ActingOnPage(ctx context.Context, workspace, webview, request uuid.UUID, operation string) context.Context {
-	return store.Acting(ctx, &store.Act{
+	return store.WithAct(ctx, &store.Act{
 		ActorKind:   ByPage,
 		ActorID:     webview,
 		RequestID:   request,
@@ -61,7 +61,7 @@ func ActingOnPage(ctx context.Context, workspace, webview, request uuid.UUID, op
 
 // ActingByCommand returns the context of the changes by a command that a user of this machine runs.
 func ActingByCommand(ctx context.Context, user, command string) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: ByCommandLine, ActorName: user, Operation: command})
+	return store.WithAct(ctx, &store.Act{ActorKind: ByCommandLine, ActorName: user, Operation: command})
 }
 
 // SameAct says what a request with a key created outside of the database, or found there from an earlier try.
@@ -73,7 +73,7 @@ func SameAct(ctx context.Context, made string) {
 }
 
 // Unasked returns the context of changes without an actor.
-func Unasked(ctx context.Context) context.Context { return store.Acting(ctx, nil) }
+func Unasked(ctx context.Context) context.Context { return store.WithAct(ctx, nil) }
 
 // AuditEntry is one act.
 type AuditEntry struct {
@@ -130,7 +130,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 			yield(AuditEntry{}, err)
 			return
 		}
-		actors, err := s.actors(ctx, f)
+		actors, err := s.resolveActors(ctx, f)
 		if err != nil {
 			yield(AuditEntry{}, err)
 			return
@@ -155,7 +155,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 }
 
 // resolveActors returns the actors of a filter. nil means all.
-func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
+func (s *Service) resolveActors(ctx context.Context, f AuditFilter) ([]string, error) {
 	if f.Actor == "" {
 		return nil, nil
 	}
@@ -199,7 +199,7 @@ func (s *Service) auditPage(
 	at Position,
 ) ([]dbsqlc.AuditLog, error) {
 	if f.OldestFirst {
-		return s.db.PlannedAnew.AuditAfter(ctx, dbsqlc.AuditAfterParams{
+		return s.db.UnpreparedQueries.AuditAfter(ctx, dbsqlc.AuditAfterParams{
 			AfterAt:     at.At,
 			AfterID:     at.ID,
 			Until:       f.Until,
@@ -211,7 +211,7 @@ func (s *Service) auditPage(
 			MaxRows:     auditPage,
 		})
 	}
-	return s.db.PlannedAnew.AuditBefore(ctx, dbsqlc.AuditBeforeParams{
+	return s.db.UnpreparedQueries.AuditBefore(ctx, dbsqlc.AuditBeforeParams{
 		BeforeAt:    at.At,
 		BeforeID:    at.ID,
 		Since:       f.Since,

@@ -33,14 +33,14 @@ func (t *deviceTx) inPool() (pool []*dbsqlc.AccessCode) {
 }
 
 // planPoolRemoval is LookAtDevice for an unmanaged device: the only work there is the removal of its pool.
-func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
+func (t *deviceTx) planPoolRemoval(ctx context.Context) (w DeviceWork, err error) {
 	for _, c := range t.inPool() {
 		if err := t.tickCode(ctx, c); err != nil {
 			return w, err
 		}
 	}
-	w = DeviceWork{Device: toDevice(told(t.d)), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
-	if w.Due, err = t.s.tell(ctx, t.tx, &t.d); err != nil {
+	w = DeviceWork{Device: toDevice(toAnnouncedDevice(t.d)), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
+	if w.Due, err = t.s.emitDeviceEvents(ctx, t.tx, &t.d); err != nil {
 		return w, err
 	}
 	for _, c := range t.inPool() {
@@ -81,21 +81,21 @@ func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, se
 }
 
 // recordPool is RecordRead for an unmanaged device: it finds out which codes of the pool are off the device.
-func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error {
+func (r *reading) recordPool(ctx context.Context, seq int64, found []Found) error {
 	if len(r.inPool()) == 0 {
 		return nil
 	}
 	for _, f := range found {
 		if c := r.owner(f); c != nil && c.InPool {
-			if err := r.take(ctx, f); err != nil {
+			if err := r.match(ctx, f); err != nil {
 				return err
 			}
 		}
 	}
-	doubted := r.doubted(found)
+	doubted := r.emptySince(found)
 	for _, c := range r.inPool() {
 		if !r.seen[c.AccessCodeID] && doubted == nil {
-			if err := r.missing(ctx, c); err != nil {
+			if err := r.onMissing(ctx, c); err != nil {
 				return err
 			}
 		}

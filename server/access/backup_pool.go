@@ -31,7 +31,7 @@ type BackupPool struct {
 	Wanted     int        `json:"wanted,omitempty"`      // how many codes it should have
 	Ready      int        `json:"ready,omitempty"`       // how many codes it has
 	ShortSince *time.Time `json:"short_since,omitempty"` // since when it has too few
-	Told       bool       `json:"told,omitempty"`        // short for so long that a problem is shown
+	Announced  bool       `json:"told,omitempty"`        // short for so long that a problem is shown
 }
 
 func readPool(d dbsqlc.Device) BackupPool { return toPool(d.BackupPool) }
@@ -61,8 +61,8 @@ func savePool(ctx context.Context, tx store.Tx, d *dbsqlc.Device, p BackupPool) 
 }
 
 // shownAt returns when a problem becomes visible for a short pool. nil means never, or already visible.
-func (p BackupPool) late(after time.Duration) *time.Time {
-	if p.ShortSince == nil || p.Told {
+func (p BackupPool) shownAt(after time.Duration) *time.Time {
+	if p.ShortSince == nil || p.Announced {
 		return nil
 	}
 	at := p.ShortSince.Add(after)
@@ -70,7 +70,7 @@ func (p BackupPool) late(after time.Duration) *time.Time {
 }
 
 func (p BackupPool) errors() []Problem {
-	if !p.Told || p.Ready > 0 {
+	if !p.Announced || p.Ready > 0 {
 		return nil
 	}
 	return []Problem{
@@ -85,7 +85,7 @@ func (p BackupPool) errors() []Problem {
 }
 
 func (p BackupPool) warnings() []Problem {
-	if !p.Told || p.Ready == 0 {
+	if !p.Announced || p.Ready == 0 {
 		return nil
 	}
 	return []Problem{
@@ -158,7 +158,7 @@ func asksForPool(c dbsqlc.AccessCode) bool {
 }
 
 // isPullable reports whether a pool code can be pulled now: the device has confirmed it.
-func spare(c dbsqlc.AccessCode) bool {
+func isPullable(c dbsqlc.AccessCode) bool {
 	return c.InPool && c.RemovingSince == nil && c.PinMac != nil && c.AppliedGen > 0 && c.AppliedGen == c.DesiredGen
 }
 
@@ -177,16 +177,16 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 	})
 	kept := 0
 	for _, c := range pool {
-		if kept >= p.Wanted || t.inTheWay(c) {
+		if kept >= p.Wanted || t.conflictsWithCode(c) {
 			if err := t.expire(ctx, c); err != nil {
 				return err
 			}
 			continue
 		}
-		if kept++; spare(*c) {
+		if kept++; isPullable(*c) {
 			p.Ready++
 		}
-		if err := t.tryAnotherPIN(c); err != nil {
+		if err := t.replaceRefusedPIN(c); err != nil {
 			return err
 		}
 	}
@@ -199,13 +199,13 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 			break
 		}
 	}
-	switch late := p.late(t.s.opt.DelayAfter); {
+	switch late := p.shownAt(t.s.opt.DelayAfter); {
 	case p.Ready >= p.Wanted:
-		p.ShortSince, p.Told = nil, false
+		p.ShortSince, p.Announced = nil, false
 	case p.ShortSince == nil:
 		p.ShortSince = &t.now
 	case late != nil && !late.After(t.now):
-		p.Told = true
+		p.Announced = true
 	}
 	return savePool(ctx, t.tx, &t.d, p)
 }
@@ -231,7 +231,7 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 }
 
 // conflictsWithCode reports whether another code needs the PIN of a pool code.
-func (t *deviceTx) inTheWay(c *dbsqlc.AccessCode) bool {
+func (t *deviceTx) conflictsWithCode(c *dbsqlc.AccessCode) bool {
 	return slices.ContainsFunc(t.codes, func(other *dbsqlc.AccessCode) bool {
 		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil &&
 			encryption.Equal(other.PinMac, c.PinMac)
@@ -292,7 +292,7 @@ func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 
 // replaceRefusedPIN gives a pool code another PIN where its device rejects the current one: because of a hidden
 // code, or by a rule that its vendor does not report.
-func (t *deviceTx) tryAnotherPIN(c *dbsqlc.AccessCode) error {
+func (t *deviceTx) replaceRefusedPIN(c *dbsqlc.AccessCode) error {
 	refused := TextOf(c.ErrorCode) == errDuplicate || TextOf(c.ErrorCode) == errConstraints
 	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {
 		return nil

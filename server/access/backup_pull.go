@@ -58,7 +58,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 			if err != nil {
 				return a, err
 			}
-			at := slices.IndexFunc(codes, spare)
+			at := slices.IndexFunc(codes, isPullable)
 			if at < 0 || d.RemovedAt != nil {
 				return a, noBackup(
 					"There is no backup access code on the device at the moment. Try again when " +
@@ -70,10 +70,10 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 			backup.InPool, backup.StartsAt, backup.EndsAt = false, c.StartsAt, c.EndsAt
 			backup.ExternalModificationAllowed = c.ExternalModificationAllowed
 			backup.Status = string(StatusSetting)
-			s.wantAnew(&backup)
+			s.requestWrite(&backup)
 			c.PulledBackupCodeID = &pulled
 			for _, row := range []dbsqlc.AccessCode{backup, c} {
-				if err := save(ctx, tx, row); err != nil {
+				if err := saveCode(ctx, tx, row); err != nil {
 					return a, err
 				}
 			}
@@ -120,7 +120,7 @@ func checkPullTime(c dbsqlc.AccessCode, now time.Time) error {
 
 // pendingTimeFrame returns a warning for a pulled code whose device does not have its time frame yet: it opens
 // at any time.
-func (s *Service) unframed(c dbsqlc.AccessCode) ([]Problem, error) {
+func (s *Service) pendingTimeFrame(c dbsqlc.AccessCode) ([]Problem, error) {
 	if !c.IsBackup || c.InPool || c.EndsAt == nil || c.AppliedGen == 0 || c.AppliedGen >= c.DesiredGen {
 		return nil, nil
 	}
@@ -155,7 +155,7 @@ func noBackup(message string) *Error {
 }
 
 // requestWrite starts a new generation of the code, so that the device is programmed again.
-func (s *Service) wantAnew(c *dbsqlc.AccessCode) {
+func (s *Service) requestWrite(c *dbsqlc.AccessCode) {
 	if staysOff(*c) || warnsOfDelay(*c) {
 		clearWarning(c)
 	}
@@ -181,8 +181,8 @@ func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 			return err
 		}
 	}
-	s.wantAnew(b)
-	return save(ctx, tx, *b)
+	s.requestWrite(b)
+	return saveCode(ctx, tx, *b)
 }
 
 // removeBackup removes the code that was pulled for c, because the removal of c revokes both.

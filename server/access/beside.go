@@ -74,7 +74,7 @@ func (s *Service) OnAnswer(
 }
 
 // EmptyListGrace returns how long an unexpectedly empty list of a vendor is ignored.
-func (s *Service) EmptyDoubt() time.Duration { return s.opt.EmptyDoubt }
+func (s *Service) EmptyListGrace() time.Duration { return s.opt.EmptyDoubt }
 
 // doubtMemory is how much longer than the grace period its start is remembered.
 const doubtMemory = 10 * time.Minute

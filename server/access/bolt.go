@@ -30,7 +30,7 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 	if lock {
 		action = LockDoor
 	}
-	if err := s.hasTurns(ctx, p, id); err != nil {
+	if err := s.checkCommandQueue(ctx, p, id); err != nil {
 		return a, err
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -41,7 +41,7 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		if err := canMove(capabilities(d), lock); err != nil {
 			return err
 		}
-		if err := mayCommand(ctx, tx, d); err != nil {
+		if err := checkCommandRoom(ctx, tx, d); err != nil {
 			return err
 		}
 		r, err := s.newDeviceAttempt(ctx, tx, d, action, s.opt.BoltPatience)
@@ -50,7 +50,7 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		}
 		if !d.Online {
 			message := "The device is offline. Try again when it is back."
-			if err := s.finishTold(ctx, tx, d, r, Failed, "device_offline", message); err != nil {
+			if err := s.finishWithEvent(ctx, tx, d, r, Failed, "device_offline", message); err != nil {
 				return err
 			}
 			a = toAttempt(r)
@@ -68,13 +68,13 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 
 // maxCommands is how many commands may wait for one device, which runs one at a time. Later ones would expire
 // before their turn.
-const mostCommands = 20
+const maxCommands = 20
 
 // checkCommandRoom fails with TooMany where the maximum of commands waits for a device, which the caller has
 // locked.
-func mayCommand(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
+func checkCommandRoom(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 	n, err := tx.CountCommands(ctx, d.DeviceID)
-	if err != nil || n < mostCommands {
+	if err != nil || n < maxCommands {
 		return err
 	}
 	return tooManyCommands(d.DeviceID, n)
@@ -82,12 +82,12 @@ func mayCommand(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 
 // checkCommandQueue is checkCommandRoom without the lock on the device, so that a flood of requests does not
 // block it. It also fails with NotFound.
-func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error {
+func (s *Service) checkCommandQueue(ctx context.Context, p Principal, id uuid.UUID) error {
 	n, err := s.db.CountCommands(ctx, id)
 	if err != nil {
 		return fmt.Errorf("count the commands of the device: %w", err)
 	}
-	if n < mostCommands {
+	if n < maxCommands {
 		return nil
 	}
 	if _, err := s.findDevice(ctx, p, id.String()); err != nil {
@@ -164,7 +164,7 @@ func (s *Service) newDeviceAttemptWith(
 }
 
 // finishWithEvent ends an attempt, and emits the event of its type, if there is one.
-func (s *Service) finishTold(
+func (s *Service) finishWithEvent(
 	ctx context.Context,
 	tx store.Tx,
 	d dbsqlc.Device,
@@ -194,7 +194,7 @@ func movesBolt(a dbsqlc.ActionAttempt) bool {
 }
 
 // nextLockCommand returns the next lock command. Attempts run one at a time, in the order of the requests.
-func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
+func (t *deviceTx) nextLockCommand() (work *BoltWork, poll *time.Time) {
 	for _, a := range t.pending {
 		if !movesBolt(a) {
 			continue
@@ -231,7 +231,7 @@ func (s *Service) RecordBoltStarted(
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
 		for _, a := range t.pending {
-			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.late(a) && t.d.RemovedAt == nil {
+			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.pastDeadline(a) && t.d.RemovedAt == nil {
 				still = true
 				return t.tx.StartActionAttempt(
 					ctx,
@@ -256,7 +256,7 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt {
-				return t.moved(ctx, a, nil)
+				return t.recordMoved(ctx, a, nil)
 			}
 		}
 		return nil
@@ -284,18 +284,18 @@ func (s *Service) RecordBoltFailed(
 
 // recordMoved ends the attempt successfully and announces the bolt's position. at is when it moved; nil means
 // now.
-func (t *deviceTx) moved(ctx context.Context, a dbsqlc.ActionAttempt, at *time.Time) error {
+func (t *deviceTx) recordMoved(ctx context.Context, a dbsqlc.ActionAttempt, at *time.Time) error {
 	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
 		return err
 	}
 	about := AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ActionAttemptID)
 	about.At = at
-	return t.tellBolt(ctx, a.ActionType == LockDoor, about)
+	return t.emitLock(ctx, a.ActionType == LockDoor, about)
 }
 
 // emitLock records the position of the bolt, unless it has moved since, and announces it.
-func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
-	if t.inOrder(a.At) {
+func (t *deviceTx) emitLock(ctx context.Context, locked bool, a About) error {
+	if t.advanceOperatedAt(a.At) {
 		if t.d.Locked == nil || *t.d.Locked != locked {
 			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
 			if err := t.tx.SetDeviceLocked(
@@ -320,7 +320,7 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
 // advanceOperatedAt records when the bolt moved, by the vendor's clock. It returns false for a time before the
 // last announced one, because vendors repeat pushes. It ignores a recorded time in the future, which comes from
 // a clock that was ahead or stepped back.
-func (t *deviceTx) inOrder(at *time.Time) bool {
+func (t *deviceTx) advanceOperatedAt(at *time.Time) bool {
 	switch {
 	case at == nil:
 		return true
@@ -333,7 +333,7 @@ func (t *deviceTx) inOrder(at *time.Time) bool {
 
 // lockUnconfirmed reports whether the bolt has differed from its announced position for so long that the vendor
 // will not report the movement. Otherwise again is when that will be the case.
-func (s *Service) boltDoubted(d dbsqlc.Device) (doubted bool, again *time.Time) {
+func (s *Service) lockUnconfirmed(d dbsqlc.Device) (doubted bool, again *time.Time) {
 	if d.RemovedAt != nil || d.Locked == nil || d.AnnouncedLocked == nil || *d.Locked == *d.AnnouncedLocked {
 		return false, nil
 	}

@@ -57,17 +57,17 @@ func (s *Service) RecordOperation(
 		return false, fmt.Errorf("read the device of an operation: %w", err)
 	}
 	jammed := false
-	err = s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
+	err = s.onDevice(ctx, noFence{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
 		jammed = false // reset for each retry of the transaction
 		if t.d.RemovedAt != nil || !t.d.IsManaged {
 			return nil
 		}
-		known, err := t.knows(ctx, o)
+		known, err := t.isDuplicate(ctx, o)
 		if err != nil || known {
 			return err
 		}
 		jammed = o.Kind == BoltJammed
-		return t.operated(ctx, o)
+		return t.recordOperation(ctx, o)
 	})
 	if err != nil || !jammed {
 		return true, err
@@ -76,7 +76,7 @@ func (s *Service) RecordOperation(
 }
 
 // isDuplicate reports whether the operation was already recorded, and records it.
-func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
+func (t *deviceTx) isDuplicate(ctx context.Context, o Operation) (bool, error) {
 	arg := dbsqlc.SeeLockOperationParams{DeviceID: t.d.DeviceID, Operation: o.ID, Within: keepOperation}
 	if o.ID == "" {
 		arg.Operation, arg.Within = fmt.Sprintf("%s %t %s %s", o.Kind, o.Locked, o.Method, o.CodeRef), sameOperation
@@ -95,7 +95,7 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 }
 
 // recordOperation announces an operation.
-func (t *deviceTx) operated(ctx context.Context, o Operation) error {
+func (t *deviceTx) recordOperation(ctx context.Context, o Operation) error {
 	o.At = *OnCalendar(&o.At)
 	a := AboutDevice(t.d)
 	if !o.At.IsZero() {
@@ -105,15 +105,15 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	case AccessDenied:
 		return t.s.Emit(ctx, t.tx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
 	case BoltJammed:
-		return t.jammed(ctx, o)
+		return t.failJammed(ctx, o)
 	}
 	// A report without a method reaches all servers on the account, of which one sent the command.
 	silent := o.Method == "unknown" && o.ID == ""
-	if silent && t.shows(o.Locked) {
+	if silent && t.confirmsLocked(o.Locked) {
 		return nil
 	}
 	if o.Method == "remote" || silent {
-		ours, err := t.ours(ctx, o)
+		ours, err := t.isOwnOperation(ctx, o)
 		if err != nil || ours {
 			return err
 		}
@@ -128,17 +128,17 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 			a = a.WithSecret("code", pin)
 		}
 	}
-	return t.tellBolt(ctx, o.Locked, a)
+	return t.emitLock(ctx, o.Locked, a)
 }
 
 // confirmsLocked reports whether the bolt's announced and observed positions are both this one.
-func (t *deviceTx) shows(locked bool) bool {
+func (t *deviceTx) confirmsLocked(locked bool) bool {
 	return t.d.Locked != nil && t.d.AnnouncedLocked != nil && *t.d.Locked == locked && *t.d.AnnouncedLocked == locked
 }
 
 // isOwnOperation reports whether the vendor reports our own command: a pending attempt for the same movement
 // or, for the remote method, one that the device has already confirmed.
-func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
+func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error) {
 	action := UnlockDoor
 	if o.Locked {
 		action = LockDoor
@@ -154,7 +154,7 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 					return false, err
 				}
 			}
-			if err := t.moved(ctx, a, at); err != nil {
+			if err := t.recordMoved(ctx, a, at); err != nil {
 				return false, err
 			}
 			return true, t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // to run the next command
@@ -175,7 +175,7 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !o.At.IsZero() && t.inOrder(&o.At) { // already announced with the time of our clock
+	if !o.At.IsZero() && t.advanceOperatedAt(&o.At) { // already announced with the time of our clock
 		if err := saveTold(ctx, t.tx, t.d); err != nil {
 			return false, err
 		}
@@ -184,7 +184,7 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 }
 
 // failJammed fails the attempt whose command met a jam.
-func (t *deviceTx) jammed(ctx context.Context, o Operation) error {
+func (t *deviceTx) failJammed(ctx context.Context, o Operation) error {
 	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
 		return movesBolt(a) && a.StartedAt != nil && (a.ActionType == LockDoor) == o.Locked
 	}, Failed, "lock_jammed", "The bolt is jammed. Look at the door: something may be in its way.")

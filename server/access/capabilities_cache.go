@@ -10,7 +10,7 @@ import (
 // capabilitiesByJSON caches capabilities by their JSON. Devices are listed far more often than their
 // capabilities change, and devices of one model have the same. Returned values are shared and must not be
 // changed.
-var known = capabilitiesCache{byJSON: map[string]Capabilities{}}
+var capabilitiesByJSON = capabilitiesCache{byJSON: map[string]Capabilities{}}
 
 type capabilitiesCache struct {
 	mu     sync.RWMutex
@@ -47,7 +47,7 @@ func capabilities(r dbsqlc.Device) Capabilities {
 // toCapabilities returns the capabilities that an adapter found, with the reported code lengths in place of its
 // own.
 func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
-	caps := known.read(found)
+	caps := capabilitiesByJSON.read(found)
 	if reportedLengths != nil {
 		caps.CodeLengths = nil
 		for _, n := range reportedLengths {
@@ -58,4 +58,4 @@ func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
 }
 
 // foundCapabilities returns the capabilities that the adapter found, without reported corrections.
-func foundCapabilities(r dbsqlc.Device) Capabilities { return known.read(r.Capabilities) }
+func foundCapabilities(r dbsqlc.Device) Capabilities { return capabilitiesByJSON.read(r.Capabilities) }

@@ -107,7 +107,7 @@ func (s *Service) CreateClientSession(
 						"/client_sessions/get_or_create, or delete it first.",
 				}
 			case taken == GrantIfTaken:
-				c, err = s.granted(ctx, tx, r, n.Reach)
+				c, err = s.grantAndRead(ctx, tx, r, n.Reach)
 				return err
 			default:
 				c, err = s.readSession(ctx, tx, r)
@@ -146,7 +146,7 @@ func (s *Service) CreateClientSession(
 		if err != nil {
 			return err
 		}
-		c, err = s.granted(ctx, tx, r, n.Reach)
+		c, err = s.grantAndRead(ctx, tx, r, n.Reach)
 		return err
 	})
 	return c, Wrap(err, "create a client session")
@@ -186,7 +186,7 @@ func (s *Service) sessionOfIdentity(
 	}
 	var c ClientSession
 	if taken == GrantIfTaken {
-		c, err = s.granted(ctx, tx, r, n.Reach)
+		c, err = s.grantAndRead(ctx, tx, r, n.Reach)
 	} else {
 		c, err = s.readSession(ctx, tx, r)
 	}
@@ -299,7 +299,7 @@ func (s *Service) ListClientSessions(
 		}
 		*one.to = &id
 	}
-	rows, err := s.db.PlannedAnew.ListClientSessions(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.ListClientSessions(ctx, arg)
 	if err == nil {
 		rows, more = Cut(page, rows)
 		out, err = s.readSessions(ctx, s.db.Queries, p.WorkspaceID, rows)

@@ -130,11 +130,11 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 			Scope:   OfCode,
 			At:      TimeOf(r.ErrorAt),
 			Other:   IDOf(r.ErrorCodeID),
-			Change:  changeAt(r, r.ErrorCode),
+			Change:  externalChange(r, r.ErrorCode),
 		})
 	}
 	if r.IsManaged {
-		device := standing(d)
+		device := partialDevice(d)
 		if offline(r) { // independent of the device's connection
 			c.Errors = append(c.Errors, device.AccountErrors...)
 			c.Warnings = append(c.Warnings, offlineWarnings(r)...)
@@ -149,7 +149,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 			return c, err
 		}
 	}
-	unframed, err := s.unframed(r)
+	unframed, err := s.pendingTimeFrame(r)
 	if err != nil {
 		return c, err
 	}
@@ -160,7 +160,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 			Message: TextOf(r.WarningMessage),
 			Scope:   OfCode,
 			At:      TimeOf(r.WarningAt),
-			Change:  changeAt(r, r.WarningCode),
+			Change:  externalChange(r, r.WarningCode),
 		})
 	}
 	if r.PulledBackupCodeID != nil {
@@ -183,7 +183,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 }
 
 // externalChange returns what happened to a code on its device, for the error and the warning about that.
-func changeAt(r dbsqlc.AccessCode, problem *string) string {
+func externalChange(r dbsqlc.AccessCode, problem *string) string {
 	if p := TextOf(problem); p != errExternal && p != warnExternal {
 		return ""
 	}
@@ -200,7 +200,7 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation,
 	case r.AppliedGen >= r.DesiredGen:
 		return nil, nil
 	case r.AppliedGen > 0:
-		return s.updates(r)
+		return s.pendingUpdates(r)
 	}
 	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
 		return []Mutation{{
@@ -215,7 +215,7 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation,
 
 // pendingUpdates returns the changes of a code that is on its device. A change that was reverted before the
 // device confirmed still counts, because the device has not confirmed the revert.
-func (s *Service) updates(r dbsqlc.AccessCode) (out []Mutation, err error) {
+func (s *Service) pendingUpdates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	const message = "The change is on its way to the device."
 	wanted, err := s.stateOf(r)
 	if err != nil {
@@ -271,7 +271,7 @@ func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
 // nativeSchedule reports whether the device enforces the code's time frame. A pulled backup code is not
 // recreated for that: it opens immediately and is removed at its end.
 func nativeSchedule(r dbsqlc.AccessCode, caps Capabilities) bool {
-	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.PutAnew || !r.IsBackup)
+	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.RecreateToChange || !r.IsBackup)
 }
 
 // TextOf returns the text that p points to, or "".
@@ -332,7 +332,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 		if err != nil {
 			return Code{}, fmt.Errorf("read the access code: %w", err)
 		}
-		return s.shown(ctx, r.AccessCode, r.CodeDevice)
+		return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
 	}
 	device, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -350,7 +350,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	if err != nil {
 		return Code{}, fmt.Errorf("read the access code: %w", err)
 	}
-	return s.shown(ctx, r.AccessCode, r.CodeDevice)
+	return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
 }
 
 // CodeFilter is a set of conditions that must all hold.
@@ -377,7 +377,7 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 		return nil, false, fmt.Errorf("list the access codes: %w", err)
 	}
 	pairs, more := Cut(page, pairs)
-	out, err := s.allShown(ctx, pairs)
+	out, err := s.toCodesWithErrors(ctx, pairs)
 	return out, more, err
 }
 
@@ -387,7 +387,7 @@ func (s *Service) findCodes(
 	f CodeFilter,
 	page Page,
 ) (pairs []dbsqlc.ListAccessCodesOfDeviceRow, err error) {
-	accounts := p.Reach // nil: all
+	accounts := p.Scope // nil: all
 	if f.CustomerKey != "" {
 		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
 			return nil, err
@@ -410,7 +410,7 @@ func (s *Service) findCodes(
 			MaxRows:       page.Rows(),
 		})
 	case f.CustomerKey != "" && f.Managed:
-		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{
+		rows, err := s.db.UnpreparedQueries.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{
 			WorkspaceID:   p.WorkspaceID,
 			AccountIds:    accounts,
 			AfterAt:       page.After.At,
@@ -470,6 +470,6 @@ func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (
 	if err != nil {
 		return c, false, fmt.Errorf("read the access code: %w", err)
 	}
-	c, err = s.shown(ctx, r.AccessCode, r.CodeDevice)
+	c, err = s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
 	return c, err == nil, err
 }

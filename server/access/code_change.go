@@ -48,7 +48,7 @@ func (s *Service) onCode(
 		}
 		d, err := tx.LockWorkspaceDevice(
 			ctx,
-			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Reach},
+			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Scope},
 		)
 		if store.IsNoRows(err) { // or erased since, with its codes
 			return codeNotFound(id)
@@ -79,7 +79,7 @@ func (s *Service) onCode(
 }
 
 // saveCode writes a row.
-func save(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
+func saveCode(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
 	return tx.UpdateAccessCode(ctx, dbsqlc.UpdateAccessCodeParams{
 		AccessCodeID:                c.AccessCodeID,
 		IsManaged:                   c.IsManaged,
@@ -177,14 +177,14 @@ func (s *Service) update(
 	if err != nil {
 		return a, err
 	}
-	changes, err := s.change(ctx, tx, d, &c, ch)
+	changes, err := s.applyChange(ctx, tx, d, &c, ch)
 	if err != nil {
 		return a, err
 	}
-	if again := undo || ch.asks() && refused(c); len(changes) == 0 && !again {
-		return s.repeat(ctx, tx, d, c, ch)
+	if again := undo || ch.hasFields() && isBlocked(c); len(changes) == 0 && !again {
+		return s.answerUnchanged(ctx, tx, d, c, ch)
 	}
-	s.wantAnew(&c)
+	s.requestWrite(&c)
 	if c.AppliedGen == 0 { // not on the device yet: the new time frame determines its status
 		c.Status = string(StatusSetting)
 		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
@@ -192,7 +192,7 @@ func (s *Service) update(
 			clearError(&c)
 		}
 	}
-	if err := save(ctx, tx, c); err != nil {
+	if err := saveCode(ctx, tx, c); err != nil {
 		return a, err
 	}
 	if len(changes) > 0 { // otherwise the change was already announced
@@ -210,7 +210,7 @@ func (s *Service) update(
 }
 
 // applyChange applies a CodeChange to a row. It returns the changes of what the device has.
-func (s *Service) change(
+func (s *Service) applyChange(
 	ctx context.Context,
 	tx store.Tx,
 	d dbsqlc.Device,
@@ -336,7 +336,7 @@ func (s *Service) unmanage(
 	c.Status = string(StatusSet) // also before it starts, as with all unmanaged codes
 	c.IsManaged, c.IsBackup = false, false
 	c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = nil, nil, nil, nil
-	if err := save(ctx, tx, c); err != nil {
+	if err := saveCode(ctx, tx, c); err != nil {
 		return a, err
 	}
 	if err := s.Emit(ctx, tx, "access_code.unmanaged.created", AboutCode(d, c)); err != nil {
@@ -402,7 +402,7 @@ func (s *Service) remove(
 		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
 			return a, err
 		}
-		return a, s.gone(ctx, tx, d, c)
+		return a, s.deleteCode(ctx, tx, d, c)
 	}
 	if c.RemovingSince == nil {
 		now := s.opt.Now().UTC()
@@ -412,7 +412,7 @@ func (s *Service) remove(
 		if c.VendorRef != nil { // a pending write is irrelevant; without a reference the code must be found first
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		}
-		if err := save(ctx, tx, c); err != nil {
+		if err := saveCode(ctx, tx, c); err != nil {
 			return a, err
 		}
 		if c.IsManaged {
@@ -429,11 +429,11 @@ func (s *Service) remove(
 
 // deleteCode deletes a code that is off its device, emits the events, and ends the attempts that wait for the
 // code.
-func (s *Service) gone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
+func (s *Service) deleteCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
 		return err
 	}
-	if err := s.remember(ctx, tx, d, c); err != nil {
+	if err := s.addTombstone(ctx, tx, d, c); err != nil {
 		return err
 	}
 	if c.IsBackup {

@@ -31,7 +31,7 @@ type place struct {
 
 // maxTaken is how many existing codes one request keeps in memory, about 4 MB. It reads those of further
 // devices when needed: 500 devices with 5,000 codes each are 500 MB.
-const mostTaken = 20_000
+const maxTaken = 20_000
 
 // CreateCodes creates a code on each of the devices, or on none. Without a PIN it chooses one that all accept,
 // and the codes share a key.
@@ -102,11 +102,11 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 	if err != nil {
 		return Code{}, err
 	}
-	r, _, err := s.insertCode(ctx, tx, at.device, row, tx.Together)
+	r, _, err := s.insertCode(ctx, tx, at.device, row, tx.Batch)
 	if err != nil {
 		return Code{}, err
 	}
-	return s.toCode(r, beside(told(at.device)))
+	return s.toCode(r, deviceOfCode(toAnnouncedDevice(at.device)))
 }
 
 // aboutPIN reports whether the PIN is the only cause of an error.
@@ -136,7 +136,7 @@ func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) 
 	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
 		var at place
 		var err error
-		if taken < mostTaken {
+		if taken < maxTaken {
 			at, err = lockPlace(ctx, tx, p, id)
 		} else {
 			at.unread = true
@@ -161,11 +161,11 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 
 // lockPlace is lockManagedDevice for a device that will get a code.
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
-	err = tx.Together(ctx,
+	err = tx.Batch(ctx,
 		func(tx store.Tx) (err error) {
 			at.device, err = tx.LockWorkspaceDevice(
 				ctx,
-				dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach},
+				dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Scope},
 			)
 			return err
 		},
@@ -178,7 +178,7 @@ func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at 
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (dbsqlc.Device, error) {
 	d, err := tx.LockWorkspaceDevice(
 		ctx,
-		dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Reach},
+		dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Scope},
 	)
 	return d, mayWorkOn(d, id, p, err)
 }
@@ -286,7 +286,7 @@ func (s *Service) freeOnAll(
 }
 
 // maxSharing is how many codes may have one key: as many as one request can create.
-const mostSharing = 500
+const maxSharing = 500
 
 // joinKey gives a new code the PIN of the existing codes with its key. It fails with Invalid if the request has
 // another PIN. A client session can only join codes in its scope and cannot create keys, because the first code
@@ -312,7 +312,7 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	switch {
 	case err != nil:
 		return err
-	case p.Reach != nil && (!all || len(others) == 0): // the message must not reveal whether such codes exist
+	case p.Scope != nil && (!all || len(others) == 0): // the message must not reveal whether such codes exist
 		return Invalidf(
 			"common_code_key",
 			"This client session can see no codes with this key, and cannot create keys. Leave it out, or "+
@@ -321,7 +321,7 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	case len(others) == 0:
 		return nil
 	}
-	if len(others) >= mostSharing {
+	if len(others) >= maxSharing {
 		return Invalidf(
 			"common_code_key",
 			"%d codes have this key, which is the maximum, because they are changed together. Choose another key",
@@ -347,7 +347,7 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 
 // reachesAll reports whether all the codes are in scope.
 func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []dbsqlc.AccessCode) (bool, error) {
-	if p.Reach == nil {
+	if p.Scope == nil {
 		return true, nil
 	}
 	ids := make([]uuid.UUID, len(codes))

@@ -55,12 +55,12 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err != nil {
 			return err
 		}
-		r, attempt, err := s.insertCode(ctx, tx, at.device, row, tx.Conclude)
+		r, attempt, err := s.insertCode(ctx, tx, at.device, row, tx.BatchLast)
 		if err != nil {
 			return err
 		}
 		a = toAttempt(attempt)
-		c, err = s.toCode(r, beside(told(at.device)))
+		c, err = s.toCode(r, deviceOfCode(toAnnouncedDevice(at.device)))
 		return err
 	})
 	if _, ok := AsError(err); err != nil && !ok {

@@ -135,16 +135,16 @@ func (s *Service) appliedOf(c dbsqlc.AccessCode) (*codeState, error) {
 
 // recordConfirmed records that the device has the code's desired state and emits the differences from the last
 // confirmed one. by describes the author of the change.
-func (t *deviceTx) confirmed(ctx context.Context, c *dbsqlc.AccessCode, by string) error {
+func (t *deviceTx) recordConfirmed(ctx context.Context, c *dbsqlc.AccessCode, by string) error {
 	state, err := t.s.stateOf(*c)
 	if err != nil {
 		return err
 	}
-	return t.confirmedAs(ctx, c, state, by)
+	return t.recordConfirmedAs(ctx, c, state, by)
 }
 
 // recordConfirmedAs is recordConfirmed for a state that differs from the desired one.
-func (t *deviceTx) confirmedAs(ctx context.Context, c *dbsqlc.AccessCode, state codeState, by string) error {
+func (t *deviceTx) recordConfirmedAs(ctx context.Context, c *dbsqlc.AccessCode, state codeState, by string) error {
 	was, err := t.s.appliedOf(*c)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late ti
 }
 
 // updateDelayWarning sets the warning of a delay, with one event, and clears the warning of a delay that has ended.
-func (t *deviceTx) tellDelay(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) updateDelayWarning(ctx context.Context, c *dbsqlc.AccessCode) error {
 	warning, message, late := t.delay(c)
 	if warnsOfDelay(*c) && (TextOf(c.WarningCode) != warning || TimeOf(c.WarningAt).Before(late)) {
 		clearWarning(c)

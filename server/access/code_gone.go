@@ -12,11 +12,11 @@ import (
 )
 
 // tombstoneTTL is how long a tombstone recognizes the late arrival of a deleted code.
-const goneMemory = 30 * 24 * time.Hour
+const tombstoneTTL = 30 * 24 * time.Hour
 
 // addTombstone records a tombstone for a deleted code that was sent but never observed, because its vendor may deliver
 // it after every timeout. A code on a removed device gets none: it counts as unmanaged when the device returns.
-func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
+func (s *Service) addTombstone(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	sent := c.WriteGen > 0 || len(c.WritePinMac) > 0
 	if !c.IsManaged || offline(c) || c.VendorRef != nil || !sent || d.RemovedAt != nil {
 		return nil
@@ -24,7 +24,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c 
 	now := s.opt.Now().UTC()
 	if err := tx.ForgetAccessCodesGone(ctx, dbsqlc.ForgetAccessCodesGoneParams{
 		DeviceID: d.DeviceID,
-		Before:   now.Add(-goneMemory),
+		Before:   now.Add(-tombstoneTTL),
 	}); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d dbsqlc.Device, c 
 }
 
 // wasDeleted reports whether an observed code was created for a managed code that has a tombstone.
-func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
+func (r *reading) wasDeleted(ctx context.Context, f Found) (bool, error) {
 	key := ParseIDs(&[]string{f.Key})
 	if len(key) == 0 || key[0].String() != f.Key || f.KeyGuessed {
 		return false, nil
@@ -52,7 +52,7 @@ func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 		gone, err := r.tx.ListAccessCodesGone(ctx, dbsqlc.ListAccessCodesGoneParams{
 			DeviceID: r.d.DeviceID,
 			Ids:      ids,
-			Since:    r.now.Add(-goneMemory),
+			Since:    r.now.Add(-tombstoneTTL),
 		})
 		if err != nil {
 			return false, fmt.Errorf("list the tombstones of codes: %w", err)

@@ -8,12 +8,12 @@ import (
 )
 
 // hasFields reports whether a change names a field that the device stores, even with its current value.
-func (ch CodeChange) asks() bool {
+func (ch CodeChange) hasFields() bool {
 	return ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
 }
 
 // isBlocked reports whether the device has refused the desired state of a code, so that the server does not retry.
-func refused(c dbsqlc.AccessCode) bool {
+func isBlocked(c dbsqlc.AccessCode) bool {
 	return c.AppliedGen < c.DesiredGen && c.BlockedGen >= c.DesiredGen && !staysOff(c)
 }
 
@@ -25,13 +25,13 @@ func staysOff(c dbsqlc.AccessCode) bool {
 
 // answerUnchanged answers a change without differences. Its attempt ends when the device has confirmed the desired
 // state, or immediately if no write is pending.
-func (s *Service) repeat(
+func (s *Service) answerUnchanged(
 	ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, ch CodeChange,
 ) (a dbsqlc.ActionAttempt, err error) {
-	if err := save(ctx, tx, c); err != nil {
+	if err := saveCode(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if !ch.asks() || c.AppliedGen >= c.DesiredGen || staysOff(c) || s.waits(d, c) {
+	if !ch.hasFields() || c.AppliedGen >= c.DesiredGen || staysOff(c) || s.waits(d, c) {
 		return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
 	}
 	if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {

@@ -235,7 +235,7 @@ func TestNextAction(t *testing.T) {
 		{"removing what was just not found", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
 		{
 			"removing what was repeatedly not found",
-			inDoubt(findTries, in(time.Second)),
+			inDoubt(maxFindAttempts, in(time.Second)),
 			Capabilities{},
 			Await,
 			in(200 * time.Millisecond),

@@ -19,7 +19,7 @@ func statusOn(c dbsqlc.AccessCode, now time.Time) Status {
 }
 
 // setFallbackStatus sets the status of a code with a refused change according to its confirmed state.
-func (t *deviceTx) stand(c *dbsqlc.AccessCode) error {
+func (t *deviceTx) setFallbackStatus(c *dbsqlc.AccessCode) error {
 	c.Status = string(StatusUnset)
 	if c.AppliedGen == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (t *deviceTx) opens(c *dbsqlc.AccessCode, has *codeState) bool {
 }
 
 // fallbackState returns the confirmed state of a code with a refused change, nil if unknown or for any other code.
-func (s *Service) asBefore(c dbsqlc.AccessCode) *codeState {
+func (s *Service) fallbackState(c dbsqlc.AccessCode) *codeState {
 	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (s *Service) asBefore(c dbsqlc.AccessCode) *codeState {
 // asBeforeDue returns when a code with a refused change next starts or stops opening or ends; nil means never.
 func (s *Service) asBeforeDue(c dbsqlc.AccessCode, now time.Time) *time.Time {
 	due := c.EndsAt
-	if has := s.asBefore(c); has != nil {
+	if has := s.fallbackState(c); has != nil {
 		for _, at := range []*time.Time{has.StartsAt, has.EndsAt} {
 			if at != nil && at.After(now) {
 				due = earlier(due, *at)
@@ -65,8 +65,8 @@ func (s *Service) asBeforeDue(c dbsqlc.AccessCode, now time.Time) *time.Time {
 
 // startDue updates the status of a code with a refused change when its confirmed state starts or stops opening. It
 // emits an event when the code starts to open.
-func (t *deviceTx) begin(ctx context.Context, c *dbsqlc.AccessCode) error {
-	has := t.s.asBefore(*c)
+func (t *deviceTx) startDue(ctx context.Context, c *dbsqlc.AccessCode) error {
+	has := t.s.fallbackState(*c)
 	if has == nil {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // toCodeWithErrors is toCode with the details of the conflicting codes in the errors.
-func (s *Service) shown(ctx context.Context, r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
-	codes, err := s.allShown(ctx, []dbsqlc.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
+func (s *Service) toCodeWithErrors(ctx context.Context, r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
+	codes, err := s.toCodesWithErrors(ctx, []dbsqlc.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
 	if err != nil {
 		return Code{}, err
 	}
@@ -19,7 +19,7 @@ func (s *Service) shown(ctx context.Context, r dbsqlc.AccessCode, d dbsqlc.CodeD
 }
 
 // toCodesWithErrors is toCodeWithErrors for codes of one workspace.
-func (s *Service) allShown(ctx context.Context, rows []dbsqlc.ListAccessCodesOfDeviceRow) ([]Code, error) {
+func (s *Service) toCodesWithErrors(ctx context.Context, rows []dbsqlc.ListAccessCodesOfDeviceRow) ([]Code, error) {
 	out := make([]Code, len(rows))
 	var others []uuid.UUID
 	for i, r := range rows {

@@ -151,7 +151,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err != nil {
 		return Webview{}, err
 	}
-	providers, capabilities, err := s.choose(workspace, n)
+	providers, capabilities, err := s.resolveProviders(workspace, n)
 	if err != nil {
 		return Webview{}, err
 	}
@@ -198,7 +198,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 // resolveProviders returns the vendors that n selects (nil: any) and the kinds of devices that are taken from
 // their accounts (nil: defaultCapabilities). Where n does not name kinds, the selected vendors determine them.
 // It fails with Invalid where no vendor is left.
-func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilities []string, err error) {
+func (s *Service) resolveProviders(workspace Workspace, n NewWebview) (chosen, capabilities []string, err error) {
 	chosen, capabilities = []string{}, ListOf(n.Capabilities)
 	named := n.Providers != nil || n.Category != ""
 	if n.Capabilities == nil && !named {
@@ -210,7 +210,7 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) &&
 			!slices.Contains(n.Excluded, p.Name) &&
 			(n.Category == "" || slices.Contains(p.Categories, n.Category))
-		if wanted && (n.Capabilities == nil || common(p.Capabilities, *n.Capabilities)) {
+		if wanted && (n.Capabilities == nil || intersects(p.Capabilities, *n.Capabilities)) {
 			chosen, has = append(chosen, p.Name), append(has, p.Capabilities...)
 		}
 	}
@@ -253,7 +253,7 @@ func (s *Service) providers(w Workspace) []Provider {
 }
 
 // intersects reports whether a and b have an element in common.
-func common(a, b []string) bool {
+func intersects(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
@@ -343,7 +343,7 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}
-	rows, err := s.db.PlannedAnew.FindConnectWebviews(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.FindConnectWebviews(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the webviews: %w", err)
 	}

@@ -128,7 +128,7 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 	} else {
 		r, err = s.db.GetAccountByEmail(
 			ctx,
-			dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Reach},
+			dbsqlc.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Scope: p.Scope},
 		)
 	}
 	switch {
@@ -165,13 +165,13 @@ func (s *Service) ListConnectedAccounts(
 		MaxRows:     page.Rows(),
 		CustomerKey: NonEmpty(f.CustomerKey),
 		Search:      NonEmpty(f.Search),
-		Scope:       p.Reach,
+		Scope:       p.Scope,
 	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}
-	rows, err := s.db.PlannedAnew.FindAccounts(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.FindAccounts(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the accounts: %w", err)
 	}
@@ -220,7 +220,7 @@ func (s *Service) UpdateConnectedAccount(
 		}
 		r, err := tx.LockWorkspaceAccount(
 			ctx,
-			dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Reach},
+			dbsqlc.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Scope: p.Scope},
 		)
 		if store.IsNoRows(err) {
 			return AccountNotFound("connected_account_id", id)

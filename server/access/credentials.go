@@ -37,13 +37,13 @@ type Principal struct {
 	Suspended    bool   // whether the workspace is suspended
 	// Scope are the accounts that the caller can see, with everything that belongs to them. nil means the whole
 	// workspace.
-	Reach    []uuid.UUID
+	Scope    []uuid.UUID
 	Customer string // the customer key of a client session that sees a customer's accounts
 }
 
 // CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {
-	return p.Reach == nil || slices.Contains(p.Reach, account)
+	return p.Scope == nil || slices.Contains(p.Scope, account)
 }
 
 // Credential is a credential as its owner sees it, without the token.

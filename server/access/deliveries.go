@@ -113,8 +113,8 @@ func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, err
 }
 
 // DueOutboxes lists workspaces with such events that are not leased.
-func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: limit, ExcludeCreators: but.Makers})
+func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
+	return s.db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: limit, ExcludeCreators: but.Creators})
 }
 
 // OutboxOwners returns the creators of workspaces.
@@ -122,7 +122,7 @@ func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map
 	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.WorkspaceID] = worker.Owners{Maker: r.CreatedBy}
+		owners[r.WorkspaceID] = worker.Owners{Creator: r.CreatedBy}
 	}
 	return owners, err
 }
@@ -134,7 +134,7 @@ type Endpoint struct {
 	OldSecret   string        // also signs; empty: none, or its overlap has ended
 	Failures    int           // consecutive failed attempts
 	FailingFor  time.Duration // since the first of them, or the first after a silence
-	Prompt      bool          // the last answer was successful and fast
+	Healthy     bool          // the last answer was successful and fast
 	Paused      bool          // nothing is sent for now
 	Suspended   bool          // nothing is sent while its workspace is suspended
 	Disabled    bool
@@ -161,7 +161,7 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 		Webhook:     w,
 		WorkspaceID: r.Webhook.WorkspaceID,
 		Failures:    int(r.Webhook.ConsecutiveFailures),
-		Prompt:      r.Webhook.IsHealthy,
+		Healthy:     r.Webhook.IsHealthy,
 		Paused:      r.Paused,
 		Suspended:   r.Suspended,
 		Disabled:    w.DisabledAt != nil,
@@ -278,15 +278,15 @@ type PromptWebhooks map[uuid.UUID]bool
 func (s *Service) DueWebhooks(
 	ctx context.Context,
 	limit int32,
-	but worker.Crowds,
+	but worker.Saturated,
 ) ([]uuid.UUID, PromptWebhooks, error) {
 	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{
 		MaxRows:                  limit,
-		ExcludeWorkspaces:        but.Wide,
-		ExcludeCreators:          but.Makers,
-		ExcludeSuspect:           but.Doubted,
-		ExcludeSuspectWorkspaces: but.DoubtedWide,
-		ExcludeSuspectCreators:   but.DoubtedMakers,
+		ExcludeWorkspaces:        but.Workspaces,
+		ExcludeCreators:          but.Creators,
+		ExcludeSuspect:           but.Suspect,
+		ExcludeSuspectWorkspaces: but.SuspectWorkspaces,
+		ExcludeSuspectCreators:   but.SuspectCreators,
 	})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
 	for i, r := range rows {
@@ -303,7 +303,7 @@ func (s *Service) WebhookOwners(
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {
-		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.CreatedBy}, r.IsHealthy
+		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Workspace: r.WorkspaceID, Creator: r.CreatedBy}, r.IsHealthy
 	}
 	return owners, prompt, err
 }

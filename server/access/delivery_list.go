@@ -24,10 +24,10 @@ type DeliveryFilter struct {
 // bounds returns the exclusive bounds of the event identifiers.
 func (f DeliveryFilter) bounds() (after, before uuid.UUID) {
 	if before = uuid.Max; !f.Until.IsZero() {
-		before = store.FirstID(f.Until)
+		before = store.MinIDAt(f.Until)
 	}
 	if !f.Since.IsZero() {
-		after = store.FirstID(f.Since)
+		after = store.MinIDAt(f.Since)
 	}
 	return after, before
 }
@@ -43,7 +43,7 @@ func (f DeliveryFilter) states() (out []string) {
 	return out
 }
 
-func (f DeliveryFilter) takes(eventType string) bool {
+func (f DeliveryFilter) matches(eventType string) bool {
 	return f.EventTypes == nil || slices.Contains(f.EventTypes, eventType)
 }
 
@@ -78,13 +78,13 @@ func (s *Service) ListDeliveries(
 	arg.After, arg.Before = f.bounds()
 	for len(out) < limit {
 		arg.MaxRows = int32(min(limit, deliveryBatch))
-		rows, err := s.db.PlannedAnew.ListDeliveries(ctx, arg)
+		rows, err := s.db.UnpreparedQueries.ListDeliveries(ctx, arg)
 		if err != nil {
 			return nil, fmt.Errorf("list the deliveries: %w", err)
 		}
 		for _, r := range rows {
 			arg.Before = r.EventID
-			if f.takes(r.EventType) && len(out) < limit {
+			if f.matches(r.EventType) && len(out) < limit {
 				out = append(out, DeliveryLog{
 					EventID:    r.EventID,
 					EventType:  r.EventType,
@@ -103,7 +103,7 @@ func (s *Service) ListDeliveries(
 }
 
 // walkDeliveries reads a batch of deliveries after an event, oldest first. The next batch starts after last.
-func (s *Service) walk(
+func (s *Service) walkDeliveries(
 	ctx context.Context,
 	p Principal,
 	webhook uuid.UUID,
@@ -121,7 +121,7 @@ func (s *Service) walk(
 	if bytes.Compare(from[:], arg.After[:]) > 0 {
 		arg.After = from
 	}
-	if rows, err = s.db.PlannedAnew.WalkDeliveries(ctx, arg); err != nil {
+	if rows, err = s.db.UnpreparedQueries.WalkDeliveries(ctx, arg); err != nil {
 		return nil, from, false, fmt.Errorf("read the deliveries: %w", err)
 	}
 	if last = from; len(rows) > 0 {
@@ -130,7 +130,7 @@ func (s *Service) walk(
 	more = len(rows) == deliveryBatch
 	return slices.DeleteFunc(
 		rows,
-		func(r dbsqlc.WalkDeliveriesRow) bool { return !f.takes(r.EventType) },
+		func(r dbsqlc.WalkDeliveriesRow) bool { return !f.matches(r.EventType) },
 	), last, more, nil
 }
 
@@ -146,7 +146,7 @@ func (s *Service) CountDeliveries(
 	for more := true; more; {
 		var rows []dbsqlc.WalkDeliveriesRow
 		var err error
-		if rows, after, more, err = s.walk(ctx, p, webhook, f, after); err != nil {
+		if rows, after, more, err = s.walkDeliveries(ctx, p, webhook, f, after); err != nil {
 			return nil, err
 		}
 		for _, r := range rows {
@@ -176,7 +176,7 @@ func (s *Service) ReplayDeliveries(
 	if f.States == nil {
 		f.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
 	}
-	rows, last, more, err := s.walk(ctx, p, webhook, f, after)
+	rows, last, more, err := s.walkDeliveries(ctx, p, webhook, f, after)
 	if err != nil {
 		return Replayed{}, err
 	}

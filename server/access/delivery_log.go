@@ -29,8 +29,8 @@ type Health struct {
 	Recovered bool          // one attempt succeeded
 	Pause     time.Duration // how long nothing is sent
 	Disable   string        // the reason to disable the webhook; empty: keep it enabled
-	Prompt    bool          // the last attempt was successful and fast
-	Past      bool          // the webhook was disabled after the attempts, so they say nothing once it is enabled again
+	Healthy   bool          // the last attempt was successful and fast
+	Stale     bool          // the webhook was disabled after the attempts, so they say nothing once it is enabled again
 }
 
 func excerptPlace(webhook, event uuid.UUID) string {
@@ -62,7 +62,7 @@ func (s *Service) RecordDeliveries(
 		arg.Excerpts = append(arg.Excerpts, excerpt)
 	}
 	if health.Failures == 0 && health.Pause == 0 && health.Disable == "" {
-		if recorded, err := s.recordOfHealthy(ctx, h, arg, health.Prompt); err != nil || recorded {
+		if recorded, err := s.recordOfHealthy(ctx, h, arg, health.Healthy); err != nil || recorded {
 			return err
 		}
 	}
@@ -77,13 +77,13 @@ func (s *Service) RecordDeliveries(
 		if err := tx.RecordAttempts(ctx, arg); err != nil {
 			return err
 		}
-		if health.Past && w.DisabledAt == nil { // enabled again since
+		if health.Stale && w.DisabledAt == nil { // enabled again since
 			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, dbsqlc.SetEndpointHealthParams{
 			WebhookID: webhook,
 			Failures:  int32(health.Failures),
-			IsHealthy: health.Prompt,
+			IsHealthy: health.Healthy,
 			Recovered: health.Recovered,
 			Pause:     health.Pause,
 			Silence:   silence,

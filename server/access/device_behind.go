@@ -21,13 +21,13 @@ func (r *reading) renamed(c *dbsqlc.AccessCode, f Found) (bool, error) {
 // mayReappear reports whether a code that must leave and is not shown may still be on the device: a stale list omits
 // codes on their way, and a truncated one omits existing codes. A removal is safer evidence and harmless if the code
 // has left. The list is believed after repeated failures of the removal.
-func (r *reading) comes(c *dbsqlc.AccessCode) bool {
+func (r *reading) mayReappear(c *dbsqlc.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
 		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
 		// Without a subscription, no removal can be sent.
-		tried := int(c.Attempts) >= patience || r.d.SubscriptionMissingAt != nil
-		return unsent && !tried || r.lags(c) || r.unborn(c)
+		tried := int(c.Attempts) >= failureThreshold || r.d.SubscriptionMissingAt != nil
+		return unsent && !tried || r.staleRead(c) || r.maybeLate(c)
 	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}
@@ -36,7 +36,7 @@ func (r *reading) comes(c *dbsqlc.AccessCode) bool {
 }
 
 // maybeLate reports whether a never confirmed code that must leave was sent so recently that it may still arrive.
-func (r *reading) unborn(c *dbsqlc.AccessCode) bool {
+func (r *reading) maybeLate(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.AppliedGen > 0 {
 		return false
 	}

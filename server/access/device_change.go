@@ -52,7 +52,7 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		if err != nil {
 			return err
 		}
-		was := toDevice(told(t.d)).Name
+		was := toDevice(toAnnouncedDevice(t.d)).Name
 		if t.d.CustomMetadata = data; c.Name != nil {
 			t.d.Nickname = NonEmpty(*c.Name)
 		}
@@ -63,7 +63,7 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		}); err != nil {
 			return err
 		}
-		if name := toDevice(told(t.d)).Name; name != was {
+		if name := toDevice(toAnnouncedDevice(t.d)).Name; name != was {
 			if err := s.Emit(ctx, t.tx, "device.name_changed", AboutDevice(t.d).With("device_name", name)); err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return tx.LockWorkspaceDeviceWithCodes(ctx, dbsqlc.LockWorkspaceDeviceParams{
 			WorkspaceID: p.WorkspaceID,
 			DeviceID:    parsed,
-			Scope:       p.Reach,
+			Scope:       p.Scope,
 		})
 	}, func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {

@@ -40,12 +40,12 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *dbsqlc.AccessCode, 
 
 // onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
 // or keeps an allowed change.
-func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
-	if (changed(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) &&
+func (r *reading) onExternalChange(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
+	if (pinChangedAtDevice(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) &&
 		c.ExternalModificationAllowed && TextOf(c.WarningCode) == warnExternal {
 		return nil // kept, and already reported
 	}
-	r.changed = true
+	r.deviceChanged = true
 	c.ExternalChange = new(changeModified)
 	stands := r.vendorsPIN(*c, f)
 	if c.ExternalModificationAllowed || stands {
@@ -63,7 +63,7 @@ func (r *reading) modified(ctx context.Context, c *dbsqlc.AccessCode, f Found) e
 			what = "The PIN was changed at the device, whose vendor chooses the PINs: the change is kept."
 		}
 		r.warn(c, warnExternal, what)
-		if err := r.confirmed(ctx, c, changedExternally); err != nil {
+		if err := r.recordConfirmed(ctx, c, changedExternally); err != nil {
 			return err
 		}
 	} else {
@@ -108,7 +108,7 @@ func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
 		c.DriftCount = 0
 	}
 	c.DriftCount, c.DriftedAt = c.DriftCount+1, &t.now
-	if int(c.DriftCount) < patience {
+	if int(c.DriftCount) < failureThreshold {
 		t.setError(c, errExternal, what+" The server is restoring it.", uuid.Nil)
 		return
 	}
@@ -129,7 +129,7 @@ func clearWarning(c *dbsqlc.AccessCode) {
 
 // onExternalDelete handles the drift of a managed code that was deleted at the device: it restores the code, or keeps
 // an allowed deletion.
-func (t *deviceTx) vanished(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) onExternalDelete(ctx context.Context, c *dbsqlc.AccessCode) error {
 	had := c.AppliedGen
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)

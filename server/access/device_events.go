@@ -12,14 +12,14 @@ import (
 )
 
 // noFence is the Fence of records that need no lease, such as reports of a vendor.
-type anybody struct{}
+type noFence struct{}
 
 // Check always succeeds.
-func (anybody) Check(context.Context, store.Tx) error { return nil }
+func (noFence) Check(context.Context, store.Tx) error { return nil }
 
 // emitDeviceEvents emits the events of the changes of a device since its last announced state, once they have lasted
 // for the debounce time. It returns when to call it again. Lock operations have their own events (lock_events.go).
-func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
+func (s *Service) emitDeviceEvents(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if d.RemovedAt != nil {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (agai
 	now := s.opt.Now().UTC()
 	var steady *time.Time
 	if d.IsManaged {
-		if steady, err = s.tellFlaky(ctx, tx, d); err != nil {
+		if steady, err = s.updateFlapping(ctx, tx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +155,8 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d dbsql
 	if err != nil {
 		return a, err
 	}
-	a = a.With("device_errors", ProblemFields("error_code", toDevice(told(d)).ownErrors())).
-		With("device_warnings", ProblemFields("warning_code", toDevice(told(d)).Warnings()))
+	a = a.With("device_errors", ProblemFields("error_code", toDevice(toAnnouncedDevice(d)).ownErrors())).
+		With("device_warnings", ProblemFields("warning_code", toDevice(toAnnouncedDevice(d)).Warnings()))
 	return withAccountTrouble(a, account), nil
 }
 
@@ -183,10 +183,10 @@ func ProblemFields(field string, list []Problem) []map[string]any {
 // RecordDevice records the current description of one device by its vendor. If the lock state then still differs from
 // the announced one, it emits a lock event with an unknown method, because the vendor does not report who moved it.
 func (s *Service) RecordDevice(ctx context.Context, h Fence, device uuid.UUID, f FoundDevice) error {
-	ctx = Listed(ctx)
+	ctx = WithInventoryBudget(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		// The device list of its account handles these.
-		if t.d.RemovedAt != nil || replaced(t.d, f) {
+		if t.d.RemovedAt != nil || isReplaced(t.d, f) {
 			return nil
 		}
 		if err := t.s.refreshDevice(ctx, t.tx, t.d, f); err != nil {
@@ -196,9 +196,9 @@ func (s *Service) RecordDevice(ctx context.Context, h Fence, device uuid.UUID, f
 		if t.d, err = t.tx.LockDevice(ctx, device); err != nil {
 			return err
 		}
-		if doubted, _ := t.s.boltDoubted(t.d); !doubted {
+		if doubted, _ := t.s.lockUnconfirmed(t.d); !doubted {
 			return nil
 		}
-		return t.operated(ctx, Operation{Kind: BoltMoved, Locked: *t.d.Locked, Method: "unknown"})
+		return t.recordOperation(ctx, Operation{Kind: BoltMoved, Locked: *t.d.Locked, Method: "unknown"})
 	})
 }

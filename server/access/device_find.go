@@ -14,16 +14,16 @@ import (
 // the vendor fails. A refusal ends the search, and the write counts as failed after its confirmation timeout.
 
 // maxFindAttempts is how often the server repeats an uncertain creation whose vendor fails, with growing backoff.
-const findTries = 8
+const maxFindAttempts = 8
 
 // canRepeatCreate reports whether the server must repeat the creation of an uncertain code before it counts as gone.
-func findable(c dbsqlc.AccessCode, caps Capabilities) bool {
-	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < findTries
+func canRepeatCreate(c dbsqlc.AccessCode, caps Capabilities) bool {
+	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < maxFindAttempts
 }
 
 // findExhausted reports whether the search for an uncertain code that must leave failed and the code cannot arrive.
-func (t *deviceTx) unfound(c *dbsqlc.AccessCode) bool {
-	return !t.caps.ListCodes && c.VendorRef == nil && t.leaving(c) && !findable(*c, t.caps) && !t.onItsWay(c)
+func (t *deviceTx) findExhausted(c *dbsqlc.AccessCode) bool {
+	return !t.caps.ListCodes && c.VendorRef == nil && t.leaving(c) && !canRepeatCreate(*c, t.caps) && !t.onItsWay(c)
 }
 
 // RecordFindStarted records that the server is about to repeat an uncertain creation to find its code, which may arrive
@@ -33,7 +33,7 @@ func (s *Service) RecordFindStarted(
 ) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the search of a code", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && findable(*c, t.caps) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		still = c != nil && t.leaving(c) && canRepeatCreate(*c, t.caps) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still {
 			c.WriteAt = &t.now
 		}
@@ -62,7 +62,7 @@ func (s *Service) RecordFound(ctx context.Context, h Fence, device uuid.UUID, w 
 			next := t.now.Add(max(backoff(int(c.Attempts)), o.Failure.RetryAfter))
 			c.NextAttemptAt = &next
 		default:
-			c.Attempts, c.NextAttemptAt = findTries, nil
+			c.Attempts, c.NextAttemptAt = maxFindAttempts, nil
 		}
 		return nil
 	})

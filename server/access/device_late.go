@@ -7,7 +7,7 @@ import (
 )
 
 // expireAttempts fails the attempts that are past their deadline.
-func (t *deviceTx) giveUp(ctx context.Context) error {
+func (t *deviceTx) expireAttempts(ctx context.Context) error {
 	for _, late := range []struct {
 		what    func(dbsqlc.ActionAttempt) bool
 		message string
@@ -17,7 +17,7 @@ func (t *deviceTx) giveUp(ctx context.Context) error {
 		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
 		{func(dbsqlc.ActionAttempt) bool { return true }, t.expired()},
 	} {
-		over := func(a dbsqlc.ActionAttempt) bool { return t.late(a) && late.what(a) }
+		over := func(a dbsqlc.ActionAttempt) bool { return t.pastDeadline(a) && late.what(a) }
 		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
 			return err
 		}

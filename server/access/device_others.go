@@ -12,8 +12,8 @@ import (
 )
 
 // adoptUnmanaged adds an unknown code as an unmanaged one. A late arrival of a deleted code is added, too, and removed.
-func (r *reading) other(ctx context.Context, f Found) error {
-	if left, err := r.leftInPool(ctx, f); err != nil || left {
+func (r *reading) adoptUnmanaged(ctx context.Context, f Found) error {
+	if left, err := r.reclaimPoolCode(ctx, f); err != nil || left {
 		return err
 	}
 	c := &dbsqlc.AccessCode{
@@ -30,7 +30,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 	}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
-	deleted, err := r.ofDeleted(ctx, f)
+	deleted, err := r.wasDeleted(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (r *reading) add(c *dbsqlc.AccessCode) {
 }
 
 // insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory budget of the account.
-func (r *reading) keepOthers(ctx context.Context) error {
+func (r *reading) insertUnmanaged(ctx context.Context) error {
 	if room := r.admit(len(r.others)); room < len(r.others) {
 		later := map[*dbsqlc.AccessCode]bool{}
 		for _, c := range r.others[room:] {
@@ -94,7 +94,7 @@ func (r *reading) keepOthers(ctx context.Context) error {
 
 // removeUnmanaged deletes the unmanaged codes that the device did not show. onMissing handles those that an attempt, a
 // managed code, or a removal waits for.
-func (r *reading) othersLeft(ctx context.Context) error {
+func (r *reading) removeUnmanaged(ctx context.Context) error {
 	awaited := map[uuid.UUID]bool{}
 	for _, a := range r.pending {
 		awaited[IDOf(a.AccessCodeID)] = true
@@ -116,7 +116,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 		}
 	}
 	// The device has room, whatever the budget lets through.
-	r.changed = r.changed || count > 0
+	r.deviceChanged = r.deviceChanged || count > 0
 	room := r.admit(count)
 	r.rest += count - room
 	var gone []uuid.UUID
@@ -146,10 +146,10 @@ func (r *reading) othersLeft(ctx context.Context) error {
 }
 
 // admit returns how many of n additions or removals of unmanaged codes the inventory budget allows now.
-func (r *reading) admit(n int) int { return r.s.news.take(r.d.ConnectedAccountID, r.s.opt.Now(), n) }
+func (r *reading) admit(n int) int { return r.s.news.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n) }
 
 // scheduleReread schedules a read for the changes that exceeded the inventory budget. Managed codes do not wait for it.
-func (r *reading) restLater() {
+func (r *reading) scheduleReread() {
 	if r.rest == 0 {
 		return
 	}
@@ -159,7 +159,7 @@ func (r *reading) restLater() {
 		r.again = earlier(r.again, *again)
 		return
 	}
-	r.again = earlier(r.again, now.Add(r.s.news.later(account, now, r.rest, func() {
+	r.again = earlier(r.again, now.Add(r.s.news.rereadDelay(account, now, r.rest, func() {
 		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory budget allows; "+
 			"the server records the rest later", "account", account)
 	})))
@@ -167,7 +167,7 @@ func (r *reading) restLater() {
 
 // reclaimPoolCode removes a code that was in the backup pool of a deleted device: of this one, before it came back as a
 // new device. It recognizes the code by its identifier if the vendor keeps that, else by its reference, name, and PIN.
-func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error) {
+func (r *reading) reclaimPoolCode(ctx context.Context, f Found) (left bool, err error) {
 	key, err := uuid.Parse(f.Key)
 	if err != nil && f.PIN == "" {
 		return false, nil

@@ -27,7 +27,7 @@ func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 		}
 		// The code's reference was never recorded. The vendor kept our identifier, or the desired or the sent PIN
 		// matches, or the recorded place of the write does.
-		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && TextOf(c.WriteRef) == f.Ref
+		placed := f.PIN == "" && !pinChangedAtDevice(*c, f) && f.Ref != "" && TextOf(c.WriteRef) == f.Ref
 		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
@@ -39,7 +39,7 @@ func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 // movedTo reports whether a code was recreated without a record of it, as happens before an older dump is restored.
 func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 	// During a replacement, the vendor may list both the old and the new code.
-	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) {
+	if offline(*c) || f.Removing || r.onItsWay(c) || r.staleRead(c) {
 		return false
 	}
 	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == TextOf(c.VendorRef) })
@@ -50,7 +50,7 @@ func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 const echo = 15 * time.Second
 
 // pinChangedAtDevice reports whether the device reported a change of a hidden PIN after the last write.
-func changed(c dbsqlc.AccessCode, f Found) bool {
+func pinChangedAtDevice(c dbsqlc.AccessCode, f Found) bool {
 	for _, ours := range []*time.Time{c.WriteAt, c.AppliedAt} {
 		if ours != nil && !f.ChangedAt.After(ours.Add(echo)) {
 			return false
@@ -68,7 +68,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same reports whether the observed state of a code equals its desired state, as far as the device shows it.
 func (r *reading) same(c *dbsqlc.AccessCode, f Found) bool {
-	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
+	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || pinChangedAtDevice(*c, f) || f.Disabled {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {

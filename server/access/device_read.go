@@ -48,40 +48,40 @@ func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq
 		}
 		read := newReading(t, found)
 		if !t.d.IsManaged {
-			return read.poolOnly(ctx, seq, found)
+			return read.recordPool(ctx, seq, found)
 		}
 		for _, f := range found {
-			if err := read.take(ctx, f); err != nil {
+			if err := read.match(ctx, f); err != nil {
 				return err
 			}
 		}
-		doubted := read.doubted(found)
+		doubted := read.emptySince(found)
 		if doubted == nil { // removals first, because they make room
-			if err := read.othersLeft(ctx); err != nil {
+			if err := read.removeUnmanaged(ctx); err != nil {
 				return err
 			}
 		}
-		if err := read.keepOthers(ctx); err != nil {
+		if err := read.insertUnmanaged(ctx); err != nil {
 			return err
 		}
 		if doubted == nil {
 			for _, c := range slices.Clone(t.codes) {
 				if !read.seen[c.AccessCodeID] && !offline(*c) {
-					if err := read.missing(ctx, c); err != nil {
+					if err := read.onMissing(ctx, c); err != nil {
 						return err
 					}
 				}
 			}
 		}
-		read.restLater()
-		if read.changed {
+		read.scheduleReread()
+		if read.deviceChanged {
 			t.unblock()
 		}
 		if err := read.convert(ctx); err != nil {
 			return err
 		}
 		if !t.d.Online { // it has just answered
-			if _, err := t.online(ctx, true); err != nil {
+			if _, err := t.setOnline(ctx, true); err != nil {
 				return err
 			}
 		}
@@ -117,7 +117,7 @@ type reading struct {
 	// again is when to read once more before acting on the result.
 	again *time.Time
 	// changed is true if a code left the device or changed, so that refused codes may fit now.
-	changed bool
+	deviceChanged bool
 }
 
 func newReading(t *deviceTx, found []Found) *reading {
@@ -138,7 +138,7 @@ func newReading(t *deviceTx, found []Found) *reading {
 
 // emptySince returns since when the list has been unexpectedly empty, nil if the list is credible. Vendors return empty
 // lists for a moment after a restart, and acting on them would lose every code.
-func (r *reading) doubted(found []Found) *time.Time {
+func (r *reading) emptySince(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (r *reading) expected(c *dbsqlc.AccessCode) bool {
 func sent(c *dbsqlc.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
 // match finds the row of an observed code and records the differences.
-func (r *reading) take(ctx context.Context, f Found) error {
+func (r *reading) match(ctx context.Context, f Found) error {
 	f.Name = Storable(f.Name)
 	f.StartsAt, f.EndsAt = OnCalendar(f.StartsAt), OnCalendar(f.EndsAt)
 	c := r.owner(f)
@@ -168,7 +168,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		if f.Removing || f.Failure != nil {
 			return nil
 		}
-		return r.other(ctx, f)
+		return r.adoptUnmanaged(ctx, f)
 	}
 	if offline(*c) { // lists do not affect offline codes
 		r.seen[c.AccessCodeID] = true
@@ -182,11 +182,11 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 	}
 	if c.IsManaged && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
-		return r.stillborn(ctx, c, f)
+		return r.failedCreate(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
 	// A recreated code does not change in place.
-	recreated := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && TextOf(c.VendorRef) == f.Ref
+	recreated := r.caps.RecreateToChange && c.PinMac != nil && c.WriteGen >= c.DesiredGen && TextOf(c.VendorRef) == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
 	// shown is true if the device has what was written.
 	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || recreated
@@ -217,7 +217,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) {
 		r.s.setPIN(c, f.PIN)
 	}
-	if was, err := r.asItWas(c, f); err != nil || was {
+	if was, err := r.restoreApplied(c, f); err != nil || was {
 		return err
 	}
 	renamed, err := r.renamed(c, f)
@@ -230,20 +230,20 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	case !f.Confirmed || f.Removing:
 		return nil
 	case f.Failure != nil && c.WriteGen > 0:
-		return r.refused(ctx, c, f)
+		return r.recordRefusal(ctx, c, f)
 	case c.AppliedGen < c.DesiredGen && !shown: // unknown PIN in its slot: written again
 		return nil
 	case c.WriteGen > 0 && same && !renamed: // the new name is pending, or will be written again
 		return nil
 	case c.WriteGen > 0 && same:
-		return r.applied(ctx, c, c.WriteGen)
-	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
+		return r.recordApplied(ctx, c, c.WriteGen)
+	case r.caps.RecreateToChange && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
 		mismatch := &Failure{Class: FailedForNow, Message: "The device shows the code differently from what was set."}
-		return r.refused(ctx, c, Found{Failure: mismatch})
-	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
-		return r.modified(ctx, c, f)
+		return r.recordRefusal(ctx, c, Found{Failure: mismatch})
+	case c.AppliedGen >= c.DesiredGen && !same && !r.staleRead(c):
+		return r.onExternalChange(ctx, c, f)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or restored at the device
-		return r.applied(ctx, c, c.DesiredGen)
+		return r.recordApplied(ctx, c, c.DesiredGen)
 	case same && TextOf(c.WarningCode) == warnExternal && TextOf(c.WarningMessage) == disabledAllowed: // enabled again
 		clearWarning(c)
 		if c.AppliedGen >= c.DesiredGen {
@@ -261,15 +261,15 @@ func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
 }
 
 // recordRefusal records that the vendor gave up a write. A write fails only once, however often the vendor reports it.
-func (r *reading) refused(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
+func (r *reading) recordRefusal(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	gen := c.WriteGen
 	c.WriteGen, c.WriteAt = 0, nil
-	return r.failed(ctx, c, gen, *f.Failure)
+	return r.recordFailure(ctx, c, gen, *f.Failure)
 }
 
 // failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
 // such a code, so its reference is useless.
-func (r *reading) stillborn(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
+func (r *reading) failedCreate(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
 	if TextOf(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
@@ -281,11 +281,11 @@ func (r *reading) stillborn(ctx context.Context, c *dbsqlc.AccessCode, f Found) 
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		return nil
 	}
-	return r.refused(ctx, c, f)
+	return r.recordRefusal(ctx, c, f)
 }
 
 // staleRead reports whether a read may be older than the last confirmed write, and then schedules another read.
-func (r *reading) lags(c *dbsqlc.AccessCode) bool {
+func (r *reading) staleRead(c *dbsqlc.AccessCode) bool {
 	if c.AppliedAt == nil || c.AppliedGen == 0 {
 		return false
 	}
@@ -304,7 +304,7 @@ func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 	}
 	if !encryption.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
 		r.s.setPIN(c, f.PIN)
-		r.changed = true
+		r.deviceChanged = true
 	}
 	if TextOf(c.Name) != f.Name {
 		c.Name = NonEmpty(f.Name)
@@ -315,7 +315,7 @@ func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 }
 
 // onMissing handles a code that the device did not show.
-func (r *reading) missing(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (r *reading) onMissing(ctx context.Context, c *dbsqlc.AccessCode) error {
 	onItsWay := r.onItsWay(c)
 	if !onItsWay && c.VendorRef == nil { // a code found in its slot later is a different one
 		c.WriteRef = nil
@@ -326,26 +326,26 @@ func (r *reading) missing(ctx context.Context, c *dbsqlc.AccessCode) error {
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
 		return nil // the write may still show
-	case r.leaving(c) && c.VendorRef != nil && r.comes(c):
+	case r.leaving(c) && c.VendorRef != nil && r.mayReappear(c):
 		return nil // not removed yet, only not shown
 	case c.RemovingSince != nil, !c.IsManaged:
-		r.changed = true
-		return r.gone(ctx, c)
-	case putOff(*c, r.caps, r.now) && !onItsWay, r.aside(c):
-		r.changed = true
-		return r.off(ctx, c)
-	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.lags(c):
+		r.deviceChanged = true
+		return r.deleteCode(ctx, c)
+	case putOff(*c, r.caps, r.now) && !onItsWay, r.stepsAside(c):
+		r.deviceChanged = true
+		return r.markRemoved(ctx, c)
+	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.staleRead(c):
 		return nil // not there yet
-	case r.emptied(c):
-		r.changed = true
-		return r.putBack(ctx, c)
+	case r.vacated(c):
+		r.deviceChanged = true
+		return r.recreateVacated(ctx, c)
 	}
-	r.changed = true
-	return r.vanished(ctx, c)
+	r.deviceChanged = true
+	return r.onExternalDelete(ctx, c)
 }
 
 // markRemoved records that a postponed or temporarily removed code has left its device.
-func (t *deviceTx) off(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) markRemoved(ctx context.Context, c *dbsqlc.AccessCode) error {
 	wasOn, status := c.AppliedGen > 0, StatusSetting
 	if putOff(*c, t.caps, t.now) {
 		status = StatusUnset
@@ -392,7 +392,7 @@ func (r *reading) convert(ctx context.Context) error {
 		if !c.IsManaged {
 			c.IsManaged = true
 			c.AppliedGen, c.AppliedAt = c.DesiredGen, &r.now
-			if err := r.confirmed(ctx, c, changedExternally); err != nil {
+			if err := r.recordConfirmed(ctx, c, changedExternally); err != nil {
 				return err
 			}
 			c.Status = string(statusOn(*c, r.now))

@@ -116,7 +116,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 
 // isReplaced reports whether the device that a vendor lists under a reference is a different one. A device that has not
 // reported its serial number counts as the same.
-func replaced(r dbsqlc.Device, f FoundDevice) bool {
+func isReplaced(r dbsqlc.Device, f FoundDevice) bool {
 	return OtherSerial(r.SerialNumber, f.SerialNumber)
 }
 
@@ -138,10 +138,10 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 
 // onDeviceRemoved ends the attempts of a removed device. Its codes stay, in case the device comes back, but can be
 // deleted immediately. Leaving codes stay, too, if they may be on the device.
-func (t *deviceTx) deviceGone(ctx context.Context) error {
+func (t *deviceTx) onDeviceRemoved(ctx context.Context) error {
 	all := func(dbsqlc.ActionAttempt) bool { return true }
 	const message = "The device was removed from its vendor account."
-	returns := !leftForGood(t.d)
+	returns := !isDetached(t.d)
 	if returns {
 		if err := t.end(ctx, all, Failed, "device_removed", message); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 		}
 		stays := c.InPool || c.RemovingSince == nil || returns && (c.VendorRef != nil || c.WriteGen > 0)
 		if !c.IsManaged || !stays { // a code of the pool is recognized wherever it shows
-			if err := t.gone(ctx, c); err != nil {
+			if err := t.deleteCode(ctx, c); err != nil {
 				return err
 			}
 			continue
@@ -183,6 +183,6 @@ func ends(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == n
 
 // isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
 // one is a different device.
-func leftForGood(d dbsqlc.Device) bool {
+func isDetached(d dbsqlc.Device) bool {
 	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }

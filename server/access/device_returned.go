@@ -9,7 +9,7 @@ import (
 
 // restoreApplied restores the confirmed state of a code on a returned device if the observed state still equals it and
 // differs from the desired state. It reports whether it did.
-func (r *reading) asItWas(c *dbsqlc.AccessCode, f Found) (bool, error) {
+func (r *reading) restoreApplied(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	mayBeOff := f.Disabled && c.ExternalModificationAllowed && TextOf(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
 	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil ||
@@ -39,7 +39,7 @@ func (r *reading) asItWas(c *dbsqlc.AccessCode, f Found) (bool, error) {
 	}
 	c.AppliedGen, c.AppliedAt = gen, &r.now
 	if blocked || gen == c.DesiredGen {
-		return true, r.stand(c)
+		return true, r.setFallbackStatus(c)
 	}
 	return true, nil
 }

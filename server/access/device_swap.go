@@ -15,14 +15,16 @@ import (
 // step follows from the rows.
 
 // holderOfPIN returns the code that has c's desired PIN on the device and is about to release it.
-func (t *deviceTx) holder(c *dbsqlc.AccessCode) *dbsqlc.AccessCode { return t.holderIn(t.holders(), c) }
+func (t *deviceTx) holderOfPIN(c *dbsqlc.AccessCode) *dbsqlc.AccessCode {
+	return t.holderIn(t.codesByPIN(), c)
+}
 
 func (t *deviceTx) holderIn(all map[string][]*dbsqlc.AccessCode, c *dbsqlc.AccessCode) *dbsqlc.AccessCode {
 	if len(c.PinMac) == 0 {
 		return nil
 	}
 	for _, other := range all[string(c.PinMac)] {
-		if other != c && t.parts(other) {
+		if other != c && t.releasesPIN(other) {
 			return other
 		}
 	}
@@ -30,7 +32,7 @@ func (t *deviceTx) holderIn(all map[string][]*dbsqlc.AccessCode, c *dbsqlc.Acces
 }
 
 // pinIndex caches the PIN of each code on the device, because a ring of hundreds is searched once per code.
-type swap struct {
+type pinIndex struct {
 	codes []asKept
 	macs  [][]byte
 	byMAC map[string][]*dbsqlc.AccessCode
@@ -65,8 +67,8 @@ func first(b []byte) *byte {
 }
 
 // codesByPIN returns the codes by the MAC of the known PIN that each has on the device, in their order.
-func (t *deviceTx) holders() map[string][]*dbsqlc.AccessCode {
-	was := t.swap
+func (t *deviceTx) codesByPIN() map[string][]*dbsqlc.AccessCode {
+	was := t.pinIndex
 	same := was.byMAC != nil && len(was.codes) == len(t.codes)
 	for i := 0; same && i < len(t.codes); i++ {
 		same = was.codes[i] == kept(t.codes[i])
@@ -74,7 +76,7 @@ func (t *deviceTx) holders() map[string][]*dbsqlc.AccessCode {
 	if same {
 		return was.byMAC
 	}
-	t.swap = swap{byMAC: map[string][]*dbsqlc.AccessCode{}}
+	t.pinIndex = pinIndex{byMAC: map[string][]*dbsqlc.AccessCode{}}
 	for i, c := range t.codes {
 		now := kept(c)
 		var mac []byte
@@ -83,18 +85,18 @@ func (t *deviceTx) holders() map[string][]*dbsqlc.AccessCode {
 		} else {
 			mac = t.macOnDevice(c)
 		}
-		t.swap.codes, t.swap.macs = append(t.swap.codes, now), append(t.swap.macs, mac)
+		t.pinIndex.codes, t.pinIndex.macs = append(t.pinIndex.codes, now), append(t.pinIndex.macs, mac)
 		if len(mac) > 0 {
-			t.swap.byMAC[string(mac)] = append(t.swap.byMAC[string(mac)], c)
+			t.pinIndex.byMAC[string(mac)] = append(t.pinIndex.byMAC[string(mac)], c)
 		}
 	}
-	return t.swap.byMAC
+	return t.pinIndex.byMAC
 }
 
 // unseenConflict reports whether the device refuses c's PIN as a duplicate although it shows no code with that PIN.
 // Some vendors keep refusing for a moment after a deletion. After some attempts, the refusal is believed.
-func (t *deviceTx) unseen(c *dbsqlc.AccessCode, conflict string) bool {
-	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= patience || t.codeByRef(conflict) != uuid.Nil {
+func (t *deviceTx) unseenConflict(c *dbsqlc.AccessCode, conflict string) bool {
+	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= failureThreshold || t.codeByRef(conflict) != uuid.Nil {
 		return false
 	}
 	for _, other := range t.codes {
@@ -107,12 +109,12 @@ func (t *deviceTx) unseen(c *dbsqlc.AccessCode, conflict string) bool {
 }
 
 // releasesPIN reports whether a code will lose the PIN that it has on the device.
-func (t *deviceTx) parts(c *dbsqlc.AccessCode) bool {
-	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))
+func (t *deviceTx) releasesPIN(c *dbsqlc.AccessCode) bool {
+	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || hasPendingChange(c)))
 }
 
 // hasPendingChange reports whether a managed code has a desired state that is neither applied nor refused.
-func changes(c *dbsqlc.AccessCode) bool {
+func hasPendingChange(c *dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
@@ -134,7 +136,7 @@ func (t *deviceTx) macOnDevice(c *dbsqlc.AccessCode) []byte {
 
 // stepsAside reports whether a code must leave the device temporarily so that others can have its PIN, or its temporary
 // removal has started for any reason (RecordDeleteStarted).
-func (t *deviceTx) aside(c *dbsqlc.AccessCode) bool {
+func (t *deviceTx) stepsAside(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false
 	}
@@ -147,14 +149,14 @@ func (t *deviceTx) breaksRing(c *dbsqlc.AccessCode) bool {
 	first := c
 	var all map[string][]*dbsqlc.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
-		if at.RemovingSince != nil || !changes(at) || (at.WriteGen > 0 && at.WriteAccepted) {
+		if at.RemovingSince != nil || !hasPendingChange(at) || (at.WriteGen > 0 && at.WriteAccepted) {
 			return false
 		}
 		if at.AccessCodeID.String() < first.AccessCodeID.String() {
 			first = at
 		}
 		if all == nil {
-			all = t.holders()
+			all = t.codesByPIN()
 		}
 		if at = t.holderIn(all, at); at == nil {
 			return false
@@ -174,10 +176,10 @@ func (s *Service) RecordDeleteStarted(
 ) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		recreate := c != nil && t.putsAnew(c)
+		recreate := c != nil && t.needsRecreate(c)
 		still = c != nil && (t.leaving(c) || recreate) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still && c.IsManaged && c.RemovingSince == nil {
-			if recreate || t.aside(c) {
+			if recreate || t.stepsAside(c) {
 				c.Status = string(StatusSetting)
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false

@@ -40,7 +40,7 @@ func TestOneCodeOfALargeRingStepsAside(t *testing.T) {
 		t.Errorf("%d step aside, want 1", len(aside))
 	}
 	for n, c := range tx.codes {
-		if got := tx.holder(c); got != tx.codes[(n+1)%all] {
+		if got := tx.holderOfPIN(c); got != tx.codes[(n+1)%all] {
 			t.Fatalf("code %d waits for a code without its PIN", n)
 		}
 	}
@@ -50,14 +50,14 @@ func TestOneCodeOfALargeRingStepsAside(t *testing.T) {
 	if aside := stepAside(tx); len(aside) != 0 {
 		t.Errorf("%d step aside without a ring", len(aside))
 	}
-	if tx.codes = tx.codes[:3]; tx.holder(tx.codes[2]) != nil || tx.holder(tx.codes[0]) != tx.codes[1] {
+	if tx.codes = tx.codes[:3]; tx.holderOfPIN(tx.codes[2]) != nil || tx.holderOfPIN(tx.codes[0]) != tx.codes[1] {
 		t.Error("a code waits for a deleted one")
 	}
 }
 
 func stepAside(tx *deviceTx) (aside []*dbsqlc.AccessCode) {
 	for _, c := range tx.codes {
-		if tx.aside(c) {
+		if tx.stepsAside(c) {
 			aside = append(aside, c)
 		}
 	}

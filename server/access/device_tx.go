@@ -31,7 +31,7 @@ type deviceTx struct {
 	pending []dbsqlc.ActionAttempt
 	now     time.Time
 	// swap caches the result of codesByPIN.
-	swap swap
+	pinIndex pinIndex
 	// moment is now by the database's clock, to which the deadlines of attempts refer.
 	moment time.Time
 }
@@ -85,7 +85,7 @@ func (s *Service) onLockedDevice(
 				changed = append(changed, c)
 			}
 		}
-		return store.Each(ctx, tx, changed, func(tx store.Tx, c *dbsqlc.AccessCode) error { return save(ctx, tx, *c) })
+		return store.Each(ctx, tx, changed, func(tx store.Tx, c *dbsqlc.AccessCode) error { return saveCode(ctx, tx, *c) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s of device %s: %w", doing, id, err)
@@ -94,7 +94,7 @@ func (s *Service) onLockedDevice(
 }
 
 // pastDeadline reports whether the deadline of an attempt has passed.
-func (t *deviceTx) late(a dbsqlc.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
+func (t *deviceTx) pastDeadline(a dbsqlc.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
 
 func (t *deviceTx) code(id uuid.UUID) *dbsqlc.AccessCode {
 	for _, c := range t.codes {
@@ -106,7 +106,7 @@ func (t *deviceTx) code(id uuid.UUID) *dbsqlc.AccessCode {
 }
 
 // deleteCode deletes the row of a code that has left the device.
-func (t *deviceTx) gone(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) deleteCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 	for i, other := range t.codes {
 		if other == c {
 			t.codes = append(t.codes[:i:i], t.codes[i+1:]...)
@@ -119,7 +119,7 @@ func (t *deviceTx) gone(ctx context.Context, c *dbsqlc.AccessCode) error {
 		}
 	}
 	t.pending = without(t.pending, c.AccessCodeID)
-	return t.s.gone(ctx, t.tx, t.d, *c)
+	return t.s.deleteCode(ctx, t.tx, t.d, *c)
 }
 
 func without(attempts []dbsqlc.ActionAttempt, code uuid.UUID) (out []dbsqlc.ActionAttempt) {
@@ -151,7 +151,7 @@ func (t *deviceTx) end(
 			rest = append(rest, a)
 			continue
 		}
-		if err := t.s.finishTold(ctx, t.tx, t.d, a, status, errorType, message); err != nil {
+		if err := t.s.finishWithEvent(ctx, t.tx, t.d, a, status, errorType, message); err != nil {
 			return err
 		}
 	}
@@ -160,12 +160,12 @@ func (t *deviceTx) end(
 }
 
 // recordApplied records that the device has the code's state of gen.
-func (t *deviceTx) applied(ctx context.Context, c *dbsqlc.AccessCode, gen int64) error {
-	return t.appliedAs(ctx, c, gen, nil)
+func (t *deviceTx) recordApplied(ctx context.Context, c *dbsqlc.AccessCode, gen int64) error {
+	return t.recordAppliedAs(ctx, c, gen, nil)
 }
 
 // recordAppliedAs is recordApplied with the state of gen, which may differ from the desired one; nil means unknown.
-func (t *deviceTx) appliedAs(ctx context.Context, c *dbsqlc.AccessCode, gen int64, as *codeState) error {
+func (t *deviceTx) recordAppliedAs(ctx context.Context, c *dbsqlc.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // its previous PIN may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = 0, nil, false, nil
@@ -183,10 +183,10 @@ func (t *deviceTx) appliedAs(ctx context.Context, c *dbsqlc.AccessCode, gen int6
 		c.AppliedSealed = nil // unknown: neither the desired nor the previous state
 		return nil
 	case gen != c.DesiredGen:
-		return t.confirmedAs(ctx, c, *as, changedByRequest)
+		return t.recordConfirmedAs(ctx, c, *as, changedByRequest)
 	}
 	c.BlockedGen = 0 // if the device loses the code, the server restores it
-	if err := t.confirmed(ctx, c, changedByRequest); err != nil {
+	if err := t.recordConfirmed(ctx, c, changedByRequest); err != nil {
 		return err
 	}
 	event := "access_code.set_on_device"
@@ -239,7 +239,7 @@ const (
 // recordFailure records that a write of the code's state of gen failed. A permanent failure stays as an error until the
 // code, or the content of its device, changes. Other failures are retried with growing backoff. Each failure causes one
 // event per desired state.
-func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	// The write may have arrived. WriteGen stays, so that a read recognizes the code.
 	c.WriteAccepted = false
 	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
@@ -252,7 +252,7 @@ func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, 
 	switch {
 	case f.Class == FailedDuplicate && t.givesUpPIN(c, f.ConflictRef):
 		f.Class = FailedForNow
-	case f.Class == FailedDuplicate && t.unseen(c, f.ConflictRef):
+	case f.Class == FailedDuplicate && t.unseenConflict(c, f.ConflictRef):
 		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
 	}
 	permanent := map[FailureClass]string{
@@ -275,7 +275,7 @@ func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, 
 			return nil
 		}
 		c.BlockedGen = gen
-		if err := t.stand(c); err != nil {
+		if err := t.setFallbackStatus(c); err != nil {
 			return err
 		}
 		first := TextOf(c.ErrorCode) != code
@@ -289,7 +289,7 @@ func (t *deviceTx) failed(ctx context.Context, c *dbsqlc.AccessCode, gen int64, 
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
 	c.NextAttemptAt = &next
-	if c.Attempts < patience {
+	if c.Attempts < failureThreshold {
 		return nil
 	}
 	first := TextOf(c.ErrorCode) != failure
@@ -307,7 +307,7 @@ func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c 
 // givesUpPIN reports whether the reference is that of another managed code that is about to change its PIN.
 func (t *deviceTx) givesUpPIN(c *dbsqlc.AccessCode, ref string) bool {
 	other := t.code(t.codeByRef(ref))
-	return other != nil && other != c && changes(other)
+	return other != nil && other != c && hasPendingChange(other)
 }
 
 // hasPIN reports whether a change was refused because the code itself has the new PIN already: an earlier write arrived

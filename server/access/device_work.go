@@ -69,7 +69,7 @@ type CodeWork struct {
 	// Leaving is true if the code must leave the device.
 	Leaving bool
 	// Aside is true if the code leaves temporarily, to release its PIN or to be recreated.
-	Aside bool
+	TemporaryRemoval bool
 	// InDoubt is true if an earlier write may still show.
 	InDoubt bool
 	// anotherPIN is true if that write had a different PIN and the device hides which one it has.
@@ -80,10 +80,10 @@ type CodeWork struct {
 
 const (
 	// patience is the number of consecutive failures after which a code shows an error and the backoff grows.
-	patience   = 3
-	firstPause = time.Second
-	minPause   = 30 * time.Second
-	maxPause   = 30 * time.Minute
+	failureThreshold = 3
+	firstPause       = time.Second
+	minPause         = 30 * time.Second
+	maxPause         = 30 * time.Minute
 
 	// disputeMemory is how long a drift counts as a repetition of the last one.
 	disputeMemory = 2 * maxPause
@@ -91,10 +91,10 @@ const (
 
 // backoff returns the delay after the nth consecutive failure, with full jitter for long delays.
 func backoff(n int) time.Duration {
-	if n < patience {
+	if n < failureThreshold {
 		return firstPause << (n - 1)
 	}
-	span := min(minPause<<min(n-patience, 10), maxPause)
+	span := min(minPause<<min(n-failureThreshold, 10), maxPause)
 	return minPause/2 + rand.N(span)
 }
 
@@ -103,20 +103,20 @@ func backoff(n int) time.Duration {
 func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
-			w, err = t.lookForPool(ctx)
+			w, err = t.planPoolRemoval(ctx)
 			return err
 		}
 		if t.d.RemovedAt != nil {
-			if err := t.deviceGone(ctx); err != nil {
+			if err := t.onDeviceRemoved(ctx); err != nil {
 				return err
 			}
-		} else if err := t.tick(ctx); err != nil {
+		} else if err := t.applyDue(ctx); err != nil {
 			return err
 		} else if err := t.keepPool(ctx); err != nil {
 			return err
 		}
 		w = DeviceWork{
-			Device:     toDevice(told(t.d)),
+			Device:     toDevice(toAnnouncedDevice(t.d)),
 			Seq:        t.d.WakeSeq,
 			ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil,
 			Failures:   int(t.d.Failures),
@@ -128,17 +128,17 @@ func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w De
 		for _, a := range t.pending {
 			w.Deadline = earlier(w.Deadline, t.now.Add(a.DeadlineAt.Sub(t.moment)))
 		}
-		if late := readPool(t.d).late(t.s.opt.DelayAfter); late != nil {
+		if late := readPool(t.d).shownAt(t.s.opt.DelayAfter); late != nil {
 			w.Deadline = earlier(w.Deadline, *late)
 		}
-		tell, err := t.s.tell(ctx, t.tx, &t.d)
+		tell, err := t.s.emitDeviceEvents(ctx, t.tx, &t.d)
 		if err != nil {
 			return err
 		}
-		bolt, poll := t.bolt()
+		bolt, poll := t.nextLockCommand()
 		setting, asked := t.autoLock()
 		w.AutoLock = setting
-		doubted, again := t.s.boltDoubted(t.d)
+		doubted, again := t.s.lockUnconfirmed(t.d)
 		w.Bolt, w.Doubted = bolt, doubted
 		for _, due := range []*time.Time{tell, poll, again, asked} {
 			if due != nil {
@@ -201,26 +201,26 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 
 // work returns the next operation of a code, and when to look again.
 func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
-	recreate := t.putsAnew(c)
+	recreate := t.needsRecreate(c)
 	leaving := t.leaving(c) || recreate
 	action, due := t.s.next(c, t.caps, leaving, t.now)
 	switch {
 	case (action == Put || action == Delete || action == Find) && t.d.SubscriptionMissingAt != nil:
 		action = Nothing // a renewed subscription wakes the device
-	case action == Put && t.holder(c) != nil:
+	case action == Put && t.holderOfPIN(c) != nil:
 		action = Nothing // the release of the PIN wakes the device
 	}
 	w := CodeWork{
-		ID:         c.AccessCodeID,
-		Action:     action,
-		Gen:        c.DesiredGen,
-		Ref:        TextOf(c.VendorRef),
-		Name:       TextOf(c.Name),
-		New:        c.VendorRef == nil,
-		Leaving:    leaving,
-		Aside:      recreate || leaving && t.aside(c),
-		InDoubt:    c.VendorRef == nil && c.WriteGen > 0,
-		anotherPIN: t.anotherPIN(c),
+		ID:               c.AccessCodeID,
+		Action:           action,
+		Gen:              c.DesiredGen,
+		Ref:              TextOf(c.VendorRef),
+		Name:             TextOf(c.Name),
+		New:              c.VendorRef == nil,
+		Leaving:          leaving,
+		TemporaryRemoval: recreate || leaving && t.stepsAside(c),
+		InDoubt:          c.VendorRef == nil && c.WriteGen > 0,
+		anotherPIN:       t.anotherPIN(c),
 	}
 	if action == Put || action == Find {
 		var err error
@@ -240,7 +240,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 
 // leaving reports whether a code must leave its device, permanently or temporarily.
 func (t *deviceTx) leaving(c *dbsqlc.AccessCode) bool {
-	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.aside(c)
+	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.stepsAside(c)
 }
 
 // putOff reports whether a code is, or may be, on a device without native schedules although its start was postponed.
@@ -256,9 +256,9 @@ func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, no
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
 	switch {
-	case leaving && findable(*c, caps) && paused:
+	case leaving && canRepeatCreate(*c, caps) && paused:
 		return Nothing, c.NextAttemptAt
-	case leaving && findable(*c, caps):
+	case leaving && canRepeatCreate(*c, caps):
 		return Find, nil
 	case leaving && c.VendorRef == nil: // a pending creation must show before the code can be removed
 		return Await, later(s.poll(c, now))
@@ -284,7 +284,7 @@ func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, no
 		return Nothing, when
 	}
 	switch {
-	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.PutAnew && c.VendorRef != nil):
+	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.RecreateToChange && c.VendorRef != nil):
 		return Await, later(s.poll(c, now))
 	case paused:
 		return Nothing, c.NextAttemptAt
@@ -293,7 +293,7 @@ func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, no
 }
 
 // applyDue applies the changes that are due by time alone.
-func (t *deviceTx) tick(ctx context.Context) error {
+func (t *deviceTx) applyDue(ctx context.Context) error {
 	for _, c := range t.codes {
 		if err := t.tickCode(ctx, c); err != nil {
 			return err
@@ -313,14 +313,14 @@ func (t *deviceTx) tick(ctx context.Context) error {
 			a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
 			err = t.end(ctx, is(a), Failed, subscriptionRequired,
 				unpaid+" The server applies the change when the subscription is renewed.")
-		case t.late(a) && a.ActionType == ConvertAccessCode && c != nil:
+		case t.pastDeadline(a) && a.ActionType == ConvertAccessCode && c != nil:
 			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.unconverted())
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return t.giveUp(ctx)
+	return t.expireAttempts(ctx)
 }
 
 // is returns a function that matches one attempt.
@@ -344,18 +344,18 @@ func (t *deviceTx) failConversion(
 func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
-	case t.unfound(c) && c.RemovingSince != nil: // never going to show
-		return t.gone(ctx, c)
-	case t.unfound(c):
-		if err := t.off(ctx, c); err != nil {
+	case t.findExhausted(c) && c.RemovingSince != nil: // never going to show
+		return t.deleteCode(ctx, c)
+	case t.findExhausted(c):
+		if err := t.markRemoved(ctx, c); err != nil {
 			return err
 		}
-	case t.unheard(c):
-		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: unheardOf}); err != nil {
+	case t.neverConfirmed(c):
+		if err := t.recordFailure(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: neverConfirmedMessage}); err != nil {
 			return err
 		}
 	case overdue && !t.leaving(c):
-		if err := t.failed(ctx, c, c.WriteGen, Failure{
+		if err := t.recordFailure(ctx, c, c.WriteGen, Failure{
 			Class:   FailedForNow,
 			Message: "The device did not confirm the code.",
 		}); err != nil {
@@ -370,7 +370,7 @@ func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 			return err
 		}
 	}
-	if err := t.tellDelay(ctx, c); err != nil {
+	if err := t.updateDelayWarning(ctx, c); err != nil {
 		return err
 	}
 	if !c.IsManaged || c.RemovingSince != nil {
@@ -383,8 +383,8 @@ func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
 		return t.expire(ctx, c)
 	}
-	t.retryAnew(c)
-	if err := t.keepAsItIs(ctx, c); err != nil {
+	t.retryByRecreate(c)
+	if err := t.skipRecreate(ctx, c); err != nil {
 		return err
 	}
 	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil &&
@@ -392,7 +392,7 @@ func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 	}
-	if err := t.begin(ctx, c); err != nil {
+	if err := t.startDue(ctx, c); err != nil {
 		return err
 	}
 	if c.Status == string(StatusUnknown) { // its device has returned
@@ -421,7 +421,7 @@ func (t *deviceTx) onItsWay(c *dbsqlc.AccessCode) bool {
 // expire removes a code whose time frame has ended.
 func (t *deviceTx) expire(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if c.VendorRef == nil && c.WriteGen == 0 || offline(*c) {
-		return t.gone(ctx, c)
+		return t.deleteCode(ctx, c)
 	}
 	c.RemovingSince, c.Status = &t.now, string(StatusRemoving)
 	c.Attempts, c.NextAttemptAt = 0, nil

@@ -24,7 +24,7 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Fence, device uuid.UUI
 			if !t.anotherPIN(c) { // an uncertain earlier PIN stays recorded
 				c.WritePinMac = c.PinMac
 			}
-			if !t.emptied(c) { // the slot stays vacated until it has the new PIN
+			if !t.vacated(c) { // the slot stays vacated until it has the new PIN
 				c.WriteRef = nil
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
@@ -68,8 +68,8 @@ func (s *Service) RecordPlace(ctx context.Context, h Fence, device uuid.UUID, w 
 		// The slot was just free, so the codes that it was recorded for are not there.
 		for _, other := range t.codes {
 			if TextOf(other.WriteRef) == ref {
-				if other != c && t.emptied(other) {
-					if err := t.putBack(ctx, other); err != nil {
+				if other != c && t.vacated(other) {
+					if err := t.recreateVacated(ctx, other); err != nil {
 						return err
 					}
 				}
@@ -77,7 +77,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Fence, device uuid.UUID, w 
 			}
 			// The previous code of the slot has left, although no read has shown it yet.
 			if (!other.IsManaged || other.RemovingSince != nil) && TextOf(other.VendorRef) == ref {
-				if err := t.gone(ctx, other); err != nil {
+				if err := t.deleteCode(ctx, other); err != nil {
 					return err
 				}
 			}
@@ -130,7 +130,7 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 		case o.Failure != nil && t.hasPIN(c, *o.Failure):
 			o = PutOutcome{Ref: TextOf(c.VendorRef), Confirmed: !t.caps.ListCodes}
 		case found:
-			return t.otherwise(ctx, c, w.Gen, *o.Failure)
+			return t.recordMismatch(ctx, c, w.Gen, *o.Failure)
 		case o.Failure != nil:
 			return t.notPut(ctx, c, w, *o.Failure)
 		}
@@ -149,7 +149,7 @@ func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w Co
 		}
 		c.WriteAccepted = true
 		if o.Confirmed {
-			return t.appliedAs(ctx, c, w.Gen, &w.state)
+			return t.recordAppliedAs(ctx, c, w.Gen, &w.state)
 		}
 		return nil
 	})
@@ -165,18 +165,18 @@ func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork,
 	case c.RemovingSince != nil: // no code to remove
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		if c.VendorRef == nil {
-			return t.gone(ctx, c)
+			return t.deleteCode(ctx, c)
 		}
 		return nil
 	case f.Absent && TextOf(c.VendorRef) == w.Ref:
-		return t.absent(ctx, c, w.Gen, f)
+		return t.recordAbsent(ctx, c, w.Gen, f)
 	}
-	return t.failed(ctx, c, w.Gen, f)
+	return t.recordFailure(ctx, c, w.Gen, f)
 }
 
 // recordMismatch records that a creation returned a code that differs from the desired state. The code is overwritten,
 // recreated, or removed.
-func (t *deviceTx) otherwise(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) recordMismatch(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, &t.now, false
 	if c.WriteGen == 0 || c.RemovingSince != nil {
 		c.WriteGen, c.WriteAt = 0, nil
@@ -184,17 +184,17 @@ func (t *deviceTx) otherwise(ctx context.Context, c *dbsqlc.AccessCode, gen int6
 	if c.RemovingSince != nil {
 		return nil
 	}
-	return t.failed(ctx, c, gen, f)
+	return t.recordFailure(ctx, c, gen, f)
 }
 
 // recordAbsent records that a change failed because the code is not on its device. The next attempt recreates it.
-func (t *deviceTx) absent(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
+func (t *deviceTx) recordAbsent(ctx context.Context, c *dbsqlc.AccessCode, gen int64, f Failure) error {
 	was := c.AppliedGen > 0
-	if err := t.vanished(ctx, c); err != nil || was {
+	if err := t.onExternalDelete(ctx, c); err != nil || was {
 		return err
 	}
 	// A vendor that keeps returning references to nothing is asked with growing backoff.
-	return t.failed(ctx, c, gen, f)
+	return t.recordFailure(ctx, c, gen, f)
 }
 
 // claim ensures that no other row has the reference of the code that was just set. An unmanaged row is that same code,
@@ -205,14 +205,14 @@ func (t *deviceTx) claim(ctx context.Context, ref string) error {
 		case TextOf(c.VendorRef) != ref:
 			continue
 		case !c.IsManaged || c.RemovingSince != nil:
-			return t.gone(ctx, c)
+			return t.deleteCode(ctx, c)
 		}
-		if err := t.vanished(ctx, c); err != nil {
+		if err := t.onExternalDelete(ctx, c); err != nil {
 			return err
 		}
 		// Saved immediately, because references are unique and the order of the rows is arbitrary.
 		t.before[c.AccessCodeID] = *c
-		return save(ctx, t.tx, *c)
+		return saveCode(ctx, t.tx, *c)
 	}
 	return nil
 }
@@ -230,9 +230,9 @@ func (s *Service) RecordDelete(
 		case failure != nil:
 			return t.failedToRemove(ctx, c, *failure)
 		case confirmed && !t.caps.ListCodes:
-			leave := t.gone
+			leave := t.deleteCode
 			if c.RemovingSince == nil {
-				leave = t.off
+				leave = t.markRemoved
 			}
 			if err := leave(ctx, c); err != nil {
 				return err
@@ -249,7 +249,7 @@ func (s *Service) RecordDelete(
 // failedToRemove records that a removal failed. The server retries it, unless the vendor does not support the removal
 // of unmanaged codes.
 func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f Failure) error {
-	if f.Unsure && t.aside(c) { // the recorded start shows that this removal may have succeeded
+	if f.Unsure && t.stepsAside(c) { // the recorded start shows that this removal may have succeeded
 		c.WriteAccepted = false
 	} else {
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -267,7 +267,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f F
 	if c.IsManaged && c.RemovingSince != nil && c.EndsAt != nil && !c.EndsAt.After(*c.RemovingSince) {
 		event, failure = "access_code.failed_to_expire", errFailedToExp
 	}
-	if c.Attempts < patience || TextOf(c.ErrorCode) == failure {
+	if c.Attempts < failureThreshold || TextOf(c.ErrorCode) == failure {
 		return nil
 	}
 	t.setError(c, failure, f.Message+" The server keeps retrying: until then the code may still open.", uuid.Nil)
@@ -289,7 +289,7 @@ func (s *Service) RecordUnreachable(
 		if err != nil || !offline || !t.d.Online {
 			return err
 		}
-		eventDue, err = t.online(ctx, false)
+		eventDue, err = t.setOnline(ctx, false)
 		return err
 	})
 	return failures, eventDue, err
@@ -305,7 +305,7 @@ func (s *Service) RecordUnsent(ctx context.Context, h Fence, device uuid.UUID, w
 		}
 		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePinMac = 0, nil, false, nil
 		if c.RemovingSince != nil {
-			return t.gone(ctx, c)
+			return t.deleteCode(ctx, c)
 		}
 		return nil
 	})
@@ -319,7 +319,7 @@ func (s *Service) RecordAnswered(ctx context.Context, h Fence, device uuid.UUID)
 }
 
 // setOnline records a connection change, and returns when its event is due.
-func (t *deviceTx) online(ctx context.Context, online bool) (eventDue *time.Time, err error) {
+func (t *deviceTx) setOnline(ctx context.Context, online bool) (eventDue *time.Time, err error) {
 	if err := t.tx.SetDeviceOnline(ctx, dbsqlc.SetDeviceOnlineParams{
 		DeviceID:        t.d.DeviceID,
 		Online:          online,
@@ -328,7 +328,7 @@ func (t *deviceTx) online(ctx context.Context, online bool) (eventDue *time.Time
 		return nil, err
 	}
 	t.d.Online, t.d.OnlineChangedAt = online, t.now
-	return t.s.tell(ctx, t.tx, &t.d)
+	return t.s.emitDeviceEvents(ctx, t.tx, &t.d)
 }
 
 // ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
@@ -351,12 +351,12 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 }
 
 // DueDevices lists due devices without a lease holder.
-func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return s.db.DueDevices(ctx, dbsqlc.DueDevicesParams{
 		MaxRows:           limit,
-		ExcludeAccounts:   but.Narrow,
-		ExcludeWorkspaces: but.Wide,
-		ExcludeCreators:   but.Makers,
+		ExcludeAccounts:   but.Accounts,
+		ExcludeWorkspaces: but.Workspaces,
+		ExcludeCreators:   but.Creators,
 	})
 }
 
@@ -365,7 +365,7 @@ func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uu
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.CreatedBy}
+		owners[r.DeviceID] = worker.Owners{Account: r.ConnectedAccountID, Workspace: r.WorkspaceID, Creator: r.CreatedBy}
 	}
 	return owners, err
 }

@@ -70,9 +70,9 @@ type Capabilities struct {
 	OfflineCodes    bool `json:"offline_codes,omitempty"`
 	ListCodes       bool `json:"list_codes,omitempty"`
 	DeleteUnmanaged bool `json:"delete_unmanaged,omitempty"`
-	// PutAnew is true if the server changes a code by removing and recreating it.
-	PutAnew    bool `json:"put_anew,omitempty"`
-	PINVisible bool `json:"pin_visible,omitempty"`
+	// RecreateToChange is true if the server changes a code by removing and recreating it.
+	RecreateToChange bool `json:"put_anew,omitempty"`
+	PINVisible       bool `json:"pin_visible,omitempty"`
 	// ProviderPIN is true if the vendor chooses the PINs.
 	ProviderPIN bool `json:"provider_pin,omitempty"`
 	// NativeSchedule is true if the device enforces time frames.
@@ -166,7 +166,7 @@ func (d Device) connectionErrors() []Problem {
 
 // partialDevice returns the fields of a device that the rows of its codes contain: connection, account, and
 // capabilities.
-func standing(r dbsqlc.CodeDevice) Device {
+func partialDevice(r dbsqlc.CodeDevice) Device {
 	return Device{
 		ID:                  r.DeviceID,
 		WorkspaceID:         r.WorkspaceID,
@@ -183,7 +183,7 @@ func standing(r dbsqlc.CodeDevice) Device {
 }
 
 // toAnnouncedDevice returns the public columns of a complete device row.
-func told(d dbsqlc.Device) dbsqlc.DeviceSummary {
+func toAnnouncedDevice(d dbsqlc.Device) dbsqlc.DeviceSummary {
 	return dbsqlc.DeviceSummary{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
@@ -218,7 +218,7 @@ func told(d dbsqlc.Device) dbsqlc.DeviceSummary {
 }
 
 // deviceOfCode returns the device columns that the rows of codes contain.
-func beside(d dbsqlc.DeviceSummary) dbsqlc.CodeDevice {
+func deviceOfCode(d dbsqlc.DeviceSummary) dbsqlc.CodeDevice {
 	return dbsqlc.CodeDevice{
 		DeviceID:              d.DeviceID,
 		WorkspaceID:           d.WorkspaceID,
@@ -236,7 +236,7 @@ func beside(d dbsqlc.DeviceSummary) dbsqlc.CodeDevice {
 }
 
 func toDevice(r dbsqlc.DeviceSummary) Device {
-	d := standing(beside(r))
+	d := partialDevice(deviceOfCode(r))
 	d.Ref, d.Type, d.Provider = r.VendorRef, r.DeviceType, r.Provider
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
@@ -309,7 +309,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			WorkspaceID: p.WorkspaceID,
 			Name:        name,
 			IsManaged:   managed,
-			Scope:       p.Reach,
+			Scope:       p.Scope,
 		})
 	}
 	switch {
@@ -362,7 +362,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 }
 
 func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]dbsqlc.DeviceSummary, error) {
-	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
+	if p.Scope == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{
 			WorkspaceID: p.WorkspaceID,
 			AfterAt:     page.After.At,
@@ -385,7 +385,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		Search:        NonEmpty(f.Search),
 		CustomerKey:   NonEmpty(f.CustomerKey),
 		IsManaged:     !f.Unmanaged,
-		Scope:         p.Reach,
+		Scope:         p.Scope,
 	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
@@ -398,10 +398,10 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		}
 		arg.ConnectWebviewID = &ids[0]
 	}
-	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.FindDevices(ctx, arg)
 	out := make([]dbsqlc.DeviceSummary, len(rows))
 	for i, r := range rows {
-		out[i] = told(r)
+		out[i] = toAnnouncedDevice(r)
 	}
 	return out, err
 }
@@ -437,7 +437,7 @@ func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (
 
 // BeginSimulation creates the attempt of a simulated action on a device.
 func (s *Service) BeginSimulation(ctx context.Context, device uuid.UUID, action string) (a Attempt, err error) {
-	err = s.onDevice(ctx, anybody{}, device, "begin a simulation", func(t *deviceTx) error {
+	err = s.onDevice(ctx, noFence{}, device, "begin a simulation", func(t *deviceTx) error {
 		r, err := s.newDeviceAttempt(ctx, t.tx, t.d, action, s.opt.BoltPatience)
 		if err != nil {
 			return err
@@ -455,7 +455,7 @@ func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt
 	if refusal != "" {
 		a.Status, a.ErrorType, a.Message = Failed, "device_refused", refusal
 	}
-	return a, s.onDevice(ctx, anybody{}, device, "end a simulation", func(t *deviceTx) error {
+	return a, s.onDevice(ctx, noFence{}, device, "end a simulation", func(t *deviceTx) error {
 		return t.end(
 			ctx, func(r dbsqlc.ActionAttempt) bool { return r.ActionAttemptID == a.ID },
 			a.Status, a.ErrorType, a.Message,

@@ -11,14 +11,14 @@ import (
 // vacated slot as the place of the write, until the code is applied or a read shows that the slot was not vacated.
 
 // vacated reports whether the server removed a code that its device does not show, for a change that has not arrived.
-func (t *deviceTx) emptied(c *dbsqlc.AccessCode) bool {
+func (t *deviceTx) vacated(c *dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil &&
 		TextOf(c.WriteRef) == *c.VendorRef
 }
 
 // recreateVacated schedules the recreation of a code that was removed for a change. The error of the change stays until
 // the recreation has ended.
-func (t *deviceTx) putBack(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) recreateVacated(ctx context.Context, c *dbsqlc.AccessCode) error {
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = nil, 0, 0, nil, false, nil
 	t.forgetPIN(c)
 	if c.BlockedGen >= c.DesiredGen { // the refused change was of a code that is gone

@@ -18,22 +18,22 @@ const hashKeyName = "hashes"
 // FollowKeys makes keys use the data keys and the hash key of a database. Every instance calls it first. With
 // begin, it creates the first data key if there is none.
 func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin bool) error {
-	if err := keys.Follow(
+	if err := keys.SetSource(
 		ctx,
-		func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) },
+		func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.SideQueries) },
 	); err != nil {
 		return err
 	}
 	if begin {
-		if err := firstDataKey(ctx, db.Beside, keys); err != nil {
+		if err := firstDataKey(ctx, db.SideQueries, keys); err != nil {
 			return fmt.Errorf("create the first data key: %w", err)
 		}
 	}
-	hash, err := serverKey(ctx, db.Beside, keys, hashKeyName, keys.HashKey)
+	hash, err := serverKey(ctx, db.SideQueries, keys, hashKeyName, keys.HashKey)
 	if err != nil {
 		return err
 	}
-	keys.HashWith(hash)
+	keys.SetHashKey(hash)
 	return nil
 }
 
@@ -58,7 +58,7 @@ func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys
 	if err != nil {
 		return err
 	}
-	return keys.Reread(ctx)
+	return keys.Reload(ctx)
 }
 
 // CheckKeys fails where keys do not match a database. The schema may be older than this program.
@@ -67,7 +67,7 @@ func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) 
 	for i, d := range kept.Data {
 		data[i] = encryption.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
 	}
-	if err := keys.Follow(ctx, func(context.Context) ([]encryption.DataKey, error) { return data, nil }); err != nil {
+	if err := keys.SetSource(ctx, func(context.Context) ([]encryption.DataKey, error) { return data, nil }); err != nil {
 		return err
 	}
 	for name, sealed := range kept.Server {
@@ -98,7 +98,7 @@ type Rotation struct {
 
 // retiredKeyTTL is how long a retired key is kept, for an instance that was frozen in a transaction. The first
 // rotation after that deletes the key.
-const retiredFor = 24 * time.Hour
+const retiredKeyTTL = 24 * time.Hour
 
 // RotateEncryption creates a new data key and seals all secrets with it, while any number of instances serve.
 // It calls tell with the progress. After an interruption the next call continues, unless the master key has
@@ -120,7 +120,7 @@ func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) err
 		}
 	}
 	err = s.db.InTxOnce(ctx, func(alone store.Tx) error { // this transaction only holds the lock
-		if err := alone.MayStandStill(ctx); err != nil {
+		if err := alone.DisableIdleTimeout(ctx); err != nil {
 			return err
 		}
 		if free, err := alone.LockRotation(ctx); err != nil {
@@ -154,37 +154,37 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(encryption.Refresh + s.opt.RotationPause):
+	case <-time.After(encryption.RefreshInterval + s.opt.RotationPause):
 	}
 	// A transaction may write back a value that it read before the value was sealed again.
 	for left := int64(1); left > 0; {
 		if err := s.resealAll(ctx, current, tell); err != nil {
 			return err
 		}
-		if err := s.awaitOthers(ctx, tell); err != nil {
+		if err := s.awaitTransactions(ctx, tell); err != nil {
 			return err
 		}
-		if left, err = s.sealedByOthers(ctx, current); err != nil {
+		if left, err = s.countStale(ctx, current); err != nil {
 			return err
 		}
 	}
 	if err := s.db.FinishDataKey(ctx, int16(current)); err != nil {
 		return err
 	}
-	if _, err := s.db.DropRetiredDataKeys(ctx, retiredFor); err != nil {
+	if _, err := s.db.DropRetiredDataKeys(ctx, retiredKeyTTL); err != nil {
 		return err
 	}
-	return s.keys.Reread(ctx)
+	return s.keys.Reload(ctx)
 }
 
 // awaitTransactions waits until every transaction that runs now has ended.
-func (s *Service) awaitOthers(ctx context.Context, tell func(Rotation)) error {
+func (s *Service) awaitTransactions(ctx context.Context, tell func(Rotation)) error {
 	began, err := s.db.Moment(ctx)
 	if err != nil {
 		return err
 	}
 	for reported := int64(0); ; {
-		n, err := s.db.UnderWay(ctx, began)
+		n, err := s.db.CountTransactionsBefore(ctx, began)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -201,7 +201,7 @@ func (s *Service) awaitOthers(ctx context.Context, tell func(Rotation)) error {
 }
 
 // countStale counts the values that are not sealed with the current key.
-func (s *Service) sealedByOthers(ctx context.Context, current byte) (left int64, err error) {
+func (s *Service) countStale(ctx context.Context, current byte) (left int64, err error) {
 	for _, column := range store.SealedColumns() {
 		n, err := s.db.CountSealedByOthers(ctx, column, current)
 		if err != nil {
@@ -259,7 +259,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 	if err != nil {
 		return 0, false, err
 	}
-	return current, resumed, s.keys.Reread(ctx)
+	return current, resumed, s.keys.Reload(ctx)
 }
 
 // resealAll seals all columns again until no value is sealed with another key.

@@ -40,7 +40,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 // WaitedTooLong reports whether an operation timed out on a database lock. It had no effect and can be retried.
-func WaitedTooLong(err error) bool { return store.GaveUp(err) }
+func WaitedTooLong(err error) bool { return store.IsLockTimeout(err) }
 
 // All combines violations of parameters into one error. It returns any other error alone. All ignores nil.
 func All(errs ...error) error {

@@ -15,57 +15,57 @@ var eventFields = func() map[string][]string {
 	codeTrouble := append([]string{"access_code_errors", "access_code_warnings"}, deviceTrouble...)
 	attempt := []string{"action_attempt_id", "action_type", "status"}
 	table := map[string][]string{
-		"access_code.created":                                with(code),
-		"access_code.changed":                                with(code),
-		"access_code.mutations_requested":                    with(code, "requested_mutations"),
-		"access_code.name_changed":                           with(code, "from", "to", "description"),
-		"access_code.code_changed":                           with(code, "from", "to", "description"),
-		"access_code.time_frame_changed":                     with(code, "from", "to", "description"),
-		"access_code.scheduled_on_device":                    with(code, "code"),
-		"access_code.set_on_device":                          with(code, "code"),
-		"access_code.removed_from_device":                    with(code),
-		"access_code.deleted":                                with(code, "code"),
-		"access_code.delay_in_setting_on_device":             with(code, codeTrouble...),
-		"access_code.failed_to_set_on_device":                with(code, codeTrouble...),
-		"access_code.failed_to_update":                       with(code, codeTrouble...),
-		"access_code.delay_in_removing_from_device":          with(code, codeTrouble...),
-		"access_code.failed_to_remove_from_device":           with(code, codeTrouble...),
-		"access_code.failed_to_expire":                       with(code, codeTrouble...),
-		"access_code.modified_external_to_seam":              with(code),
-		"access_code.deleted_external_to_seam":               with(code),
-		"access_code.backup_access_code_pulled":              with(code, "backup_access_code_id"),
-		"access_code.issued":                                 with(code, "code"),
-		"access_code.failed_to_issue":                        with(code, codeTrouble...),
-		"access_code.delay_in_issuing":                       with(code, codeTrouble...),
-		"access_code.unmanaged.created":                      with(code),
-		"access_code.unmanaged.removed":                      with(code),
-		"access_code.unmanaged.converted_to_managed":         with(code),
-		"access_code.unmanaged.failed_to_convert_to_managed": with(code, codeTrouble...),
+		"access_code.created":                                fieldsWith(code),
+		"access_code.changed":                                fieldsWith(code),
+		"access_code.mutations_requested":                    fieldsWith(code, "requested_mutations"),
+		"access_code.name_changed":                           fieldsWith(code, "from", "to", "description"),
+		"access_code.code_changed":                           fieldsWith(code, "from", "to", "description"),
+		"access_code.time_frame_changed":                     fieldsWith(code, "from", "to", "description"),
+		"access_code.scheduled_on_device":                    fieldsWith(code, "code"),
+		"access_code.set_on_device":                          fieldsWith(code, "code"),
+		"access_code.removed_from_device":                    fieldsWith(code),
+		"access_code.deleted":                                fieldsWith(code, "code"),
+		"access_code.delay_in_setting_on_device":             fieldsWith(code, codeTrouble...),
+		"access_code.failed_to_set_on_device":                fieldsWith(code, codeTrouble...),
+		"access_code.failed_to_update":                       fieldsWith(code, codeTrouble...),
+		"access_code.delay_in_removing_from_device":          fieldsWith(code, codeTrouble...),
+		"access_code.failed_to_remove_from_device":           fieldsWith(code, codeTrouble...),
+		"access_code.failed_to_expire":                       fieldsWith(code, codeTrouble...),
+		"access_code.modified_external_to_seam":              fieldsWith(code),
+		"access_code.deleted_external_to_seam":               fieldsWith(code),
+		"access_code.backup_access_code_pulled":              fieldsWith(code, "backup_access_code_id"),
+		"access_code.issued":                                 fieldsWith(code, "code"),
+		"access_code.failed_to_issue":                        fieldsWith(code, codeTrouble...),
+		"access_code.delay_in_issuing":                       fieldsWith(code, codeTrouble...),
+		"access_code.unmanaged.created":                      fieldsWith(code),
+		"access_code.unmanaged.removed":                      fieldsWith(code),
+		"access_code.unmanaged.converted_to_managed":         fieldsWith(code),
+		"access_code.unmanaged.failed_to_convert_to_managed": fieldsWith(code, codeTrouble...),
 
-		"device.added":     with(device),
-		"device.removed":   with(device),
-		"device.deleted":   with(device),
-		"device.connected": with(device),
-		"device.disconnected": with(
+		"device.added":     fieldsWith(device),
+		"device.removed":   fieldsWith(device),
+		"device.deleted":   fieldsWith(device),
+		"device.connected": fieldsWith(device),
+		"device.disconnected": fieldsWith(
 			device,
 			append([]string{"error_code"}, deviceTrouble...)...),
-		"device.connection_became_flaky":              with(device, deviceTrouble...),
-		"device.connection_stabilized":                with(device),
-		"device.error.subscription_required":          with(device, deviceTrouble...),
-		"device.error.subscription_required.resolved": with(device, deviceTrouble...),
+		"device.connection_became_flaky":              fieldsWith(device, deviceTrouble...),
+		"device.connection_stabilized":                fieldsWith(device),
+		"device.error.subscription_required":          fieldsWith(device, deviceTrouble...),
+		"device.error.subscription_required.resolved": fieldsWith(device, deviceTrouble...),
 
-		"device.name_changed":           with(device, "device_name"),
-		"device.low_battery":            with(device, "battery_level"),
-		"device.battery_status_changed": with(device, "battery_status", "battery_level"),
-		"device.converted_to_unmanaged": with(device),
+		"device.name_changed":           fieldsWith(device, "device_name"),
+		"device.low_battery":            fieldsWith(device, "battery_level"),
+		"device.battery_status_changed": fieldsWith(device, "battery_status", "battery_level"),
+		"device.converted_to_unmanaged": fieldsWith(device),
 
-		"device.unmanaged.converted_to_managed": with(device),
-		"device.unmanaged.connected":            with(device),
-		"device.unmanaged.disconnected":         with(device, append([]string{"error_code"}, deviceTrouble...)...),
+		"device.unmanaged.converted_to_managed": fieldsWith(device),
+		"device.unmanaged.connected":            fieldsWith(device),
+		"device.unmanaged.disconnected":         fieldsWith(device, append([]string{"error_code"}, deviceTrouble...)...),
 
-		"acs_system.added":     with(account, "acs_system_id"),
-		"acs_system.connected": with(account, "acs_system_id"),
-		"acs_system.disconnected": with(
+		"acs_system.added":     fieldsWith(account, "acs_system_id"),
+		"acs_system.connected": fieldsWith(account, "acs_system_id"),
+		"acs_system.disconnected": fieldsWith(
 			account,
 			"acs_system_id",
 			"acs_system_errors",
@@ -73,23 +73,23 @@ var eventFields = func() map[string][]string {
 			"connected_account_errors",
 			"connected_account_warnings",
 		),
-		"acs_user.created":         with(account, "acs_system_id", "acs_user_id"),
-		"acs_user.deleted":         with(account, "acs_system_id", "acs_user_id"),
-		"acs_access_group.deleted": with(account, "acs_system_id", "acs_access_group_id"),
-		"acs_entrance.added":       with(account, "acs_system_id", "acs_entrance_id"),
-		"acs_entrance.removed":     with(account, "acs_system_id", "acs_entrance_id"),
+		"acs_user.created":         fieldsWith(account, "acs_system_id", "acs_user_id"),
+		"acs_user.deleted":         fieldsWith(account, "acs_system_id", "acs_user_id"),
+		"acs_access_group.deleted": fieldsWith(account, "acs_system_id", "acs_access_group_id"),
+		"acs_entrance.added":       fieldsWith(account, "acs_system_id", "acs_entrance_id"),
+		"acs_entrance.removed":     fieldsWith(account, "acs_system_id", "acs_entrance_id"),
 
-		"lock.locked":        with(device, "method"),
-		"lock.unlocked":      with(device, "method"),
-		"lock.access_denied": with(device),
+		"lock.locked":        fieldsWith(device, "method"),
+		"lock.unlocked":      fieldsWith(device, "method"),
+		"lock.access_denied": fieldsWith(device),
 
-		"connected_account.created":                                 with(account, "connect_webview_id"),
-		"connected_account.connected":                               with(account),
-		"connected_account.successful_login":                        with(account, "connect_webview_id"),
-		"connected_account.deleted":                                 with(account),
-		"connected_account.disconnected":                            with(account, accountTrouble...),
-		"connected_account.completed_first_sync":                    with(account),
-		"connected_account.completed_first_sync_after_reconnection": with(account),
+		"connected_account.created":                                 fieldsWith(account, "connect_webview_id"),
+		"connected_account.connected":                               fieldsWith(account),
+		"connected_account.successful_login":                        fieldsWith(account, "connect_webview_id"),
+		"connected_account.deleted":                                 fieldsWith(account),
+		"connected_account.disconnected":                            fieldsWith(account, accountTrouble...),
+		"connected_account.completed_first_sync":                    fieldsWith(account),
+		"connected_account.completed_first_sync_after_reconnection": fieldsWith(account),
 
 		"connect_webview.login_succeeded": {"connect_webview_id", "connected_account_id"},
 		"connect_webview.login_failed":    {"connect_webview_id"},
@@ -98,14 +98,14 @@ var eventFields = func() map[string][]string {
 		WebhookDisabled:      {"webhook_id", "disabled_reason"},
 	}
 	for _, action := range attemptEvents {
-		table[action+".succeeded"] = with(attempt)
-		table[action+".failed"] = with(attempt)
+		table[action+".succeeded"] = fieldsWith(attempt)
+		table[action+".failed"] = fieldsWith(attempt)
 	}
 	return table
 }()
 
 // with returns the fields followed by more.
-func with(fields []string, more ...string) []string {
+func fieldsWith(fields []string, more ...string) []string {
 	return append(append([]string(nil), fields...), more...)
 }
 

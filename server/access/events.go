@@ -41,11 +41,11 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
 	}
-	return joined(head, e.Fields), nil
+	return mergeObjects(head, e.Fields), nil
 }
 
 // joined returns one object with the fields of both.
-func joined(a, b json.RawMessage) json.RawMessage {
+func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(b) <= len("{}"):
 		return a
@@ -86,18 +86,18 @@ func AboutCode(d dbsqlc.Device, c dbsqlc.AccessCode) About {
 
 // With returns a with one more field.
 func (a About) With(field string, value any) About {
-	a.Fields = and(a.Fields, field, value)
+	a.Fields = withField(a.Fields, field, value)
 	return a
 }
 
 // WithSecret is With for a field that contains a PIN.
 func (a About) WithSecret(field string, value any) About {
-	a.Secret = and(a.Secret, field, value)
+	a.Secret = withField(a.Secret, field, value)
 	return a
 }
 
 // and returns a copy of fields with one more field.
-func and(fields map[string]any, field string, value any) map[string]any {
+func withField(fields map[string]any, field string, value any) map[string]any {
 	fields = maps.Clone(fields)
 	if fields == nil {
 		fields = map[string]any{}
@@ -226,7 +226,7 @@ func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
 		if err := json.Unmarshal(secret, &fields); err != nil {
 			return e, fmt.Errorf("%w: read the secret fields of event %s", ErrUnopened, r.EventID) // err may quote them
 		}
-		e.Fields, e.PINs = joined(e.Fields, secret), pinsIn(fields)
+		e.Fields, e.PINs = mergeObjects(e.Fields, secret), pinsIn(fields)
 	}
 	return e, nil
 }
@@ -333,7 +333,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		EventTypes:    f.Types,
 		DeviceIds:     ParseIDs(f.DeviceIDs),
 		AccessCodeIds: ParseIDs(f.CodeIDs),
-		Scope:         p.Reach,
+		Scope:         p.Scope,
 		MaxRows:       int32(min(f.Limit, 1<<30)),
 		SkipRows:      int32(min(f.Offset, 1<<30)),
 		CustomerKey:   NonEmpty(f.CustomerKey),
@@ -377,7 +377,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		return nil, nil
 	}
 	arg.SinceID, arg.UntilID = store.EventIDs(arg.Since, arg.Until)
-	rows, err := s.db.PlannedAnew.ListEvents(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.ListEvents(ctx, arg)
 	if err != nil {
 		return nil, fmt.Errorf("list the events: %w", err)
 	}

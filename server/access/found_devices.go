@@ -44,7 +44,7 @@ const outageFrom = 2 * time.Minute
 // RecordDevices records the complete device list of an account: it adds new devices and updates known ones, with an
 // event for each transition. A missing device is not removed, because lists can be empty for a moment, but read.
 func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID, found []FoundDevice) error {
-	ctx = Listed(ctx)
+	ctx = WithInventoryBudget(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 			}
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
-			if ok && replaced(r, f) {
+			if ok && isReplaced(r, f) {
 				if err := s.replaceDevice(ctx, tx, r); err != nil {
 					return err
 				}
@@ -100,7 +100,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 			if err := s.refreshDevice(ctx, tx, r, f); err != nil {
 				return err
 			}
-			if outage || s.forgotten(r, f, moment) { // events may have been lost
+			if outage || s.needsReread(r, f, moment) { // events may have been lost
 				unread = append(unread, r.DeviceID)
 			}
 		}
@@ -128,7 +128,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID,
 
 // needsReread reports whether the last read of an idle device is too old. The interval varies by device, so that
 // devices that were read together are not reread together.
-func (s *Service) forgotten(r dbsqlc.Device, f FoundDevice, moment time.Time) bool {
+func (s *Service) needsReread(r dbsqlc.Device, f FoundDevice, moment time.Time) bool {
 	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded ||
 		r.LastGoodReadAt == nil {
 		return false
@@ -182,7 +182,7 @@ func (s *Service) addDevices(
 		return err
 	}
 	for _, d := range unpaid {
-		if err := s.tellSubscription(ctx, tx, dbsqlc.Device{}, d); err != nil {
+		if err := s.emitSubscription(ctx, tx, dbsqlc.Device{}, d); err != nil {
 			return err
 		}
 	}
@@ -290,10 +290,10 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 	if err != nil {
 		return err
 	}
-	if _, err := s.tell(ctx, tx, &r); err != nil {
+	if _, err := s.emitDeviceEvents(ctx, tx, &r); err != nil {
 		return err
 	}
-	if err := s.tellSubscription(ctx, tx, was, r); err != nil {
+	if err := s.emitSubscription(ctx, tx, was, r); err != nil {
 		return err
 	}
 	switch {
@@ -301,7 +301,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
 	case was.RemovedAt != nil || was.Online != r.Online: // its codes may have changed meanwhile
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
-	case foundCapabilities(was).PutAnew != f.Capabilities.PutAnew: // a refused change may succeed
+	case foundCapabilities(was).RecreateToChange != f.Capabilities.RecreateToChange: // a refused change may succeed
 		return s.wakeDevice(ctx, tx, r.DeviceID, false)
 	case lockedAt != was.LockedChangedAt: // emits the lock event if the vendor reports none
 		return s.wakeDevice(ctx, tx, r.DeviceID, false)

@@ -26,7 +26,7 @@ func (s *Service) Condition(ctx context.Context) (Condition, error) {
 		ReadOnly: c.ReadOnly,
 		Outdated: err == nil && c.Schema < store.NewestSchema(),
 		Full:     c.Full,
-		Keys:     s.keys.Trouble(),
+		Keys:     s.keys.UnwrapError(),
 	}, err
 }
 
@@ -39,11 +39,11 @@ type Lateness struct {
 
 // Lateness returns how long work has been due.
 func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
-	r, err := s.db.Beside.Lateness(ctx)
+	r, err := s.db.SideQueries.Lateness(ctx)
 	if err != nil {
 		return Lateness{}, fmt.Errorf("read the lateness: %w", err)
 	}
-	events, err := s.db.Beside.OldestEvent(ctx)
+	events, err := s.db.SideQueries.OldestEvent(ctx)
 	if err != nil {
 		return Lateness{}, fmt.Errorf("read the oldest event: %w", err)
 	}

@@ -70,7 +70,7 @@ func (s *Service) ConfigureAutoLock(
 	if err != nil {
 		return a, deviceNotFound("device_id", deviceID)
 	}
-	if err := s.hasTurns(ctx, p, id); err != nil {
+	if err := s.checkCommandQueue(ctx, p, id); err != nil {
 		return a, err
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -86,7 +86,7 @@ func (s *Service) ConfigureAutoLock(
 				Message: "The auto-lock of this device cannot be configured: its can_configure_auto_lock is false.",
 			}
 		}
-		if err := mayCommand(ctx, tx, d); err != nil {
+		if err := checkCommandRoom(ctx, tx, d); err != nil {
 			return err
 		}
 		r, err := s.newDeviceAttemptWith(
@@ -166,7 +166,7 @@ func (d Device) subscriptionErrors() []Problem {
 }
 
 // emitSubscription emits the event of a missing or renewed subscription.
-func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is dbsqlc.Device) error {
+func (s *Service) emitSubscription(ctx context.Context, tx store.Tx, was, is dbsqlc.Device) error {
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil
 	}

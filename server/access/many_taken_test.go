@@ -24,7 +24,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []string
-	for range mostTaken/full + 3 {
+	for range maxTaken/full + 3 {
 		ids = append(ids, uuid.NewString())
 	}
 	slices.Sort(ids) // in locking order: the codes of the last ones are not held
@@ -67,8 +67,8 @@ func TestCodesForManyFullLocks(t *testing.T) {
 		for _, at := range places {
 			kept += len(at.taken)
 		}
-		if kept > mostTaken+full {
-			t.Errorf("%d codes are held, want at most about %d", kept, mostTaken)
+		if kept > maxTaken+full {
+			t.Errorf("%d codes are held, want at most about %d", kept, maxTaken)
 		}
 		return err
 	}); err != nil {

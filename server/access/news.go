@@ -15,7 +15,7 @@ import (
 // and a vendor whose lists always change must not fill the database faster than events are delivered and deleted.
 // Changes beyond the budget are recorded later. Changes that result from requests do not count. The budget is per
 // process.
-type news struct {
+type inventoryBudget struct {
 	perSecond float64
 	atOnce    int
 	mu        sync.Mutex
@@ -32,12 +32,12 @@ type accountNews struct {
 	hurried rate.Sometimes
 }
 
-func newNews(perSecond float64, atOnce int) *news {
-	return &news{perSecond: perSecond, atOnce: atOnce, of: map[uuid.UUID]*accountNews{}}
+func newInventoryBudget(perSecond float64, atOnce int) *inventoryBudget {
+	return &inventoryBudget{perSecond: perSecond, atOnce: atOnce, of: map[uuid.UUID]*accountNews{}}
 }
 
 // account returns the budget of an account. The caller holds n.mu.
-func (n *news) about(account uuid.UUID) *accountNews {
+func (n *inventoryBudget) account(account uuid.UUID) *accountNews {
 	a := n.of[account]
 	if a == nil {
 		limit := rate.Limit(n.perSecond)
@@ -52,25 +52,25 @@ func (n *news) about(account uuid.UUID) *accountNews {
 }
 
 // share is the maximum number of events that a device's reread reserves: those of ten seconds.
-func (n *news) share() int { return max(1, int(10*n.perSecond)) }
+func (n *inventoryBudget) share() int { return max(1, int(10*n.perSecond)) }
 
 // add counts events, even beyond the budget.
-func (n *news) add(account uuid.UUID, now time.Time, events int) {
+func (n *inventoryBudget) add(account uuid.UUID, now time.Time, events int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for pace := n.about(account).pace; events > 0; events -= n.atOnce {
+	for pace := n.account(account).pace; events > 0; events -= n.atOnce {
 		pace.ReserveN(now, min(events, n.atOnce))
 	}
 }
 
 // acquire counts as many of the events as the budget allows, and returns their number.
-func (n *news) take(account uuid.UUID, now time.Time, events int) int {
+func (n *inventoryBudget) acquire(account uuid.UUID, now time.Time, events int) int {
 	if events == 0 {
 		return 0
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	pace := n.about(account).pace
+	pace := n.account(account).pace
 	if events = max(0, min(events, int(pace.TokensAt(now)))); events > 0 {
 		pace.ReserveN(now, events)
 	}
@@ -78,9 +78,9 @@ func (n *news) take(account uuid.UUID, now time.Time, events int) int {
 }
 
 // rereadDelay returns how long a device with deferred changes must wait for its reread. It calls warn at most hourly.
-func (n *news) later(account uuid.UUID, now time.Time, deferred int, warn func()) time.Duration {
+func (n *inventoryBudget) rereadDelay(account uuid.UUID, now time.Time, deferred int, warn func()) time.Duration {
 	n.mu.Lock()
-	a := n.about(account)
+	a := n.account(account)
 	wait := max(time.Second, n.owing(a, now), a.turns.ReserveN(now, min(deferred, n.share())).DelayFrom(now))
 	n.mu.Unlock()
 	a.hurried.Do(warn)
@@ -88,12 +88,12 @@ func (n *news) later(account uuid.UUID, now time.Time, deferred int, warn func()
 }
 
 // owing returns how long the budget is exceeded.
-func (n *news) owing(a *accountNews, now time.Time) time.Duration {
+func (n *inventoryBudget) owing(a *accountNews, now time.Time) time.Duration {
 	return max(0, time.Duration(-a.pace.TokensAt(now)/n.perSecond*float64(time.Second)))
 }
 
 // forget drops the budget of an account that has ended.
-func (n *news) forget(account uuid.UUID) {
+func (n *inventoryBudget) forget(account uuid.UUID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.of, account)
@@ -101,7 +101,7 @@ func (n *news) forget(account uuid.UUID) {
 
 // InventoryDebt returns how long the server must not list an account because its inventory budget is exceeded; usually
 // 0.
-func (s *Service) Owing(account uuid.UUID) time.Duration {
+func (s *Service) InventoryDebt(account uuid.UUID) time.Duration {
 	s.news.mu.Lock()
 	defer s.news.mu.Unlock()
 	if a := s.news.of[account]; a != nil {
@@ -114,11 +114,13 @@ func (s *Service) Owing(account uuid.UUID) time.Duration {
 type listed struct{}
 
 // WithInventoryBudget returns a context whose events count against the inventory budget of their account.
-func Listed(ctx context.Context) context.Context { return context.WithValue(ctx, listed{}, true) }
+func WithInventoryBudget(ctx context.Context) context.Context {
+	return context.WithValue(ctx, listed{}, true)
+}
 
 // count counts the events of a WithInventoryBudget context against the budget of an account, after the commit.
 func (s *Service) count(ctx context.Context, tx store.Tx, account uuid.UUID, events int) {
 	if ctx.Value(listed{}) != nil && account != uuid.Nil {
-		tx.Then(func() { s.news.add(account, s.opt.Now(), events) })
+		tx.AfterCommit(func() { s.news.add(account, s.opt.Now(), events) })
 	}
 }

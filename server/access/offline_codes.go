@@ -265,14 +265,14 @@ func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w
 		case c == nil || c.AppliedGen >= w.Gen:
 			return nil
 		case o.Failure != nil:
-			return t.failed(ctx, c, w.Gen, *o.Failure)
+			return t.recordFailure(ctx, c, w.Gen, *o.Failure)
 		}
 		taken, err := t.claimIssued(ctx, c, o)
 		if err != nil {
 			return err
 		}
 		if taken != nil {
-			return t.failed(ctx, c, w.Gen, *taken)
+			return t.recordFailure(ctx, c, w.Gen, *taken)
 		}
 		first := c.PinMac == nil // otherwise its device has returned
 		t.s.setPIN(c, o.PIN)
@@ -283,7 +283,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w
 		if err := t.settle(ctx, c, w.Gen, Succeeded, "", ""); err != nil {
 			return err
 		}
-		if err := t.confirmed(ctx, c, changedByRequest); err != nil {
+		if err := t.recordConfirmed(ctx, c, changedByRequest); err != nil {
 			return err
 		}
 		c.Status = string(StatusUnset)
@@ -311,7 +311,7 @@ func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutO
 				"another code of this device, because it generates a single code for the same hours. " +
 				"Use that one, or create an access code of other hours."}, nil
 		}
-		return nil, t.gone(ctx, other)
+		return nil, t.deleteCode(ctx, other)
 	}
 	return nil, nil
 }

@@ -20,9 +20,9 @@ import (
 const KeyRetention = 24 * time.Hour
 
 const (
-	keyHeldFor     = 90 * time.Second // how long a key is held for work outside of a transaction
-	keyGivenWithin = 5 * time.Second  // timeout for releasing a key
-	keyBatch       = 1000             // old keys deleted in one transaction
+	keyHold           = 90 * time.Second // how long a key is held for work outside of a transaction
+	keyReleaseTimeout = 5 * time.Second  // timeout for releasing a key
+	keyBatch          = 1000             // old keys deleted in one transaction
 )
 
 // KeyedRequest is a request with an idempotency key. It takes effect once, however often it is repeated. A key
@@ -34,7 +34,7 @@ type KeyedRequest struct {
 	Content   []byte // equal for equal requests
 	// WithoutSlot runs wait, during which the request only waits for another one with its key. nil calls wait
 	// directly.
-	Aside func(ctx context.Context, wait func() error) error
+	WithoutSlot func(ctx context.Context, wait func() error) error
 }
 
 // Answering performs the request and returns the answer.
@@ -61,22 +61,22 @@ func (s *Service) Once(
 	if p.Kind == PublishableKey {
 		name = append(append(name, 0), r.Content...)
 	}
-	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
+	o := &once{s: s, contentMAC: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
 	o.row = dbsqlc.IdempotencyKey{
 		WorkspaceID:  p.WorkspaceID,
 		CredentialID: p.CredentialID,
 		Operation:    r.Operation,
 		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
-		RequestMac:   slices.Concat(o.asked, s.reachMAC(p)),
+		RequestMac:   slices.Concat(o.contentMAC, s.scopeMAC(p)),
 	}
-	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
+	leave, err := s.underWay.acquire(ctx, o.id(), s.opt.KeyPatience, r.WithoutSlot)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
 	var lost *uuid.UUID
-	err = s.db.InOne(ctx, func(ctx context.Context) error {
-		o.past, lost = false, nil
+	err = s.db.WithAmbientTx(ctx, func(ctx context.Context) error {
+		o.checkpointed, lost = false, nil
 		known, err := o.claim(ctx)
 		switch {
 		case err != nil:
@@ -92,16 +92,16 @@ func (s *Service) Once(
 		if answer, err = do(context.WithValue(ctx, onceKey{}, o)); err != nil {
 			return err
 		}
-		answer, err = o.keep(ctx, answer)
+		answer, err = o.storeAnswer(ctx, answer)
 		return err
 	})
 	switch {
-	case err != nil && o.past && o.row.ActionAttemptID == nil: // the caller may retry
-		o.drop(ctx)
+	case err != nil && o.checkpointed && o.row.ActionAttemptID == nil: // the caller may retry
+		o.releaseKey(ctx)
 	case err == nil && lost != nil:
 		if answer, err = resume(ctx, *lost); err == nil {
 			replayed = true
-			answer, err = o.keep(ctx, answer)
+			answer, err = o.storeAnswer(ctx, answer)
 		}
 	}
 	return answer, replayed, Wrap(err, "answer a request with an Idempotency-Key")
@@ -109,10 +109,10 @@ func (s *Service) Once(
 
 // once is a request that is being answered.
 type once struct {
-	s     *Service
-	asked []byte // the MAC of the content, which is a prefix of the row's
-	row   dbsqlc.IdempotencyKey
-	past  bool // past a Checkpoint: a rollback does not undo the work
+	s            *Service
+	contentMAC   []byte // the MAC of the content, which is a prefix of the row's
+	row          dbsqlc.IdempotencyKey
+	checkpointed bool // past a Checkpoint: a rollback does not undo the work
 }
 
 type onceKey struct{}
@@ -120,7 +120,7 @@ type onceKey struct{}
 func answerPlace(id uuid.UUID) string { return "idempotency_keys.answer/" + id.String() }
 
 // id identifies the key within this process.
-func (o *once) name() string {
+func (o *once) id() string {
 	return o.row.WorkspaceID.String() + o.row.CredentialID.String() + o.row.Operation + string(o.row.KeyMac)
 }
 
@@ -138,7 +138,7 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		Patience:         milliseconds(o.s.opt.KeyPatience),
 	})
 	switch {
-	case store.GaveUp(err):
+	case store.IsLockTimeout(err):
 		return nil, keyInUse()
 	case !store.IsNoRows(err):
 		return nil, err
@@ -154,14 +154,14 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		return nil, keyInUse()
 	case err != nil:
 		return nil, err
-	case len(r.RequestMac) < len(o.asked) || !encryption.Equal(r.RequestMac[:len(o.asked)], o.asked):
+	case len(r.RequestMac) < len(o.contentMAC) || !encryption.Equal(r.RequestMac[:len(o.contentMAC)], o.contentMAC):
 		return nil, &Error{
 			Kind: Contradiction,
 			Type: KeyReused,
 			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each " +
 				"new request, and the same key only with the same parameters.",
 		}
-	case !reachedStill(r.RequestMac[len(o.asked):], o.row.RequestMac[len(o.asked):]):
+	case !scopeStillCovers(r.RequestMac[len(o.contentMAC):], o.row.RequestMac[len(o.contentMAC):]):
 		return nil, &Error{
 			Kind: Contradiction,
 			Type: KeyReused,
@@ -177,24 +177,24 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 }
 
 // scopeMACSize is how many bytes are stored of the MAC of each account in a session's scope.
-const reachMACSize = 8
+const scopeMACSize = 8
 
 // scopeMAC returns the scope of a client session, one MAC for each account. The MAC of the session itself comes
 // first, so that an empty scope differs from no scope. Other credentials have none.
-func (s *Service) reachMAC(p Principal) (all []byte) {
+func (s *Service) scopeMAC(p Principal) (all []byte) {
 	if p.Kind != EndUser {
 		return nil
 	}
-	for _, id := range slices.Concat([]uuid.UUID{p.CredentialID}, p.Reach) {
-		all = append(all, s.keys.MAC("idempotency_keys.reach/"+p.CredentialID.String(), id[:])[:reachMACSize]...)
+	for _, id := range slices.Concat([]uuid.UUID{p.CredentialID}, p.Scope) {
+		all = append(all, s.keys.MAC("idempotency_keys.reach/"+p.CredentialID.String(), id[:])[:scopeMACSize]...)
 	}
 	return all
 }
 
 // scopeStillCovers reports whether the scope now includes the scope then.
-func reachedStill(then, now []byte) bool {
-	reached := slices.Collect(slices.Chunk(now, reachMACSize))
-	for one := range slices.Chunk(then, reachMACSize) {
+func scopeStillCovers(then, now []byte) bool {
+	reached := slices.Collect(slices.Chunk(now, scopeMACSize))
+	for one := range slices.Chunk(then, scopeMACSize) {
 		if !slices.ContainsFunc(reached, func(r []byte) bool { return encryption.Equal(r, one) }) {
 			return false
 		}
@@ -203,7 +203,7 @@ func reachedStill(then, now []byte) bool {
 }
 
 // storeAnswer stores the answer, and returns the stored one: that of another instance, if it was faster.
-func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
+func (o *once) storeAnswer(ctx context.Context, answer []byte) ([]byte, error) {
 	kept, err := o.s.db.AnswerIdempotencyKey(ctx, dbsqlc.AnswerIdempotencyKeyParams{
 		IdempotencyKeyID: o.row.IdempotencyKeyID,
 		WorkspaceID:      o.row.WorkspaceID,
@@ -222,9 +222,9 @@ func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
 	return o.s.keys.Open(answerPlace(o.row.IdempotencyKeyID), kept)
 }
 
-// releaseKey releases the key. If that fails, the key stays held for keyHeldFor.
-func (o *once) drop(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(store.Apart(context.WithoutCancel(ctx)), keyGivenWithin)
+// releaseKey releases the key. If that fails, the key stays held for keyHold.
+func (o *once) releaseKey(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(store.DetachTx(context.WithoutCancel(ctx)), keyReleaseTimeout)
 	defer cancel()
 	if err := o.s.db.DropIdempotencyKey(
 		ctx,
@@ -240,7 +240,7 @@ func (o *once) drop(ctx context.Context) {
 // nothing.
 func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	o, _ := ctx.Value(onceKey{}).(*once)
-	if o == nil || o.past {
+	if o == nil || o.checkpointed {
 		return nil
 	}
 	if attempt != uuid.Nil {
@@ -250,15 +250,15 @@ func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 		WorkspaceID:      o.row.WorkspaceID,
 		IdempotencyKeyID: o.row.IdempotencyKeyID,
 		ActionAttemptID:  o.row.ActionAttemptID,
-		Hold:             keyHeldFor,
+		Hold:             keyHold,
 	})
 	if err == nil {
-		err = s.db.CommitOne(ctx)
+		err = s.db.CommitAmbient(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("write the checkpoint of a request: %w", err)
 	}
-	o.past = true
+	o.checkpointed = true
 	return nil
 }
 
@@ -269,7 +269,7 @@ func RequestName(ctx context.Context) string {
 	if o == nil {
 		return ""
 	}
-	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.name(), o.asked))
+	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.id(), o.contentMAC))
 }
 
 // DropOldAnswers deletes the expired answers of a workspace.
@@ -320,7 +320,7 @@ type line struct {
 
 // acquire waits until no other request with that name is in progress. The caller must call leave. It fails with
 // Conflict after the timeout, with the error of withoutSlot, and when ctx ends.
-func (u *underWay) enter(
+func (u *underWay) acquire(
 	ctx context.Context,
 	name string,
 	timeout time.Duration,

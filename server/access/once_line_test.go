@@ -24,7 +24,7 @@ func TestRequestsWithOneKeyAreAnsweredInTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for range most {
 			all.Go(func() {
-				leave, err := u.enter(t.Context(), "a", time.Hour, aside)
+				leave, err := u.acquire(t.Context(), "a", time.Hour, aside)
 				if err != nil {
 					t.Error(err)
 					return
@@ -52,23 +52,23 @@ func TestAbandonedRequestDoesNotBlockKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var u underWay
-		first, err := u.enter(t.Context(), "a", time.Second, nil)
+		first, err := u.acquire(t.Context(), "a", time.Second, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var e *Error
-		if _, err := u.enter(t.Context(), "a", time.Second, nil); !errors.As(err, &e) || e.Type != KeyInUse {
+		if _, err := u.acquire(t.Context(), "a", time.Second, nil); !errors.As(err, &e) || e.Type != KeyInUse {
 			t.Errorf("timeout: %v", err)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := u.enter(canceled, "a", time.Second, nil); !errors.Is(err, context.Canceled) {
+		if _, err := u.acquire(canceled, "a", time.Second, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled request: %v", err)
 		}
 		busy := errors.New("no slot")
 		done := make(chan error)
 		go func() {
-			_, err := u.enter(
+			_, err := u.acquire(
 				t.Context(),
 				"a",
 				time.Second,
@@ -81,7 +81,7 @@ func TestAbandonedRequestDoesNotBlockKey(t *testing.T) {
 		if err := <-done; !errors.Is(err, busy) {
 			t.Errorf("request without a slot: %v", err)
 		}
-		last, err := u.enter(t.Context(), "a", time.Second, nil)
+		last, err := u.acquire(t.Context(), "a", time.Second, nil)
 		if err != nil {
 			t.Fatalf("next request: %v", err)
 		}

@@ -12,18 +12,18 @@ import (
 // needsRecreate reports whether a code must leave its device to be recreated in its desired state. It does not after
 // the new state was sent, however long the vendor takes: another write would only join the same queue. It does not
 // while another code has the PIN. A code with an unknown PIN cannot be recreated: its change is refused.
-func (t *deviceTx) putsAnew(c *dbsqlc.AccessCode) bool {
-	if !t.caps.PutAnew || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !changes(c) {
+func (t *deviceTx) needsRecreate(c *dbsqlc.AccessCode) bool {
+	if !t.caps.RecreateToChange || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !hasPendingChange(c) {
 		return false
 	}
 	lost := c.PinMac == nil && !t.caps.ProviderPIN
-	return !lost && c.WriteGen < c.DesiredGen && t.holder(c) == nil
+	return !lost && c.WriteGen < c.DesiredGen && t.holderOfPIN(c) == nil
 }
 
 // skipRecreate records a change as applied if it does not affect the device, because the device keeps no time frames.
 // This avoids a needless removal. A code that was pulled from the pool stays, too, and is removed when its time ends.
-func (t *deviceTx) keepAsItIs(ctx context.Context, c *dbsqlc.AccessCode) error {
-	if !t.putsAnew(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
+func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error {
+	if !t.needsRecreate(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
 		return nil
 	}
 	has, err := t.s.appliedOf(*c)
@@ -38,24 +38,24 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if !framed && nativeSchedule(*c, t.caps) {
 		return nil
 	}
-	return t.applied(ctx, c, c.DesiredGen)
+	return t.recordApplied(ctx, c, c.DesiredGen)
 }
 
 // retryByRecreate retries a change that was refused while RecreateToChange was unknown.
-func (t *deviceTx) retryAnew(c *dbsqlc.AccessCode) {
-	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
+func (t *deviceTx) retryByRecreate(c *dbsqlc.AccessCode) {
+	if t.caps.RecreateToChange && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
 		TextOf(c.ErrorCode) == errFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }
 
-const unheardOf = "The vendor accepted the code and has not confirmed it, and the codes of this lock cannot be read: " +
+const neverConfirmedMessage = "The vendor accepted the code and has not confirmed it, and the codes of this lock cannot be read: " +
 	"it is unknown whether the code opens. Update the code to remove and recreate it, or delete it."
 
 // neverConfirmed reports whether the vendor accepted a code but never confirmed it, on a device that lists no codes.
 // Repeated recreation would remove a code that may open, and waiting would never end.
-func (t *deviceTx) unheard(c *dbsqlc.AccessCode) bool {
-	if t.caps.ListCodes || !t.caps.PutAnew || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
+func (t *deviceTx) neverConfirmed(c *dbsqlc.AccessCode) bool {
+	if t.caps.ListCodes || !t.caps.RecreateToChange || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
 		return false
 	}
 	return c.WriteGen > 0 && c.WriteGen >= c.DesiredGen && !t.onItsWay(c)

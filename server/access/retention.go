@@ -181,7 +181,7 @@ func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) erro
 		return fmt.Errorf("fail late attempts on workspace %s: %w", workspace, err)
 	}
 	for _, id := range ended {
-		s.waiting.wake(id)
+		s.waiting.notify(id)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type Reach struct {
 func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // grantAndRead adds to the scope of a session and returns the session.
-func (s *Service) granted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) (ClientSession, error) {
+func (s *Service) grantAndRead(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r dbsqlc.ClientSessi
 // grant adds to the scope of a session. It fails with NotFound for what the workspace does not have.
 func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) error {
 	// Lock order: the user identity first, as its deletion does.
-	if err := s.identify(ctx, tx, &r, more.UserIdentityIDs); err != nil {
+	if err := s.setIdentity(ctx, tx, &r, more.UserIdentityIDs); err != nil {
 		return err
 	}
 	if _, err := tx.LockClientSession(ctx, r.ClientSessionID); store.IsNoRows(err) {
@@ -93,7 +93,7 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession
 
 // setIdentity sets the user identity of a session, and locks that identity until the transaction ends. It fails
 // with NotFound for the user identity, and with Invalid where the session belongs to another one.
-func (s *Service) identify(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSession, identities []string) error {
+func (s *Service) setIdentity(ctx context.Context, tx store.Tx, r *dbsqlc.ClientSession, identities []string) error {
 	for _, text := range identities {
 		missing := &Error{
 			Kind:    NotFound,
@@ -155,7 +155,7 @@ func (s *Service) GrantAccess(
 		if err != nil {
 			return err
 		}
-		c, err = s.granted(ctx, tx, r, more)
+		c, err = s.grantAndRead(ctx, tx, r, more)
 		return err
 	})
 	return c, Wrap(err, "grant access to a client session")
@@ -187,11 +187,11 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 		CredentialID: r.ClientSessionID,
 		Kind:         EndUser,
 		Suspended:    r.IsSuspended,
-		Reach:        r.Accounts,
+		Scope:        r.Accounts,
 		Customer:     TextOf(r.CustomerKey),
 	}
-	if p.Reach == nil {
-		p.Reach = []uuid.UUID{} // nil would mean all accounts
+	if p.Scope == nil {
+		p.Scope = []uuid.UUID{} // nil would mean all accounts
 	}
 	return p, nil
 }
@@ -207,8 +207,8 @@ func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Princi
 		err = nil
 	}
 	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.CanSee(id) })
-	if p.Reach = reach; reach == nil {
-		p.Reach = []uuid.UUID{}
+	if p.Scope = reach; reach == nil {
+		p.Scope = []uuid.UUID{}
 	}
 	return p, err
 }

@@ -12,7 +12,7 @@ import (
 
 // Recheck returns the principal with its current scope, for an answer after a wait. It fails with Unauthorized
 // where the credential was revoked or has expired, and with Forbidden where the workspace was suspended.
-func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error) {
+func (s *Service) Recheck(ctx context.Context, p Principal) (Principal, error) {
 	if p.CredentialID == uuid.Nil { // the server itself
 		return p, nil
 	}
@@ -29,8 +29,8 @@ func (s *Service) StandsNow(ctx context.Context, p Principal) (Principal, error)
 	case now.IsSuspended && !p.Suspended:
 		return p, WorkspaceSuspended()
 	}
-	if p.Reach != nil {
-		p.Reach = append([]uuid.UUID{}, now.Accounts...) // nil would mean all accounts
+	if p.Scope != nil {
+		p.Scope = append([]uuid.UUID{}, now.Accounts...) // nil would mean all accounts
 	}
 	return p, nil
 }
@@ -46,9 +46,9 @@ func WorkspaceSuspended() *Error {
 
 // RecheckScope fails like Recheck, and with Unauthorized where a client session lost part of the scope that it
 // had when the request started. An answer based on the old scope must not reach it.
-func (s *Service) StillSees(ctx context.Context, p Principal) error {
-	now, err := s.StandsNow(ctx, p)
-	if err == nil && slices.ContainsFunc(p.Reach, func(id uuid.UUID) bool { return !slices.Contains(now.Reach, id) }) {
+func (s *Service) RecheckScope(ctx context.Context, p Principal) error {
+	now, err := s.Recheck(ctx, p)
+	if err == nil && slices.ContainsFunc(p.Scope, func(id uuid.UUID) bool { return !slices.Contains(now.Scope, id) }) {
 		err = &Error{
 			Kind:    Unauthorized,
 			Type:    "unauthorized",

@@ -108,7 +108,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	known, err := s.db.HasTimeline(ctx, dbsqlc.HasTimelineParams{
 		WorkspaceID:  p.WorkspaceID,
 		AccessCodeID: id,
-		Scope:        p.Reach,
+		Scope:        p.Scope,
 	})
 	if err != nil {
 		return t, fmt.Errorf("read the timeline of access code %s: %w", id, err)
@@ -201,7 +201,7 @@ func (s *Service) timelineRows(
 		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{
 			WorkspaceID:  p.WorkspaceID,
 			AccessCodeID: id,
-			Scope:        p.Reach,
+			Scope:        p.Scope,
 			EventTypes:   types,
 			AfterAt:      after,
 			BeforeAt:     before,
@@ -211,7 +211,7 @@ func (s *Service) timelineRows(
 		rows, err = s.db.TimelineAfter(ctx, dbsqlc.TimelineAfterParams{
 			WorkspaceID:  p.WorkspaceID,
 			AccessCodeID: id,
-			Scope:        p.Reach,
+			Scope:        p.Scope,
 			EventTypes:   types,
 			AfterAt:      after,
 			BeforeAt:     before,

@@ -18,7 +18,7 @@ func TestNarrowDeviceRowsAreComplete(t *testing.T) {
 	for _, field := range row.Fields() {
 		fill(t, field)
 	}
-	for _, narrow := range []any{told(d), beside(told(d))} {
+	for _, narrow := range []any{toAnnouncedDevice(d), deviceOfCode(toAnnouncedDevice(d))} {
 		for column, field := range reflect.ValueOf(narrow).Fields() {
 			if want := row.FieldByName(column.Name); !reflect.DeepEqual(field.Interface(), want.Interface()) {
 				t.Errorf("%s of %T is %v, want %v", column.Name, narrow, field, want)

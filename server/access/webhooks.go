@@ -297,7 +297,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 }
 
 // deleteBatch is how many deliveries of a webhook are deleted in one transaction.
-const deletedAtOnce = 2_000
+const deleteBatch = 2_000
 
 // DeleteWebhook deletes a webhook. It fails with NotFound. It first deletes many deliveries in batches, so that
 // a retry continues where a canceled request stopped, and the fan-out waits for one batch at most.
@@ -309,7 +309,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 	for {
 		n, err := s.db.DeleteWebhook(
 			ctx,
-			dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce},
+			dbsqlc.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deleteBatch},
 		)
 		if err != nil {
 			return fmt.Errorf("delete the webhook: %w", err)
@@ -330,10 +330,10 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 // dropDeliveries deletes a batch of a webhook's deliveries. The audit log records only the deletion of the
 // webhook.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
-	err = s.db.InTx(store.Acting(ctx, nil), func(tx store.Tx) error {
+	err = s.db.InTx(store.WithAct(ctx, nil), func(tx store.Tx) error {
 		events, err := tx.SomeDeliveries(
 			ctx,
-			dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce},
+			dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deleteBatch},
 		)
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err

@@ -57,7 +57,7 @@ func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Works
 // Offered returns the vendors to choose from on a webview.
 func (s *Service) Offered(w Webview, in Workspace) (names []string) {
 	for _, p := range s.providers(in) {
-		if (w.Providers == nil || slices.Contains(*w.Providers, p.Name)) && common(p.Capabilities, w.Capabilities) {
+		if (w.Providers == nil || slices.Contains(*w.Providers, p.Name)) && intersects(p.Capabilities, w.Capabilities) {
 			names = append(names, p.Name)
 		}
 	}
@@ -138,7 +138,7 @@ func waitsForDevices(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview) 
 
 // checkLoginAllowed fails with Conflict where a webview waits for the devices of another account. Otherwise one
 // of the two accounts would be connected outside of the webview's scope.
-func admits(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview, account uuid.UUID) error {
+func checkLoginAllowed(ctx context.Context, tx store.Tx, r dbsqlc.ConnectWebview, account uuid.UUID) error {
 	waits, err := waitsForDevices(ctx, tx, r)
 	if err != nil || !waits || *r.ConnectedAccountID == account {
 		return err
@@ -160,7 +160,7 @@ func aboutWebview(r dbsqlc.ConnectWebview) About {
 }
 
 // errConcurrentLogin is the error of a transaction that lost a race. LogIn retries it.
-var errAgain = errors.New("the account was connected or deleted concurrently")
+var errConcurrentLogin = errors.New("the account was connected or deleted concurrently")
 
 // LogIn connects the account of a login. An account that the workspace already has keeps its identity and
 // devices and is reached as n says from now on. The account receives the webview's customer and metadata. It
@@ -169,7 +169,7 @@ var errAgain = errors.New("the account was connected or deleted concurrently")
 func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	for range 3 {
 		w, err = s.logIn(ctx, webview, provider, n)
-		if !errors.Is(err, errAgain) && !store.Violates(err, addressIndex) {
+		if !errors.Is(err, errConcurrentLogin) && !store.Violates(err, addressIndex) {
 			break
 		}
 	}
@@ -202,14 +202,14 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 		if r.WorkspaceID != n.WorkspaceID {
 			return fmt.Errorf("the webview %s belongs to another workspace", webview)
 		}
-		if err := admits(ctx, tx, r, a.ConnectedAccountID); err != nil {
+		if err := checkLoginAllowed(ctx, tx, r, a.ConnectedAccountID); err != nil {
 			return err
 		}
 		if known {
-			err = s.connectAnew(ctx, tx, a, n)
+			err = s.reconnect(ctx, tx, a, n)
 		} else {
 			a.ConnectedAccountID = NewID()
-			n.SeeOnly = !r.ManageNewDevices
+			n.Unmanaged = !r.ManageNewDevices
 			err = s.insertAccount(ctx, tx, a.ConnectedAccountID, n)
 		}
 		if err != nil {
@@ -219,7 +219,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			return err
 		}
 		if !known {
-			if err := s.tellConnected(ctx, tx, n.WorkspaceID, a.ConnectedAccountID, &webview); err != nil {
+			if err := s.emitConnected(ctx, tx, n.WorkspaceID, a.ConnectedAccountID, &webview); err != nil {
 				return err
 			}
 		}
@@ -282,7 +282,7 @@ func (s *Service) accountToLogIn(
 			Message: "This account is connected elsewhere on this server. Two would fight over its devices.",
 		}
 	}
-	if n.Unproven { // otherwise any user of a webview could see and change another's account
+	if n.Unverified { // otherwise any user of a webview could see and change another's account
 		return a, false, &Error{
 			Kind: Conflict,
 			Type: "connected_account_exists",
@@ -299,15 +299,15 @@ func (s *Service) accountToLogIn(
 		}
 	}
 	if a, err = tx.LockAccount(ctx, a.ConnectedAccountID); err == nil && a.DeletedAt != nil {
-		err = errAgain
+		err = errConcurrentLogin
 	}
 	return a, true, err
 }
 
 // reconnect changes how an account is reached, and wakes the account and all its devices.
-func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, n NewAccount) error {
+func (s *Service) reconnect(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, n NewAccount) error {
 	id := a.ConnectedAccountID
-	config, err := s.withKept(a, n.Config)
+	config, err := s.mergeConfig(a, n.Config)
 	if err != nil {
 		return err
 	}
@@ -326,11 +326,11 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a dbsqlc.Connect
 	if err != nil {
 		return err
 	}
-	return s.wakeWhole(ctx, tx, id)
+	return s.wakeAccountAndDevices(ctx, tx, id)
 }
 
 // mergeConfig adds the settings that no login asks for, such as a CA or a time zone, to a new configuration.
-func (s *Service) withKept(a dbsqlc.ConnectedAccount, fresh json.RawMessage) (json.RawMessage, error) {
+func (s *Service) mergeConfig(a dbsqlc.ConnectedAccount, fresh json.RawMessage) (json.RawMessage, error) {
 	was, err := s.toAccount(a)
 	if err != nil {
 		return nil, err

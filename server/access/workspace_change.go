@@ -213,7 +213,7 @@ func (s *Service) ResetSandbox(
 			return err
 		}
 		a = toAttempt(r)
-		tx.Then(func() { forget(context.WithoutCancel(ctx), accounts) })
+		tx.AfterCommit(func() { forget(context.WithoutCancel(ctx), accounts) })
 		for _, old := range accounts { // so that each instance closes its adapter
 			if err := s.waker.Wake(ctx, tx, AccountLane, old.ID); err != nil {
 				return err

@@ -30,7 +30,7 @@ func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 	t.Cleanup(func() { cloud.Close() })
 	record := func(twist string) (todo []acs.Write, read bool) {
 		t.Helper()
-		content, err := cloud.Look(t.Context(), "a")
+		content, err := cloud.ReadSystem(t.Context(), "a")
 		if err != nil {
 			return nil, false
 		}

@@ -54,7 +54,7 @@ type Change struct {
 }
 
 // applyTo returns the text after the change.
-func (c Change) on(text *string) *string {
+func (c Change) applyTo(text *string) *string {
 	if !c.Given {
 		return text
 	}

@@ -27,7 +27,7 @@ type FoundSystem struct {
 // them. It also requests a look at missing systems: removing one loses its desired state, so a list
 // alone is not enough evidence.
 func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uuid.UUID, found []FoundSystem) error {
-	ctx = access.Listed(ctx)
+	ctx = access.WithInventoryBudget(ctx)
 	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uui
 		}
 		for _, r := range rows {
 			if _, missing := known[r.VendorRef]; missing && r.RemovedAt == nil {
-				if err := s.unlisted(ctx, tx, r); err != nil {
+				if err := s.markUnlisted(ctx, tx, r); err != nil {
 					return err
 				}
 			}
@@ -154,16 +154,16 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem
 			// The system may come back with a user whose deletion was pending.
 			if u.DeletingAt != nil {
 				now := s.access.Now()
-				if err := s.remember(ctx, tx, u, now, now.Add(goneMemory)); err != nil {
+				if err := s.writeTombstone(ctx, tx, u, now, now.Add(tombstoneTTL)); err != nil {
 					return err
 				}
 			}
-			if err := s.userGone(ctx, tx, r, u); err != nil {
+			if err := s.dropUser(ctx, tx, r, u); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.recordParts(ctx, tx, r, nil, nil); err != nil {
+	if err := s.recordGroupsAndEntrances(ctx, tx, r, nil, nil); err != nil {
 		return err
 	}
 	if err := tx.RemoveAcsSystem(ctx, r.AcsSystemID); err != nil {
@@ -199,7 +199,7 @@ type FoundGroup struct {
 type FoundEntrance struct{ Ref, Name string }
 
 // recordGroupsAndEntrances records the groups and entrances of a system.
-func (s *Service) recordParts(
+func (s *Service) recordGroupsAndEntrances(
 	ctx context.Context,
 	tx store.Tx,
 	r dbsqlc.AcsSystem,
@@ -317,7 +317,7 @@ func refsOf(all []string) []string {
 }
 
 // dropUser deletes the record of a managed user that is neither on the system nor wanted there.
-func (s *Service) userGone(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, u dbsqlc.AcsUser) error {
+func (s *Service) dropUser(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, u dbsqlc.AcsUser) error {
 	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (s *Service) userGone(ctx context.Context, tx store.Tx, system dbsqlc.AcsSy
 }
 
 // ReconcileState is the state of a system that its reconciler needs.
-type Driven struct {
+type ReconcileState struct {
 	ID, AccountID uuid.UUID
 	Ref           string
 	Removed       bool
@@ -333,16 +333,16 @@ type Driven struct {
 }
 
 // ReconcileStateOf reads a system for its reconciler, in any workspace.
-func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error) {
+func (s *Service) ReconcileStateOf(ctx context.Context, id uuid.UUID) (ReconcileState, error) {
 	r, err := s.db.ReadAcsSystem(ctx, id)
 	// A reset of its workspace deleted it.
 	if store.IsNoRows(err) {
-		return Driven{ID: id, Removed: true}, nil
+		return ReconcileState{ID: id, Removed: true}, nil
 	}
 	if err != nil {
-		return Driven{}, fmt.Errorf("read the access system %s: %w", id, err)
+		return ReconcileState{}, fmt.Errorf("read the access system %s: %w", id, err)
 	}
-	return Driven{
+	return ReconcileState{
 		ID:        id,
 		AccountID: r.ConnectedAccountID,
 		Ref:       r.VendorRef,
@@ -373,12 +373,12 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 // DueSystems lists due systems that no instance has leased.
-func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return s.db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{
-		MaxRows:       limit,
-		ExcludeAccounts:   but.Narrow,
-		ExcludeWorkspaces: but.Wide,
-		ExcludeCreators:     but.Makers,
+		MaxRows:           limit,
+		ExcludeAccounts:   but.Accounts,
+		ExcludeWorkspaces: but.Workspaces,
+		ExcludeCreators:   but.Creators,
 	})
 }
 
@@ -387,7 +387,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.AcsSystemID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.CreatedBy}
+		owners[r.AcsSystemID] = worker.Owners{Account: r.ConnectedAccountID, Workspace: r.WorkspaceID, Creator: r.CreatedBy}
 	}
 	return owners, err
 }

@@ -14,7 +14,7 @@ import (
 
 // markUnlisted notes that the account's list does not show a system, and requests a look at the
 // system itself. The system counts as removed only if that look does not find it either.
-func (s *Service) unlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
+func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx,
 			dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
@@ -39,7 +39,7 @@ func (s *Service) RecordAbsent(
 		}
 		now := s.access.Now()
 		since := s.access.DoubtedSince(r.UnlistedAt, now)
-		if again = since.Add(s.access.EmptyDoubt()).Sub(now); again > 0 {
+		if again = since.Add(s.access.EmptyListGrace()).Sub(now); again > 0 {
 			if since == r.UnlistedAt {
 				return nil
 			}
@@ -82,7 +82,7 @@ func (s *Service) RecordUnreachable(
 }
 
 // markReachable clears the error of a system that answers again.
-func (s *Service) reached(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
+func (s *Service) markReachable(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
 	if r.ErrorMessage == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (s *Service) reached(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) 
 // emptyGraceLeft returns for how long the observed content must be ignored; 0 means that it counts.
 // It is suspect if all users or a group in use disappear together. Systems are empty for a moment
 // after a restart or rename things, and acting on that would lose the desired state.
-func (s *Service) doubted(
+func (s *Service) emptyGraceLeft(
 	ctx context.Context,
 	tx store.Tx,
 	r dbsqlc.AcsSystem,
@@ -121,7 +121,7 @@ func (s *Service) doubted(
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
 	since, wait := s.access.DoubtedSince(r.EmptySince, now), time.Duration(0)
 	if emptied {
-		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
+		wait = max(since.Add(s.access.EmptyListGrace()).Sub(now), 0)
 	}
 	switch {
 	case wait > 0 && since == r.EmptySince:
@@ -130,13 +130,13 @@ func (s *Service) doubted(
 		arg.EmptySince = since
 	// The system may permanently report groups of users that it does not list.
 	case emptied && len(groups) == 0:
-		arg.EmptySince = new(now.Add(-s.access.EmptyDoubt()))
+		arg.EmptySince = new(now.Add(-s.access.EmptyListGrace()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }
 
 // createGraceLeft returns for how long a user that was sent to its system may still appear there.
-func (s *Service) onItsWay(u dbsqlc.AcsUser, now time.Time) time.Duration {
+func (s *Service) createGraceLeft(u dbsqlc.AcsUser, now time.Time) time.Duration {
 	if u.WriteAt == nil {
 		return 0
 	}

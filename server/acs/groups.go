@@ -95,7 +95,7 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 	}).read() {
 		return nil, nil
 	}
-	rows, err := s.db.PlannedAnew.ListAcsAccessGroups(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.ListAcsAccessGroups(ctx, arg)
 	if err != nil {
 		return nil, fmt.Errorf("list the access groups: %w", err)
 	}
@@ -156,7 +156,7 @@ func (s *Service) ListEntrances(
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
 		return nil, false, nil
 	}
-	rows, err := s.db.PlannedAnew.FindAcsEntrances(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.FindAcsEntrances(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the entrances: %w", err)
 	}

@@ -58,7 +58,7 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 		out, err = describeOne(ctx, tx.Queries, r)
 		return err
 	})
-	return out, taken(err, nonEmpty(n.Key), nonEmpty(n.Email), nonEmpty(n.Phone))
+	return out, identityConflict(err, nonEmpty(n.Key), nonEmpty(n.Email), nonEmpty(n.Phone))
 }
 
 func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (dbsqlc.UserIdentity, error) {
@@ -73,7 +73,7 @@ func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n New
 }
 
 // identityConflict converts the violation of a unique index to an error that says what to do.
-func taken(err error, key, email, phone *string) error {
+func identityConflict(err error, key, email, phone *string) error {
 	for _, unique := range []struct {
 		index, field string
 		value        *string
@@ -160,7 +160,7 @@ func noIdentity(id, key string) error {
 }
 
 // holdIdentity prevents the deletion of an identity until tx ends. It fails with NotFound.
-func keep(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
+func holdIdentity(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
 	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
 	// The identity was deleted after it was found.
 	if store.IsNoRows(err) {
@@ -200,10 +200,10 @@ func (s *Service) ListIdentities(
 		arg.Session = &p.CredentialID
 	}
 	var err error
-	if arg.CreatedBefore, err = before(f.CreatedBefore); err != nil {
+	if arg.CreatedBefore, err = parseCreatedBefore(f.CreatedBefore); err != nil {
 		return nil, false, err
 	}
-	rows, err := s.db.PlannedAnew.FindUserIdentities(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.FindUserIdentities(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the user identities: %w", err)
 	}
@@ -213,7 +213,7 @@ func (s *Service) ListIdentities(
 }
 
 // parseCreatedBefore parses the condition created_before.
-func before(value string) (*time.Time, error) {
+func parseCreatedBefore(value string) (*time.Time, error) {
 	if value == "" {
 		return nil, nil
 	}
@@ -247,13 +247,13 @@ func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id str
 		}
 		return tx.UpdateUserIdentity(ctx, dbsqlc.UpdateUserIdentityParams{
 			UserIdentityID:  parsed,
-			UserIdentityKey: c.Key.on(r.UserIdentityKey),
-			EmailAddress:    c.Email.on(r.EmailAddress),
-			PhoneNumber:     c.Phone.on(r.PhoneNumber),
-			FullName:        c.FullName.on(r.FullName),
+			UserIdentityKey: c.Key.applyTo(r.UserIdentityKey),
+			EmailAddress:    c.Email.applyTo(r.EmailAddress),
+			PhoneNumber:     c.Phone.applyTo(r.PhoneNumber),
+			FullName:        c.FullName.applyTo(r.FullName),
 		})
 	})
-	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
+	return identityConflict(err, c.Key.To, c.Email.To, c.Phone.To)
 }
 
 func describeOne(ctx context.Context, q *dbsqlc.Queries, r dbsqlc.UserIdentity) (Identity, error) {
@@ -305,7 +305,7 @@ func describe(
 					UserID:   u.AcsUserID,
 				})
 			}
-			if fields := unlike(r, u); len(fields) > 0 {
+			if fields := mismatchedFields(r, u); len(fields) > 0 {
 				d.Warnings = append(
 					d.Warnings,
 					Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
@@ -322,7 +322,7 @@ func describe(
 
 // mismatchedFields names the fields in which a user differs from its identity. Unset fields never
 // differ.
-func unlike(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string) {
+func mismatchedFields(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string) {
 	if i.FullName != nil && *i.FullName != u.FullName {
 		fields = append(fields, "full_name")
 	}

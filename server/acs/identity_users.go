@@ -90,10 +90,10 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 				Phone:    text(u.PhoneNumber),
 				FullName: u.FullName,
 			})
-			err = taken(err, &key, u.EmailAddress, u.PhoneNumber)
+			err = identityConflict(err, &key, u.EmailAddress, u.PhoneNumber)
 		}
 		if err == nil {
-			err = keep(ctx, tx, i)
+			err = holdIdentity(ctx, tx, i)
 		}
 		if err != nil {
 			return err

@@ -48,11 +48,11 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)
 	account, err := a.ConnectAccount(t.Context(), access.NewAccount{
-		WorkspaceID: w.ID,
-		Adapter:     "accesscloud",
-		DisplayName: "A vendor",
-		Takes:       []string{access.AccessControl},
-		Config:      []byte(`{}`),
+		WorkspaceID:  w.ID,
+		Adapter:      "accesscloud",
+		DisplayName:  "A vendor",
+		Capabilities: []string{access.AccessControl},
+		Config:       []byte(`{}`),
 	})
 	must(err)
 	must(

@@ -111,7 +111,7 @@ func TestWriteOrder_FailingDeletionsComeLast(t *testing.T) {
 	}
 	joe := h.create("Joe")
 	todo := h.look(append(h.users, h.stray()))
-	if len(todo) != 3 || todo[0].UserID != joe.ID || !todo[1].Late() || todo[1].Stray || !todo[2].Stray {
+	if len(todo) != 3 || todo[0].UserID != joe.ID || !todo[1].Deferred() || todo[1].Stray || !todo[2].Stray {
 		t.Errorf("planned %+v", todo)
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 // pending returns the changes of a user that its system has not applied yet. groups maps vendor
 // references to groups.
-func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
+func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []PendingChange) {
 	has, wants := applied(r), desired(r)
 	if r.DeletingAt != nil {
-		return []Mutation{
+		return []PendingChange{
 			{Code: "deleting", Message: "The user is being deleted from the access system.", At: *r.DeletingAt},
 		}
 	}
@@ -20,12 +20,12 @@ func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
 		if r.ErrorCode != nil && *r.ErrorCode == deletedExternally {
 			return nil
 		}
-		return []Mutation{
+		return []PendingChange{
 			{Code: "creating", Message: "The user is being created on the access system.", At: r.ChangedAt},
 		}
 	}
 	change := func(code, message string, from, to map[string]any) {
-		out = append(out, Mutation{
+		out = append(out, PendingChange{
 			Code:    code,
 			Message: message,
 			At:      r.ChangedAt,

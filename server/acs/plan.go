@@ -22,20 +22,20 @@ func (s *Service) compare(
 	now time.Time,
 ) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
-		if wait := s.onItsWay(u, now); wait > 0 {
+		if wait := s.createGraceLeft(u, now); wait > 0 {
 			return nil, wait, nil
 		}
-		if err := s.remember(ctx, tx, u, now, now.Add(refMemory)); err != nil {
+		if err := s.writeTombstone(ctx, tx, u, now, now.Add(tombstoneRefTTL)); err != nil {
 			return nil, 0, err
 		}
-		return nil, 0, s.userGone(ctx, tx, system, u)
+		return nil, 0, s.dropUser(ctx, tx, system, u)
 	}
 	lost, err := leaveLostGroups(ctx, tx, &u, groups)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !found {
-		return s.missing(ctx, tx, u, now)
+		return s.compareMissing(ctx, tx, u, now)
 	}
 	asDesired := u.DeletingAt == nil && desired(u).equal(f.Profile)
 	if has := applied(u); lost || has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref) ||
@@ -54,24 +54,24 @@ func (s *Service) compare(
 		return nil, 0, nil
 	}
 	if has := applied(u); u.DeletingAt == nil && u.WrittenGen == u.DesiredGen && has != nil && !has.equal(f.Profile) {
-		if err := dispute(ctx, tx, &u, now); err != nil {
+		if err := recordDispute(ctx, tx, &u, now); err != nil {
 			return nil, 0, err
 		}
 	}
 	w := &Write{
-		UserID:  u.AcsUserID,
-		Gen:     u.DesiredGen,
-		Ref:     f.Ref,
-		Delete:  u.DeletingAt != nil,
-		Profile: desired(u),
-		Less:    desired(u).less(f.Profile),
-		Tries:   u.Attempts,
+		UserID:    u.AcsUserID,
+		Gen:       u.DesiredGen,
+		Ref:       f.Ref,
+		Delete:    u.DeletingAt != nil,
+		Profile:   desired(u),
+		Restricts: desired(u).less(f.Profile),
+		Failures:  u.Attempts,
 	}
-	return s.inTurn(u, w, now)
+	return s.dueWrite(u, w, now)
 }
 
 // compareMissing is compare for a user that should be on the system but is not.
-func (s *Service) missing(
+func (s *Service) compareMissing(
 	ctx context.Context,
 	tx store.Tx,
 	u dbsqlc.AcsUser,
@@ -92,14 +92,14 @@ func (s *Service) missing(
 			return nil, 0, nil
 		}
 	}
-	return s.inTurn(u, &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Profile: desired(u)}, now)
+	return s.dueWrite(u, &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Profile: desired(u)}, now)
 }
 
 const deletedThere = "The user was deleted at the access system. " +
 	"Change the user here to create it again, or delete it here as well."
 
 // dueWrite drops a write that the system refused permanently, and delays one that failed recently.
-func (s *Service) inTurn(u dbsqlc.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) dueWrite(u dbsqlc.AcsUser, w *Write, now time.Time) (*Write, time.Duration, error) {
 	switch {
 	case u.BlockedGen == u.DesiredGen:
 		return nil, 0, nil
@@ -129,19 +129,19 @@ func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups
 // recordDispute counts that a user differs from what was last written. The first repairs run
 // immediately. If differences recur, another party changes the user or the system does not store
 // what it receives, so the delays grow.
-func dispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
+func recordDispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
 	if u.DriftedAt == nil || u.DriftedAt.Add(disputeMemory).Before(now) {
 		u.DriftCount = 0
 	}
 	u.DriftCount, u.DriftedAt = u.DriftCount+1, &now
 	arg := dbsqlc.AcsUserDisputedParams{
 		AcsUserID:     u.AcsUserID,
-		DriftCount:      u.DriftCount,
-		DriftedAt:    &now,
+		DriftCount:    u.DriftCount,
+		DriftedAt:     &now,
 		NextAttemptAt: u.NextAttemptAt,
 	}
-	if u.DriftCount >= patience {
-		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.DriftCount-patience, 10), longestQuiet)))
+	if u.DriftCount >= reportAfterFailures {
+		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.DriftCount-reportAfterFailures, 10), maxDisputePause)))
 		arg.NextAttemptAt = u.NextAttemptAt
 		arg.ErrorCode = new("failed_to_update_on_acs_system")
 		arg.ErrorMessage = new(

@@ -37,7 +37,7 @@ func (s *strays) wait(k strayKey, now time.Time) time.Duration {
 }
 
 // recordTry notes a try and returns the pause until the next one, at least atLeast.
-func (s *strays) try(k strayKey, now time.Time, atLeast time.Duration) time.Duration {
+func (s *strays) recordTry(k strayKey, now time.Time, atLeast time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.tried, func(_ strayKey, t strayTries) bool { return now.Sub(t.next) > strayMemory })

@@ -21,7 +21,7 @@ type FoundUser struct {
 
 // ownerID returns the user that f was created for, or uuid.Nil if it is not one of ours. Vendors
 // may change the case.
-func (f *FoundUser) madeFor() uuid.UUID {
+func (f *FoundUser) ownerID() uuid.UUID {
 	id, err := uuid.Parse(f.Key)
 	if err != nil {
 		return uuid.Nil
@@ -29,7 +29,7 @@ func (f *FoundUser) madeFor() uuid.UUID {
 	return id
 }
 
-func (f *FoundUser) tidy() {
+func (f *FoundUser) normalize() {
 	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
 		*t = access.Storable(*t)
 	}
@@ -56,10 +56,10 @@ func (s *Service) RecordContent(
 		if err != nil {
 			return err
 		}
-		if later, err = s.doubted(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
+		if later, err = s.emptyGraceLeft(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
 			return err
 		}
-		if err := s.recordParts(access.Listed(ctx), tx, r, groups, entrances); err != nil {
+		if err := s.recordGroupsAndEntrances(access.WithInventoryBudget(ctx), tx, r, groups, entrances); err != nil {
 			return err
 		}
 		there, others, err := match(ctx, tx, rows, users)
@@ -67,7 +67,7 @@ func (s *Service) RecordContent(
 			return err
 		}
 		now, known := s.access.Now(), refs{}
-		strays, wait, err := s.recordOthers(ctx, tx, r, rows, others, now)
+		strays, wait, err := s.recordUnmatched(ctx, tx, r, rows, others, now)
 		if err != nil {
 			return err
 		}
@@ -103,12 +103,12 @@ func (s *Service) RecordContent(
 			later = sooner(later, wait)
 		}
 		todo = append(todo, strays...)
-		slices.SortStableFunc(todo, func(a, b Write) int { return a.turn() - b.turn() })
+		slices.SortStableFunc(todo, func(a, b Write) int { return a.priority() - b.priority() })
 		// Only a successful write ends this error.
 		if r.WriteRefused && (len(todo) > 0 || later > 0) {
 			return nil
 		}
-		return s.reached(ctx, tx, r)
+		return s.markReachable(ctx, tx, r)
 	})
 	return todo, later, err
 }
@@ -123,7 +123,7 @@ func sooner(a, b time.Duration) time.Duration {
 
 // recordUnmatched stores users that other programs or administrators created. It returns the
 // deletions of unwanted users, and the delay until more are due.
-func (s *Service) recordOthers(
+func (s *Service) recordUnmatched(
 	ctx context.Context,
 	tx store.Tx,
 	r dbsqlc.AcsSystem,
@@ -131,7 +131,7 @@ func (s *Service) recordOthers(
 	others []FoundUser,
 	now time.Time,
 ) (strays []Write, later time.Duration, err error) {
-	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
+	unwanted, err := findUnwanted(ctx, tx, r, rows, others, now)
 	if err != nil {
 		return nil, 0, err
 	}

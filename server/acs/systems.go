@@ -82,12 +82,12 @@ func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemF
 		WorkspaceID: p.WorkspaceID,
 		CustomerKey: nonEmpty(f.CustomerKey),
 		Search:      nonEmpty(f.Search),
-		Scope:       p.Reach,
+		Scope:       p.Scope,
 	}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}
-	rows, err := s.db.PlannedAnew.ListAcsSystems(ctx, arg)
+	rows, err := s.db.UnpreparedQueries.ListAcsSystems(ctx, arg)
 	if err != nil {
 		return nil, fmt.Errorf("list the access systems: %w", err)
 	}

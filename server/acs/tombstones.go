@@ -14,30 +14,30 @@ import (
 
 const (
 	// tombstoneTTL is how long a tombstone remembers a deleted user.
-	goneMemory = 30 * 24 * time.Hour
+	tombstoneTTL = 30 * 24 * time.Hour
 	// tombstoneRefTTL is how long it remembers the vendor's reference. Later, an administrator may have
 	// created the user again.
-	refMemory = time.Hour
+	tombstoneRefTTL = time.Hour
 )
 
 // writeTombstone remembers that a user was deleted. A late create may arrive after every timeout,
 // and the list that omits the user may be incomplete. A user that was adopted is recognized by its
 // reference until the time until.
-func (s *Service) remember(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now, until time.Time) error {
+func (s *Service) writeTombstone(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now, until time.Time) error {
 	err := tx.ForgetAcsUsersGone(ctx,
-		dbsqlc.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-goneMemory)})
+		dbsqlc.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-tombstoneTTL)})
 	if err != nil {
 		return err
 	}
 	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, DeletedAt: now}
 	if has := applied(u); has != nil && u.VendorRef != nil {
-		arg.VendorRef, arg.PersonHash, arg.RefValidUntil = u.VendorRef, has.who(), &until
+		arg.VendorRef, arg.PersonHash, arg.RefValidUntil = u.VendorRef, has.digest(), &until
 	}
 	return tx.AcsUserGone(ctx, arg)
 }
 
 // digest returns a hash of the personal data.
-func (p Profile) who() []byte {
+func (p Profile) digest() []byte {
 	sum := sha256.Sum256(mustJSON([]string{p.FullName, p.Email, p.Phone}))
 	return sum[:]
 }
@@ -45,7 +45,7 @@ func (p Profile) who() []byte {
 // findUnwanted finds unmatched users on a system that must not be there: late arrivals of deleted
 // users, duplicates of existing users, and users with a tombstone. It maps their vendor references
 // to the user they belong to.
-func nobodyWants(
+func findUnwanted(
 	ctx context.Context,
 	tx store.Tx,
 	r dbsqlc.AcsSystem,
@@ -59,7 +59,7 @@ func nobodyWants(
 	arg := dbsqlc.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
 	for _, f := range others {
 		arg.Refs = append(arg.Refs, f.Ref)
-		if key := f.madeFor(); key != uuid.Nil {
+		if key := f.ownerID(); key != uuid.Nil {
 			arg.Ids = append(arg.Ids, key)
 		}
 	}
@@ -79,9 +79,9 @@ func nobodyWants(
 	}
 	out := map[string]uuid.UUID{}
 	for _, f := range others {
-		if key := f.madeFor(); keys[key] {
+		if key := f.ownerID(); keys[key] {
 			out[f.Ref] = key
-		} else if g, ok := refs[f.Ref]; ok && key == uuid.Nil && slices.Equal(g.PersonHash, f.who()) {
+		} else if g, ok := refs[f.Ref]; ok && key == uuid.Nil && slices.Equal(g.PersonHash, f.digest()) {
 			out[f.Ref] = g.AcsUserID
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 		if n.IdentityID != "" {
 			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
 			if err == nil {
-				err = keep(ctx, tx, i)
+				err = holdIdentity(ctx, tx, i)
 			}
 			if err != nil {
 				return err

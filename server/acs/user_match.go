@@ -25,19 +25,19 @@ func match(
 			ours[u.AcsUserID] = u
 		}
 	}
-	users, listed, made := tidied(users)
+	users, listed, made := deduplicate(users)
 	there = map[uuid.UUID]FoundUser{}
 	var strange []FoundUser
 	for _, f := range users {
 		u, known := byRef[f.Ref]
-		owner, owned := ours[f.madeFor()]
+		owner, owned := ours[f.ownerID()]
 		// The reference of u, which left the system, now belongs to owner if owner has no other
 		// entry. The exception is a system that took owner for u.
 		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 &&
 			!listed[text(owner.VendorRef)] &&
 			!takenFor(owner, u)
 		switch {
-		case known && !given && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
+		case known && !given && (u.Applied != nil || f.ownerID() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
 			there[u.AcsUserID] = f
 		// The user left and its reference now belongs to another one.
 		case known:
@@ -50,7 +50,7 @@ func match(
 		}
 	}
 	for _, f := range strange {
-		id := f.madeFor()
+		id := f.ownerID()
 		_, managed := ours[id]
 		// The vendor created the user, but the confirmation was lost.
 		if _, twice := there[id]; managed && !twice {
@@ -72,13 +72,13 @@ func takenFor(refused, other dbsqlc.AcsUser) bool {
 
 // deduplicate returns the users on a system without duplicates, their references, and how many
 // entries each owner has.
-func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UUID]int) {
+func deduplicate(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UUID]int) {
 	listed, made = refs{}, map[uuid.UUID]int{}
 	for _, f := range found {
 		if !listed[f.Ref] {
 			listed[f.Ref] = true
-			f.tidy()
-			made[f.madeFor()]++
+			f.normalize()
+			made[f.ownerID()]++
 			users = append(users, f)
 		}
 	}

@@ -25,7 +25,7 @@ type User struct {
 	IdentityID                           *uuid.UUID
 	Identity                             Person // data of the identity; zero if there is none
 	Errors, Warnings                     []Problem
-	Pending                              []Mutation
+	Pending                              []PendingChange
 	SyncedAt                             *time.Time // when the system last had the desired state
 	CreatedAt                            time.Time
 }
@@ -40,7 +40,7 @@ type Schedule struct {
 }
 
 // PendingChange is a change that the system has not applied yet.
-type Mutation struct {
+type PendingChange struct {
 	Code     string // mutation_code of the API
 	Message  string
 	At       time.Time
@@ -241,16 +241,16 @@ func (s *Service) ListUsers(
 		IdentityEmail: nonEmpty(f.IdentityEmail),
 		IdentityPhone: nonEmpty(f.IdentityPhone),
 		Search:        nonEmpty(f.Search),
-		Scope:         p.Reach,
+		Scope:         p.Scope,
 	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, false, nil
 	}
 	var err error
-	if arg.CreatedBefore, err = before(f.CreatedBefore); err != nil {
+	if arg.CreatedBefore, err = parseCreatedBefore(f.CreatedBefore); err != nil {
 		return nil, false, err
 	}
-	found, err := s.db.PlannedAnew.FindAcsUsers(ctx, arg)
+	found, err := s.db.UnpreparedQueries.FindAcsUsers(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the users: %w", err)
 	}

@@ -18,29 +18,29 @@ type Write struct {
 	Ref    string // empty: create
 	Delete bool
 	// Stray marks the deletion of an unwanted user that arrived late and is not the known user.
-	Stray   bool
-	Profile Profile
-	Less    bool  // the write takes access away
-	Tries   int32 // consecutive failures
+	Stray     bool
+	Profile   Profile
+	Restricts bool  // the write takes access away
+	Failures  int32 // consecutive failures
 }
 
 // Deferred reports whether a write comes last and delays no other: it concerns a stray, or a
 // deletion that failed repeatedly.
-func (w Write) Late() bool { return w.Stray || w.Delete && w.Tries >= patience }
+func (w Write) Deferred() bool { return w.Stray || w.Delete && w.Failures >= reportAfterFailures }
 
 // priority returns the rank of a write; lower runs first. Writes that take access away precede
 // those that grant it, and all known users precede strays.
-func (w Write) turn() int {
+func (w Write) priority() int {
 	switch {
 	case w.Stray:
 		return 5
-	case w.Late():
+	case w.Deferred():
 		return 4
 	case w.Delete:
 		return 0
 	case w.Ref == "":
 		return 3
-	case w.Profile.Suspended || w.Less:
+	case w.Profile.Suspended || w.Restricts:
 		return 1
 	}
 	return 2
@@ -92,7 +92,7 @@ func (s *Service) RecordWritten(
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		look = w.Delete && !w.Stray
 		if r.WriteRefused {
-			if err := s.reached(ctx, tx, r); err != nil {
+			if err := s.markReachable(ctx, tx, r); err != nil {
 				return err
 			}
 		}
@@ -106,11 +106,11 @@ func (s *Service) RecordWritten(
 		case err != nil:
 			return err
 		case w.Delete:
-			return s.deleteSent(ctx, tx, u, w)
+			return s.recordDeleteSent(ctx, tx, u, w)
 		case !keepable(ref):
 			return nil // the next look skips the user as well
 		}
-		free, leaves, err := s.claim(ctx, tx, u, w, ref)
+		free, leaves, err := s.claimRef(ctx, tx, u, w, ref)
 		if look = leaves; err != nil || !free {
 			return err
 		}
@@ -122,21 +122,21 @@ func (s *Service) RecordWritten(
 		})
 	})
 	if w.Stray && err == nil {
-		s.strays.try(strayKey{system, w.Ref}, s.access.Now(), 0)
+		s.strays.recordTry(strayKey{system, w.Ref}, s.access.Now(), 0)
 	}
 	return look, err
 }
 
 // recordDeleteSent schedules a retry of a deletion, in case the system keeps showing the user.
-func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, w Write) error {
+func (s *Service) recordDeleteSent(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, w Write) error {
 	arg := dbsqlc.AcsUserFailedParams{
 		AcsUserID:     w.UserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Now().Add(pause(u))),
+		NextAttemptAt: new(s.access.Now().Add(retryPause(u))),
 		ErrorCode:     u.ErrorCode,
 		ErrorMessage:  u.ErrorMessage,
 	}
-	if u.Attempts >= patience {
+	if u.Attempts >= reportAfterFailures {
 		arg.ErrorCode, arg.ErrorMessage = new(
 			failedToDelete,
 		), new(
@@ -151,7 +151,7 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser,
 // unmanaged user with the reference is the same user, since some vendors identify people by
 // address. A managed one keeps the reference, and the new user is refused as long as the other
 // exists. If the other user is being deleted, the next look decides.
-func (s *Service) claim(
+func (s *Service) claimRef(
 	ctx context.Context,
 	tx store.Tx,
 	u dbsqlc.AcsUser,
@@ -175,11 +175,11 @@ func (s *Service) claim(
 		arg := dbsqlc.AcsUserFailedParams{
 			AcsUserID:     u.AcsUserID,
 			Gen:           w.Gen,
-			NextAttemptAt: new(s.access.Now().Add(pause(u))),
+			NextAttemptAt: new(s.access.Now().Add(retryPause(u))),
 			ErrorCode:     u.ErrorCode,
 			ErrorMessage:  u.ErrorMessage,
 		}
-		if u.Attempts >= patience {
+		if u.Attempts >= reportAfterFailures {
 			arg.ErrorCode, arg.ErrorMessage = new(
 				failedTo(w),
 			), new(
@@ -195,7 +195,7 @@ func (s *Service) claim(
 	return false, false, tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 		AcsUserID:     u.AcsUserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Now().Add(longestPause)),
+		NextAttemptAt: new(s.access.Now().Add(maxRetryPause)),
 		Blocked:       true,
 		BlockedBy:     &other.AcsUserID,
 		ErrorCode:     new(failedTo(w)),
@@ -206,26 +206,26 @@ func (s *Service) claim(
 // Failure describes why a write failed.
 type Failure struct {
 	Message    string
-	ForGood    bool          // a retry fails until the user changes
-	Answered   bool          // the system refused the write, so nothing of it is there
+	Permanent  bool          // a retry fails until the user changes
+	Rejected   bool          // the system refused the write, so nothing of it is there
 	RetryAfter time.Duration // minimum delay until the retry; 0 if the vendor gives none
 }
 
 const (
 	// reportAfterFailures is the number of consecutive failures before the user reports an error.
-	patience = 3
+	reportAfterFailures = 3
 	// maxRetryPause is the maximum delay between two retries.
-	longestPause = 5 * time.Minute
-	longestQuiet = 30 * time.Minute
+	maxRetryPause   = 5 * time.Minute
+	maxDisputePause = 30 * time.Minute
 	// disputeMemory is how long disputes count as recurring.
-	disputeMemory = 2 * longestQuiet
+	disputeMemory = 2 * maxDisputePause
 )
 
 // retryPause returns the delay until the next try.
-func pause(u dbsqlc.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
+func retryPause(u dbsqlc.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
 
 func pauseAfter(attempts int32) time.Duration {
-	return min(time.Second<<min(attempts, 16), longestPause)
+	return min(time.Second<<min(attempts, 16), maxRetryPause)
 }
 
 const failedToDelete = "failed_to_delete_on_acs_system"
@@ -249,8 +249,8 @@ func (s *Service) RecordFailure(
 	f Failure,
 ) (again time.Duration, err error) {
 	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r dbsqlc.AcsSystem) error {
-		if f.Answered && r.WriteRefused {
-			if err := s.reached(ctx, tx, r); err != nil {
+		if f.Rejected && r.WriteRefused {
+			if err := s.markReachable(ctx, tx, r); err != nil {
 				return err
 			}
 		}
@@ -259,30 +259,30 @@ func (s *Service) RecordFailure(
 		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
 		if store.IsNoRows(err) {
-			again = max(longestPause, f.RetryAfter)
+			again = max(maxRetryPause, f.RetryAfter)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if f.Answered && w.Ref == "" {
+		if f.Rejected && w.Ref == "" {
 			if err := tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID}); err != nil {
 				return err
 			}
 		}
-		again = max(pause(u), f.RetryAfter)
+		again = max(retryPause(u), f.RetryAfter)
 		message := access.Storable(f.Message)
 		return tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 			AcsUserID:     w.UserID,
 			Gen:           w.Gen,
 			NextAttemptAt: new(s.access.Now().Add(again)),
-			Blocked:       f.ForGood && !w.Delete,
+			Blocked:       f.Permanent && !w.Delete,
 			ErrorCode:     new(failedTo(w)),
 			ErrorMessage:  &message,
 		})
 	})
 	if w.Stray && err == nil {
-		again = s.strays.try(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)
+		again = s.strays.recordTry(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)
 	}
 	return again, err
 }

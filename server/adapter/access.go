@@ -20,7 +20,7 @@ type AccessSystems interface {
 	Systems(ctx context.Context) ([]AccessSystem, error)
 	// ReadSystem reads the users, groups, and entrances of a system. It fails with Offline, and with NotFound when
 	// the system does not exist.
-	Look(ctx context.Context, system SystemRef) (SystemContent, error)
+	ReadSystem(ctx context.Context, system SystemRef) (SystemContent, error)
 	// PutUser creates a user or, when u.Ref is set, replaces that user; fields that are unset in u are cleared.
 	// Repeated creations with the same Key return the same user. It fails with NotFound when u.Ref does not exist,
 	// with Full, and with Invalid. It fails with Unconfirmed when the outcome is unknown.

@@ -168,7 +168,7 @@ type Device struct {
 	// SubscriptionMissing means that the vendor accepts no codes for the device until a plan is paid.
 	SubscriptionMissing bool
 	// LossyEvents means that events of the device may get lost unnoticed and that reading it periodically is cheap.
-	Lossy bool
+	LossyEvents bool
 }
 
 // Caps holds the capabilities of one device. They belong to a device, not to a vendor.
@@ -287,15 +287,15 @@ type CodeSpec struct {
 	// stores it, so that the Ref is known after a crash even if PINs are hidden and the vendor stores no Key. If the
 	// place must be cleared first, OnPlace is called before the clearing. An error ends the write. OnPlace may be
 	// nil.
-	Place func(ctx context.Context, code CodeRef) error
+	OnPlace func(ctx context.Context, code CodeRef) error
 }
 
 // NotifyPlace calls OnPlace, if set.
-func (s CodeSpec) TellPlace(ctx context.Context, code CodeRef) error {
-	if s.Place == nil {
+func (s CodeSpec) NotifyPlace(ctx context.Context, code CodeRef) error {
+	if s.OnPlace == nil {
 		return nil
 	}
-	return s.Place(ctx, code)
+	return s.OnPlace(ctx, code)
 }
 
 // PutResult is the outcome of a PutCode.
@@ -380,7 +380,7 @@ const (
 	// Remotely is a command through the vendor, by this server or by an app.
 	Remotely Method = "remote"
 	// Automatically is the lock's own action, such as an auto-lock timer.
-	ByItself Method = "automatic"
+	Automatically Method = "automatic"
 	// ByCard is a card or a tag.
 	ByCard Method = "card"
 	// ByUnknown is any other method.

@@ -6,30 +6,30 @@ import (
 )
 
 // eventBufferSize is the number of events that wait for their reader.
-const hintsKept = 256
+const eventBufferSize = 256
 
 // EventQueue is the channel through which an adapter sends events. It never blocks and sends nothing after Close.
-type Hints struct {
+type EventQueue struct {
 	mu     sync.Mutex
 	closed bool
 	out    chan Event
 }
 
 // NewEventQueue returns an open queue.
-func NewHints() *Hints { return &Hints{out: make(chan Event, hintsKept)} }
+func NewEventQueue() *EventQueue { return &EventQueue{out: make(chan Event, eventBufferSize)} }
 
 // Events returns the channel, which Close closes.
-func (h *Hints) Events() <-chan Event { return h.out }
+func (h *EventQueue) Events() <-chan Event { return h.out }
 
 // mustDeliver reports whether reading the devices would not reveal the event.
-func (e Event) history() bool {
+func (e Event) mustDeliver() bool {
 	return e.Kind == DeviceRemoved || e.Kind == LockOperated || e.Kind == AccessDenied || e.Kind == Jammed
 }
 
 // Send enqueues an event and reports whether the queue is open. When the queue is full, one Resync replaces the
 // waiting events, except those that must be delivered. Of too many of these, the oldest are dropped; operations at
 // doors are dropped before removals of devices.
-func (h *Hints) Send(hint Event) bool {
+func (h *EventQueue) Send(hint Event) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -42,7 +42,7 @@ func (h *Hints) Send(hint Event) bool {
 	}
 	var lasting []Event
 	keep := func(e Event) {
-		if e.history() {
+		if e.mustDeliver() {
 			lasting = append(lasting, e)
 		}
 	}
@@ -56,7 +56,7 @@ func (h *Hints) Send(hint Event) bool {
 	}
 	keep(hint)
 	// Keep one place free for the Resync.
-	for len(lasting) >= hintsKept {
+	for len(lasting) >= eventBufferSize {
 		first := slices.IndexFunc(lasting, func(e Event) bool { return e.Kind != DeviceRemoved })
 		lasting = slices.Delete(lasting, max(first, 0), max(first, 0)+1)
 	}
@@ -67,7 +67,7 @@ func (h *Hints) Send(hint Event) bool {
 }
 
 // Close closes the channel of events. It may be called repeatedly.
-func (h *Hints) Close() {
+func (h *EventQueue) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {

@@ -11,7 +11,7 @@ import (
 // Events that reading would not reveal survive a flood of other events.
 func TestEventQueue_KeepsRemovals(t *testing.T) {
 	t.Parallel()
-	h := adapter.NewHints()
+	h := adapter.NewEventQueue()
 	h.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: "first"})
 	h.Send(adapter.Event{Kind: adapter.LockOperated, Device: "first"})
 	h.Send(adapter.Event{Kind: adapter.AccessDenied, Device: "first"})
@@ -38,7 +38,7 @@ func TestEventQueue_KeepsRemovals(t *testing.T) {
 // Of the events that reading would not reveal, operations are dropped before removals.
 func TestEventQueue_DropsOperationsBeforeRemovals(t *testing.T) {
 	t.Parallel()
-	h := adapter.NewHints()
+	h := adapter.NewEventQueue()
 	h.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: "first"})
 	for range 1000 {
 		h.Send(adapter.Event{Kind: adapter.LockOperated, Device: "busy"})

@@ -13,7 +13,7 @@ func TestGatewayLimiter(t *testing.T) {
 	t.Parallel()
 	for size, atOnce := range map[int]int{1: 32768, 256: 32768, 1 << 10: 8192, 1 << 20: 8} {
 		synctest.Test(t, func(t *testing.T) {
-			pace := adapter.NewPace()
+			pace := adapter.NewGatewayLimiter()
 			begin := time.Now()
 			for n := range 2 * atOnce {
 				if err := pace.Wait(t.Context(), size); err != nil {

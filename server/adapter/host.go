@@ -7,7 +7,7 @@ import (
 
 // NormalizeHost returns the canonical form of a URL's host, without port and brackets. Different spellings of one
 // host become equal; different names of one host do not.
-func Host(name string) string {
+func NormalizeHost(name string) string {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if address, err := netip.ParseAddr(name); err == nil {
 		return address.Unmap().String()

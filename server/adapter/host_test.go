@@ -10,7 +10,7 @@ func TestNormalizeHost(t *testing.T) {
 		"::ffff:127.0.0.1": "127.0.0.1", "::FFFF:7f00:1": "127.0.0.1", "2001:DB8:0:0:0:0:0:1": "2001:db8::1",
 		"fe80::1%eth0": "fe80::1%eth0", "": "",
 	} {
-		if got := Host(name); got != want {
+		if got := NormalizeHost(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}

@@ -7,90 +7,90 @@ import (
 	"time"
 )
 
-type holdKey struct{}
+type memoryPermitKey struct{}
 
 // memoryPermit holds the semaphores for large responses.
-type hold struct {
-	mu    sync.Mutex
-	rooms []chan struct{}
+type memoryPermit struct {
+	mu         sync.Mutex
+	semaphores []chan struct{}
 	// expiry releases the semaphores.
-	late *time.Timer
-	over bool
+	expiry *time.Timer
+	final  bool
 }
 
 // WithMemoryPermit returns a context for a call whose large response keeps its semaphore until release. What was read
 // occupies memory until it is stored, and storing it delays others that wait for the semaphore. Therefore the permit
 // is released LargeResponseTimeout after the read, and before anything else is requested with the same context.
-func Hold(ctx context.Context) (_ context.Context, release func()) {
-	h := &hold{}
-	return context.WithValue(ctx, holdKey{}, h), func() { h.giveUp(true) }
+func WithMemoryPermit(ctx context.Context) (_ context.Context, release func()) {
+	h := &memoryPermit{}
+	return context.WithValue(ctx, memoryPermitKey{}, h), func() { h.releaseAll(true) }
 }
 
-func holdOf(ctx context.Context) *hold {
-	h, _ := ctx.Value(holdKey{}).(*hold)
+func memoryPermitOf(ctx context.Context) *memoryPermit {
+	h, _ := ctx.Value(memoryPermitKey{}).(*memoryPermit)
 	return h
 }
 
-func (h *hold) has(room chan struct{}) bool {
+func (h *memoryPermit) holds(room chan struct{}) bool {
 	if h == nil {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Contains(h.rooms, room)
+	return slices.Contains(h.semaphores, room)
 }
 
 // adopt takes over an acquired semaphore, unless the permit was released.
-func (h *hold) keep(room chan struct{}) bool {
+func (h *memoryPermit) adopt(room chan struct{}) bool {
 	if h == nil {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.over {
-		h.rooms = append(h.rooms, room)
+	if !h.final {
+		h.semaphores = append(h.semaphores, room)
 	}
-	return !h.over
+	return !h.final
 }
 
 // startExpiry starts the timeout for storing a response that has been read.
-func (h *hold) read() {
+func (h *memoryPermit) startExpiry() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.rooms) == 0 || h.late != nil {
+	if len(h.semaphores) == 0 || h.expiry != nil {
 		return
 	}
 	var late *time.Timer
-	late = time.AfterFunc(LargeWithin, func() {
+	late = time.AfterFunc(LargeResponseTimeout, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		// Otherwise the timer of another response is running.
-		if h.late == late {
-			h.empty()
+		if h.expiry == late {
+			h.releaseLocked()
 		}
 	})
-	h.late = late
+	h.expiry = late
 }
 
 // releaseAll releases all semaphores. With final, the permit adopts no more.
-func (h *hold) giveUp(forGood bool) {
+func (h *memoryPermit) releaseAll(forGood bool) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.empty()
-	h.over = h.over || forGood
+	h.releaseLocked()
+	h.final = h.final || forGood
 }
 
 // releaseLocked releases all semaphores; h.mu is held.
-func (h *hold) empty() {
-	for _, room := range h.rooms {
+func (h *memoryPermit) releaseLocked() {
+	for _, room := range h.semaphores {
 		<-room
 	}
-	h.rooms = nil
-	if h.late != nil {
-		h.late.Stop()
-		h.late = nil
+	h.semaphores = nil
+	if h.expiry != nil {
+		h.expiry.Stop()
+		h.expiry = nil
 	}
 }

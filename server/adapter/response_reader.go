@@ -12,98 +12,98 @@ import (
 
 // Bounds of the responses that the server reads concurrently from all vendors. Small responses are not limited.
 const (
-	middleAnswer = 1 << 20
+	mediumResponse = 1 << 20
 	// largeBufferSize is the first buffer size of a larger response.
-	mostOfLarge = 4 << 20
+	largeBufferSize = 4 << 20
 	// maxObjects limits the objects of a response: each takes some hundred bytes after decoding.
-	mostObjects = 100_000
+	maxObjects = 100_000
 	// maxCommas limits the commas of a response: each value takes some thirty bytes after decoding.
-	mostParts = 1_000_000
+	maxCommas = 1_000_000
 )
 
 var (
-	middles = make(chan struct{}, 8)
-	larges  = make(chan struct{}, 1)
+	mediumSem = make(chan struct{}, 8)
+	largeSem  = make(chan struct{}, 1)
 )
 
 // SmallResponse is the number of bytes that a vendor may send without waiting for other large responses.
-const SmallAnswer = 64 << 10
+const SmallResponse = 64 << 10
 
 // LargeResponseTimeout is the maximum time to receive the rest of a larger response while others wait.
-const LargeWithin = 10 * time.Second
+const LargeResponseTimeout = 10 * time.Second
 
 // MaxResponseHeader is the maximum size of a response header in bytes.
-const AnswerHeader = 32 << 10
+const MaxResponseHeader = 32 << 10
 
 // ErrTooLarge is returned for a response that exceeds its size limit.
-var ErrLarge = errors.New("the answer is too large")
+var ErrTooLarge = errors.New("the answer is too large")
 
 // ErrSaturated is returned for a response that has waited more than waitTolerance for other large responses. The
 // vendor, or the timeout of the call, may have ended it meanwhile. It says nothing about the vendor, unless the
 // vendor has had LargeResponseTimeout.
-var ErrCrowded = errors.New("other large responses were being read")
+var ErrSaturated = errors.New("other large responses were being read")
 
 // waitTolerance is the longest wait for other responses that cannot have caused a failure.
-const patientFor = time.Second
+const waitTolerance = time.Second
 
 // ReadResponse reads a response of at most limit bytes and calls decode before other responses of its size class are
 // read. A vendor that sends much therefore blocks others no longer than the timeout, and the server's memory stays
 // bounded. decode must not retain its argument. It fails with ErrTooLarge, ErrSaturated, the error of r, the error of
 // ctx, or the error of decode.
-func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
-	a := &answer{Reader: r, limit: limit, buffer: new(bytes.Buffer)}
-	whole, err := a.read(SmallAnswer, nil)
+func ReadResponse(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
+	a := &responseBuffer{Reader: r, limit: limit, buffer: new(bytes.Buffer)}
+	whole, err := a.read(SmallResponse, nil)
 	if err == nil && !whole {
 		var done func()
-		if done, err = a.enter(ctx, middles); err != nil {
-			return a.failure(err)
+		if done, err = a.acquire(ctx, mediumSem); err != nil {
+			return a.wrapError(err)
 		}
-		defer a.leave(done)
-		ends := endAfter(r, LargeWithin)
-		if whole, err = a.read(middleAnswer, &middleSpare); err == nil && !whole {
-			a.cut = ends()
-			if done, err = a.enter(ctx, larges); err != nil {
-				return a.failure(err)
+		defer a.release(done)
+		ends := closeAfter(r, LargeResponseTimeout)
+		if whole, err = a.read(mediumResponse, &mediumBuffers); err == nil && !whole {
+			a.timedOut = ends()
+			if done, err = a.acquire(ctx, largeSem); err != nil {
+				return a.wrapError(err)
 			}
-			defer a.leave(done)
-			ends = endAfter(r, LargeWithin)
-			if whole, err = a.read(mostOfLarge, &largeSpare); err == nil && !whole {
-				_, err = a.read(limit, &largestSpare)
+			defer a.release(done)
+			ends = closeAfter(r, LargeResponseTimeout)
+			if whole, err = a.read(largeBufferSize, &largeBuffers); err == nil && !whole {
+				_, err = a.read(limit, &largestBuffers)
 			}
 		}
-		a.cut = ends() || a.cut
+		a.timedOut = ends() || a.timedOut
 	}
 	if err != nil {
-		return a.failure(err)
+		return a.wrapError(err)
 	}
-	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects ||
-		bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
-		return ErrLarge
+	if bytes.Count(a.buffer.Bytes(), []byte("{")) > maxObjects ||
+		bytes.Count(a.buffer.Bytes(), []byte(",")) > maxCommas {
+		return ErrTooLarge
 	}
 	return decode(a.buffer.Bytes())
 }
 
 // AcquireMemory waits until size bytes, which are known to arrive, may be received in addition to those of others. It
 // fails when ctx ends.
-func Room(ctx context.Context, size int) (leave func(), err error) {
+func AcquireMemory(ctx context.Context, size int) (leave func(), err error) {
 	switch {
-	case size <= SmallAnswer:
+	case size <= SmallResponse:
 		return func() {}, nil
-	case size <= middleAnswer:
-		return enter(ctx, middles)
+	case size <= mediumResponse:
+		return acquire(ctx, mediumSem)
 	default:
-		return enter(ctx, larges)
+		return acquire(ctx, largeSem)
 	}
 }
 
-func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
-	h := holdOf(ctx)
-	if h.has(room) {
+func acquire(ctx context.Context, room chan struct{}) (leave func(), err error) {
+	h := memoryPermitOf(ctx)
+	if h.holds(room) {
 		return func() {}, nil
 	}
 	inside := func() (func(), error) {
-		if h.keep(room) {
-			return h.read, nil
+		if h.adopt(room) {
+			return h.startExpiry, nil
 		}
 		return func() { <-room }, nil
 	}
@@ -121,7 +121,7 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 }
 
 // closeAfter closes r, if it is an io.Closer, unless stop is called within d. stop reports whether it was too late.
-func endAfter(r io.Reader, d time.Duration) (stop func() (late bool)) {
+func closeAfter(r io.Reader, d time.Duration) (stop func() (late bool)) {
 	c, ok := r.(io.Closer)
 	if !ok {
 		return func() bool { return false }
@@ -136,7 +136,7 @@ func endAfter(r io.Reader, d time.Duration) (stop func() (late bool)) {
 type List[T any] []T
 
 // MaxListElements is the maximum number of elements of a List.
-const MostListed = 50_000
+const MaxListElements = 50_000
 
 // UnmarshalJSON implements json.Unmarshaler. It fails for a list that is too long or contains null.
 func (l *List[T]) UnmarshalJSON(data []byte) error {
@@ -151,8 +151,8 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 	}
 	*l = List[T]{}
 	for d.More() {
-		if len(*l) == MostListed {
-			return fmt.Errorf("the list has more than %d elements", MostListed)
+		if len(*l) == MaxListElements {
+			return fmt.Errorf("the list has more than %d elements", MaxListElements)
 		}
 		var v *T
 		if err := d.Decode(&v); err != nil {

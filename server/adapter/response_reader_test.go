@@ -17,16 +17,16 @@ func TestReadResponse_Limits(t *testing.T) {
 		size, limit int
 		want        error
 	}{
-		"nothing": {0, 10, nil}, "all that may be": {10, 10, nil}, "one more": {11, 10, adapter.ErrLarge},
+		"nothing": {0, 10, nil}, "all that may be": {10, 10, nil}, "one more": {11, 10, adapter.ErrTooLarge},
 		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil},
 		"middle": {1 << 20, 8 << 20, nil},
 		"large":  {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil},
-		"too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
+		"too large": {8<<20 + 1, 8 << 20, adapter.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := -1
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit,
+			err := adapter.ReadResponse(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit,
 				func(b []byte) error { got = len(b); return nil })
 			if !errors.Is(err, test.want) || test.want == nil && got != test.size {
 				t.Errorf("%d bytes of %d: %v", got, test.size, err)
@@ -39,7 +39,7 @@ func TestReadResponse_Limits(t *testing.T) {
 func TestReadResponse_BufferSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
-		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+		err := adapter.ReadResponse(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
 			func(b []byte) error {
 				if most := size + 64<<10; cap(b) > most {
 					t.Errorf("buffer of %d bytes for %d", cap(b), size)
@@ -54,8 +54,8 @@ func TestReadResponse_BufferSize(t *testing.T) {
 
 func TestReadResponse_EndlessBody(t *testing.T) {
 	t.Parallel()
-	err := adapter.ReadAnswer(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })
-	if !errors.Is(err, adapter.ErrLarge) {
+	err := adapter.ReadResponse(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })
+	if !errors.Is(err, adapter.ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -68,19 +68,19 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 func TestLargeResponsesWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("a", 2<<20)
-	err := adapter.ReadAnswer(t.Context(), strings.NewReader(large), 8<<20, func([]byte) error {
+	err := adapter.ReadResponse(t.Context(), strings.NewReader(large), 8<<20, func([]byte) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		go func() {
 			io.WriteString(w, large[:1<<20+1]) // the reader ends early
 			cancel()
 		}()
-		err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })
+		err := adapter.ReadResponse(ctx, r, 8<<20, func([]byte) error { return nil })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the other response is read meanwhile: %v", err)
 		}
 		// small responses do not wait
-		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil })
+		return adapter.ReadResponse(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil })
 	})
 	if err != nil {
 		t.Error(err)
@@ -90,8 +90,8 @@ func TestLargeResponsesWaitForEachOther(t *testing.T) {
 func TestList_Limits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
-		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MostListed-1) + `1]`: adapter.MostListed,
-		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1,
+		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MaxListElements-1) + `1]`: adapter.MaxListElements,
+		`[` + strings.Repeat("1,", adapter.MaxListElements) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1,
 		`[1`: -1,
 	} {
 		var got adapter.List[int]
@@ -100,14 +100,14 @@ func TestList_Limits(t *testing.T) {
 			t.Errorf("%.20s…: %d elements, %v", text, len(got), err)
 		}
 	}
-	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20,
+	err := adapter.ReadResponse(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20,
 		func([]byte) error { return nil })
-	if !errors.Is(err, adapter.ErrLarge) {
+	if !errors.Is(err, adapter.ErrTooLarge) {
 		t.Errorf("too many objects: %v", err)
 	}
-	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20,
+	err = adapter.ReadResponse(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20,
 		func([]byte) error { return nil })
-	if !errors.Is(err, adapter.ErrLarge) {
+	if !errors.Is(err, adapter.ErrTooLarge) {
 		t.Errorf("too many values: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestLargeResponsesReuseBuffers(t *testing.T) { //nolint:paralleltest // oth
 		rooms := map[*byte]bool{}
 		const times = 20
 		for range times {
-			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
+			err := adapter.ReadResponse(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20,
 				func(b []byte) error { rooms[&b[0]] = true; return nil })
 			if err != nil {
 				t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 
 const (
 	// maxMessageBytes is the number of bytes of a vendor's message that are processed.
-	mostMessage = 4 << 10
+	maxMessageBytes = 4 << 10
 	// maxShownRunes is the number of characters of a vendor's message that are shown.
-	mostShown = 200
+	maxShownRunes = 200
 )
 
 // SafeMessage returns a vendor's message for display: one short line in which the secret, which may be empty, and the
 // matches of hidden are replaced by asterisks.
-func Line(message, secret string, hidden ...*regexp.Regexp) string {
-	if len(message) > mostMessage {
+func SafeMessage(message, secret string, hidden ...*regexp.Regexp) string {
+	if len(message) > maxMessageBytes {
 		// Truncate before copying, and drop what may be the beginning of the secret at the end.
-		message = message[:mostMessage]
+		message = message[:maxMessageBytes]
 		message = message[:max(len(message)-len(secret), 0)]
 	}
 	const stars = "****"
@@ -34,8 +34,8 @@ func Line(message, secret string, hidden ...*regexp.Regexp) string {
 		}
 		return r
 	}, message)
-	if runes := []rune(message); len(runes) > mostShown {
-		message = string(runes[:mostShown]) + "…"
+	if runes := []rune(message); len(runes) > maxShownRunes {
+		message = string(runes[:maxShownRunes]) + "…"
 	}
 	return message
 }

@@ -20,11 +20,11 @@ func TestSafeMessage(t *testing.T) {
 		"a secret where it is cut":   {strings.Repeat("1", 4<<10-len("a-very")) + secret, "****"},
 		"nothing but what is hidden": {strings.Repeat("1", 1<<20), "****"},
 	} {
-		if got := adapter.Line(test.message, secret, digits); got != test.want {
+		if got := adapter.SafeMessage(test.message, secret, digits); got != test.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := adapter.Line("a", ""); got != "a" {
+	if got := adapter.SafeMessage("a", ""); got != "a" {
 		t.Errorf("without a secret: %q", got)
 	}
 }

@@ -12,14 +12,14 @@ import (
 // with concurrent callers. The zero value is ready to use. It differs from golang.org/x/sync/singleflight: waiting
 // callers return when their own context ends, a waiting caller runs its own function when the first caller's context
 // has ended, and a panic stays in the goroutine of its caller.
-type Flights struct {
-	mu  sync.Mutex
-	all map[uuid.UUID]*flight
+type SingleFlight struct {
+	mu    sync.Mutex
+	calls map[uuid.UUID]*flightCall
 }
 
-var errGivenUp = errors.New("the call in progress was abandoned")
+var errAbandoned = errors.New("the call in progress was abandoned")
 
-type flight struct {
+type flightCall struct {
 	// done is closed when err is set.
 	done chan struct{}
 	err  error
@@ -28,10 +28,10 @@ type flight struct {
 // Do calls do, unless a call for the same id is in progress. In that case it waits for that call and returns its
 // error. It reports whether it called do. If the first call fails because its context ended, one of the waiting
 // callers calls its own do.
-func (f *Flights) Do(ctx context.Context, id uuid.UUID, do func() error) (did bool, err error) {
+func (f *SingleFlight) Do(ctx context.Context, id uuid.UUID, do func() error) (did bool, err error) {
 	for {
 		f.mu.Lock()
-		first, flies := f.all[id]
+		first, flies := f.calls[id]
 		if !flies {
 			break
 		}
@@ -41,20 +41,20 @@ func (f *Flights) Do(ctx context.Context, id uuid.UUID, do func() error) (did bo
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		if !errors.Is(first.err, errGivenUp) {
+		if !errors.Is(first.err, errAbandoned) {
 			return false, first.err
 		}
 	}
 	// err stays errAbandoned if do panics.
-	mine := &flight{done: make(chan struct{}), err: errGivenUp}
-	if f.all == nil {
-		f.all = map[uuid.UUID]*flight{}
+	mine := &flightCall{done: make(chan struct{}), err: errAbandoned}
+	if f.calls == nil {
+		f.calls = map[uuid.UUID]*flightCall{}
 	}
-	f.all[id] = mine
+	f.calls[id] = mine
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
-		delete(f.all, id)
+		delete(f.calls, id)
 		f.mu.Unlock()
 		close(mine.done)
 	}()

@@ -6,9 +6,9 @@ import (
 )
 
 // NewTransport returns an HTTP transport for the cloud of one account, with bounds for unsolicited data.
-func Transport() *http.Transport {
+func NewTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxResponseHeaderBytes = AnswerHeader
+	t.MaxResponseHeaderBytes = MaxResponseHeader
 	t.HTTP2 = &http.HTTP2Config{
 		// net/http allocates a buffer of the announced frame size when the frame header arrives.
 		MaxReadFrameSize: 16 << 10,

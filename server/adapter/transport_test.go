@@ -46,7 +46,7 @@ func TestHTTP2ReceiveWindows(t *testing.T) {
 		}
 		told <- all
 	}()
-	transport := Transport()
+	transport := NewTransport()
 	defer transport.CloseIdleConnections()
 	transport.TLSClientConfig = &tls.Config{RootCAs: trust}
 	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}

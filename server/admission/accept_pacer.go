@@ -9,30 +9,30 @@ import (
 // acceptPacer is a listener that spreads bursts. Otherwise hundreds of simultaneous connections, from any number of
 // addresses, would delay every running request. Addresses take turns, so that an address with few connections does not
 // wait for another one's many. The pacer rejects no connection: the more wait, the faster it accepts.
-type door struct {
+type acceptPacer struct {
 	net.Listener
-	crowd  *Crowd
-	came   chan struct{} // buffer of one: connections wait
-	failed chan error    // errors of the listener
-	closed chan struct{}
-	ended  chan struct{} // no more connections arrive
+	crowd   *Controller
+	arrived chan struct{} // buffer of one: connections wait
+	failed  chan error    // errors of the listener
+	closed  chan struct{}
+	ended   chan struct{} // no more connections arrive
 	// when the next connection may be accepted; used only by Accept, which one goroutine calls
-	free time.Time
+	nextAt time.Time
 
-	mu    sync.Mutex
-	shut  bool
-	count int                // waiting connections, including those shed meanwhile
-	wait  map[string][]*conn // by origin, in order of arrival
+	mu      sync.Mutex
+	closing bool
+	count   int                // waiting connections, including those shed meanwhile
+	wait    map[string][]*conn // by origin, in order of arrival
 	// origins with waiting connections, the next one first
-	turns []string
+	order []string
 }
 
 // listen returns a pacer for the connections of l.
-func (c *Crowd) listen(l net.Listener) *door {
-	d := &door{
+func (c *Controller) listen(l net.Listener) *acceptPacer {
+	d := &acceptPacer{
 		Listener: l,
 		crowd:    c,
-		came:     make(chan struct{}, 1),
+		arrived:  make(chan struct{}, 1),
 		failed:   make(chan error),
 		closed:   make(chan struct{}),
 		ended:    make(chan struct{}),
@@ -43,12 +43,12 @@ func (c *Crowd) listen(l net.Listener) *door {
 }
 
 // receive admits connections until the pacer is closed.
-func (d *door) receive() {
+func (d *acceptPacer) receive() {
 	defer close(d.ended)
 	for {
 		inner, err := d.Listener.Accept()
 		if err == nil {
-			if n := d.crowd.enter(inner); n != nil {
+			if n := d.crowd.admit(inner); n != nil {
 				d.queue(n)
 			}
 			continue
@@ -62,23 +62,23 @@ func (d *door) receive() {
 	}
 }
 
-func (d *door) queue(n *conn) {
+func (d *acceptPacer) queue(n *conn) {
 	d.mu.Lock()
-	if len(d.wait[n.place]) == 0 {
-		d.turns = append(d.turns, n.place)
+	if len(d.wait[n.origin]) == 0 {
+		d.order = append(d.order, n.origin)
 	}
-	d.wait[n.place] = append(d.wait[n.place], n)
+	d.wait[n.origin] = append(d.wait[n.origin], n)
 	d.count++
 	d.mu.Unlock()
 	select {
-	case d.came <- struct{}{}:
+	case d.arrived <- struct{}{}:
 	default: // already signaled
 	}
 }
 
 // Accept returns the next connection, once it may be accepted. After Close, it returns the connections that still wait
 // without delay, because the server completes what it has started.
-func (d *door) Accept() (net.Conn, error) {
+func (d *acceptPacer) Accept() (net.Conn, error) {
 	for {
 		if d.waiting() > 0 {
 			d.pause()
@@ -88,7 +88,7 @@ func (d *door) Accept() (net.Conn, error) {
 			continue // all were closed meanwhile
 		}
 		select {
-		case <-d.came:
+		case <-d.arrived:
 		case err := <-d.failed:
 			return nil, err
 		case <-d.ended:
@@ -100,15 +100,15 @@ func (d *door) Accept() (net.Conn, error) {
 }
 
 // pause delays the accepts of a burst.
-func (d *door) pause() {
-	if d.crowd.limits.Proxied {
+func (d *acceptPacer) pause() {
+	if d.crowd.limits.BehindProxy {
 		return
 	}
-	usual := time.Second / time.Duration(d.crowd.limits.Arrivals)
-	if first := time.Now().Add(-arrivalsAtOnce * usual); d.free.Before(first) {
-		d.free = first
+	usual := time.Second / time.Duration(d.crowd.limits.AcceptsPerSecond)
+	if first := time.Now().Add(-acceptBurst * usual); d.nextAt.Before(first) {
+		d.nextAt = first
 	}
-	if left := time.Until(d.free); left > 0 {
+	if left := time.Until(d.nextAt); left > 0 {
 		enough := time.NewTimer(left)
 		defer enough.Stop()
 		select {
@@ -117,24 +117,24 @@ func (d *door) pause() {
 		}
 	}
 	if n := d.waiting(); n > 0 {
-		d.free = d.free.Add(min(usual, spread/time.Duration(n)))
+		d.nextAt = d.nextAt.Add(min(usual, acceptSpread/time.Duration(n)))
 	}
 }
 
 // waiting returns the number of waiting connections. It drops closed ones at the head of the order.
-func (d *door) waiting() int {
+func (d *acceptPacer) waiting() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.turns) > 0 && !d.present(d.turns[0]) {
-		d.turns = d.turns[1:]
+	for len(d.order) > 0 && !d.hasWaiting(d.order[0]) {
+		d.order = d.order[1:]
 	}
 	return d.count
 }
 
 // hasWaiting drops closed connections of an origin, and reports whether any waits; with d.mu held.
-func (d *door) present(place string) bool {
+func (d *acceptPacer) hasWaiting(place string) bool {
 	queue := d.wait[place]
-	for len(queue) > 0 && queue[0].left() {
+	for len(queue) > 0 && queue[0].isClosed() {
 		queue = queue[1:]
 		d.count--
 	}
@@ -145,19 +145,19 @@ func (d *door) present(place string) bool {
 }
 
 // next returns the next connection in order, or nil.
-func (d *door) next() *conn {
+func (d *acceptPacer) next() *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.turns) > 0 {
-		place := d.turns[0]
-		d.turns = d.turns[1:]
-		if !d.present(place) {
+	for len(d.order) > 0 {
+		place := d.order[0]
+		d.order = d.order[1:]
+		if !d.hasWaiting(place) {
 			continue
 		}
 		n := d.wait[place][0]
 		d.count--
-		if d.wait[place] = d.wait[place][1:]; d.present(place) {
-			d.turns = append(d.turns, place)
+		if d.wait[place] = d.wait[place][1:]; d.hasWaiting(place) {
+			d.order = append(d.order, place)
 		}
 		return n
 	}
@@ -165,10 +165,10 @@ func (d *door) next() *conn {
 }
 
 // Close closes the listener. Accept then returns the waiting connections.
-func (d *door) Close() error {
+func (d *acceptPacer) Close() error {
 	d.mu.Lock()
-	if !d.shut {
-		d.shut = true
+	if !d.closing {
+		d.closing = true
 		close(d.closed)
 	}
 	d.mu.Unlock()
@@ -176,7 +176,7 @@ func (d *door) Close() error {
 }
 
 // closeWaiting closes the connections that still wait when the server has ended.
-func (d *door) clear() {
+func (d *acceptPacer) closeWaiting() {
 	<-d.ended
 	for n := d.next(); n != nil; n = d.next() {
 		n.Close() //nolint:errcheck // nothing was sent

@@ -50,28 +50,28 @@ func (s *pipeListener) arrive(t *testing.T, from string, n int) {
 	synctest.Wait()
 }
 
-func opened(t *testing.T, l Limits) (*pipeListener, *door) {
+func opened(t *testing.T, l Limits) (*pipeListener, *acceptPacer) {
 	t.Helper()
 	s := &pipeListener{come: make(chan net.Conn), closed: make(chan struct{})}
 	d := New(l).listen(s)
 	t.Cleanup(func() {
-		if !d.shut {
+		if !d.closing {
 			d.Close()
 		}
-		d.clear()
+		d.closeWaiting()
 	})
 	return s, d
 }
 
 // enters returns the next accepted connection.
-func enters(t *testing.T, d *door) *conn {
+func enters(t *testing.T, d *acceptPacer) *conn {
 	t.Helper()
 	n, err := d.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.Close() })
-	n.(*conn).is(http.StateNew)
+	n.(*conn).follow(http.StateNew)
 	return n.(*conn)
 }
 
@@ -82,9 +82,9 @@ func TestAcceptPacer_SpreadsBursts(t *testing.T) {
 		limits   Limits
 		from, to time.Duration
 	}{
-		{"few", Limits{Arrivals: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 immediately, 80 at the rate
-		{"more than the rate accepts soon", Limits{Arrivals: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
-		{"from a proxy", Limits{Arrivals: 100, Proxied: true}, 0, 0},
+		{"few", Limits{AcceptsPerSecond: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 immediately, 80 at the rate
+		{"more than the rate accepts soon", Limits{AcceptsPerSecond: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
+		{"from a proxy", Limits{AcceptsPerSecond: 100, BehindProxy: true}, 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -106,12 +106,12 @@ func TestAcceptPacer_SpreadsBursts(t *testing.T) {
 func TestAcceptPacer_AddressesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, d := opened(t, Limits{Arrivals: 100})
+		s, d := opened(t, Limits{AcceptsPerSecond: 100})
 		s.arrive(t, "192.0.2.1", 200)
 		s.arrive(t, "192.0.2.2", 200)
 		s.arrive(t, "192.0.2.3", 1)
 		for range 3 {
-			if enters(t, d).place == "192.0.2.3" {
+			if enters(t, d).origin == "192.0.2.3" {
 				return
 			}
 		}
@@ -122,13 +122,13 @@ func TestAcceptPacer_AddressesTakeTurns(t *testing.T) {
 func TestAcceptPacer_SkipsShedConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, d := opened(t, Limits{Arrivals: 100, Connections: 10})
+		s, d := opened(t, Limits{AcceptsPerSecond: 100, Connections: 10})
 		s.arrive(t, "192.0.2.1", 100)
 		s.arrive(t, "192.0.2.2", 1)
 		begin := time.Now()
 		for range 6 {
-			if n := enters(t, d); n.left() {
-				t.Errorf("a shed connection of %s was accepted", n.place)
+			if n := enters(t, d); n.isClosed() {
+				t.Errorf("a shed connection of %s was accepted", n.origin)
 			}
 		}
 		if took := time.Since(begin); took > 0 {
@@ -145,7 +145,7 @@ func TestAcceptPacer_SkipsShedConnections(t *testing.T) {
 func TestAcceptPacer_WaitingConnectionsAreShedLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, d := opened(t, Limits{Arrivals: 100, Connections: 20})
+		s, d := opened(t, Limits{AcceptsPerSecond: 100, Connections: 20})
 		for i := range 10 {
 			s.arrive(t, fmt.Sprint("192.0.2.", i), 1)
 			enters(t, d)
@@ -162,7 +162,7 @@ func TestAcceptPacer_WaitingConnectionsAreShedLast(t *testing.T) {
 func TestAcceptPacer_CloseAcceptsWaitingConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, d := opened(t, Limits{Arrivals: 100})
+		s, d := opened(t, Limits{AcceptsPerSecond: 100})
 		s.arrive(t, "192.0.2.1", 60)
 		begin := time.Now()
 		if err := d.Close(); err != nil {
@@ -188,7 +188,7 @@ func TestAcceptPacer_ClosesWaitingConnectionsAtEnd(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		d.clear()
+		d.closeWaiting()
 		if left := len(d.crowd.conns); left > 0 {
 			t.Errorf("%d connections remain", left)
 		}

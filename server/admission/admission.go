@@ -16,31 +16,31 @@ import (
 // Default limits; server/docs/limits.md explains them.
 const (
 	// DefaultConnections is the number of connections of all clients.
-	Connections = 1024
+	DefaultConnections = 1024
 	// DefaultHeldBytes bounds the request bodies being received and the responses not read yet.
-	Held = 16 << 20
+	DefaultHeldBytes = 16 << 20
 	// DefaultSlots is the number of requests processed concurrently.
-	Turns = 12
+	DefaultSlots = 12
 	// connections accepted per second and processor while few wait
-	arrivals = 500
+	acceptsPerSecond = 500
 )
 
 const (
 	// WriteStallTimeout is how long a client may take to read the next chunk of a response.
-	StalledAfter = 15 * time.Second
-	part         = 64 << 10 // size of one write of a response
+	WriteStallTimeout = 15 * time.Second
+	writeChunk        = 64 << 10 // size of one write of a response
 	// send buffer of a connection in the kernel
-	unsent = 128 << 10
+	sendBuffer = 128 << 10
 	// bytes of each connection that are not counted
-	ignored = 4 << 10
+	freeBytes = 4 << 10
 	// bodies and responses above this size count as heavy
-	large          = 64 << 10
-	arrivalsAtOnce = 20                     // connections accepted without delay
-	spread         = 400 * time.Millisecond // about how long a burst is spread
+	largeBytes   = 64 << 10
+	acceptBurst  = 20                     // connections accepted without delay
+	acceptSpread = 400 * time.Millisecond // about how long a burst is spread
 	// paths per caller that are remembered to have long responses
-	mostLong = 32
+	maxLongPaths = 32
 	// connections shed together, because choosing them costs time for each one
-	batch = 128
+	shedBatch = 128
 )
 
 // Limits are the limits of a Controller. A zero field means the default constant of that name, unless it says
@@ -49,82 +49,82 @@ type Limits struct {
 	// Connections is the maximum number of connections.
 	Connections int
 	// HeldBytes is the maximum of held bytes of bodies and responses.
-	Held int
+	HeldBytes int
 	// Slots is the number of requests processed concurrently.
-	Turns int
+	Slots int
 	// AcceptsPerSecond is the accept rate while few connections wait; 0 means 500 for each processor.
-	Arrivals int
+	AcceptsPerSecond int
 	// BehindProxy means that all connections come from our own proxies: no address has too many, and none waits to be
 	// accepted.
-	Proxied bool
+	BehindProxy bool
 	// ClientAddress returns the client address of a request; nil means the peer of its connection.
-	Address func(*http.Request) string
+	ClientAddress func(*http.Request) string
 }
 
 // Controller is the admission control of a server. Create it with New.
-type Crowd struct {
+type Controller struct {
 	limits Limits
 
-	mu     sync.Mutex
-	conns  map[*conn]struct{}
-	places map[string]*place // by client address
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	origins map[string]*origin // by client address
 
-	held   int // bytes
-	visits map[*visit]struct{}
+	held    int // bytes
+	holders map[*request]struct{}
 
-	free    int // slots
-	working [kinds]int
-	modest  modest
-	callers map[string]*caller
-	served  uint64 // slots granted so far
+	freeSlots int // slots
+	working   [kinds]int
+	modest    lightCallers
+	callers   map[string]*caller
+	grants    uint64 // slots granted so far
 
 	shed atomic.Int64
 }
 
 // New creates a Controller.
-func New(l Limits) *Crowd {
+func New(l Limits) *Controller {
 	if l.Connections == 0 {
-		l.Connections = Connections
+		l.Connections = DefaultConnections
 	}
-	if l.Held == 0 {
-		l.Held = Held
+	if l.HeldBytes == 0 {
+		l.HeldBytes = DefaultHeldBytes
 	}
-	if l.Turns == 0 {
-		l.Turns = Turns
+	if l.Slots == 0 {
+		l.Slots = DefaultSlots
 	}
-	if l.Arrivals == 0 {
-		l.Arrivals = arrivals * processors()
+	if l.AcceptsPerSecond == 0 {
+		l.AcceptsPerSecond = acceptsPerSecond * processors()
 	}
-	if l.Address == nil {
-		l.Address = func(r *http.Request) string { return addressOf(r.RemoteAddr) }
+	if l.ClientAddress == nil {
+		l.ClientAddress = func(r *http.Request) string { return addressOf(r.RemoteAddr) }
 	}
-	return &Crowd{
-		limits:  l,
-		conns:   map[*conn]struct{}{},
-		places:  map[string]*place{},
-		visits:  map[*visit]struct{}{},
-		free:    l.Turns,
-		callers: map[string]*caller{},
+	return &Controller{
+		limits:    l,
+		conns:     map[*conn]struct{}{},
+		origins:   map[string]*origin{},
+		holders:   map[*request]struct{}{},
+		freeSlots: l.Slots,
+		callers:   map[string]*caller{},
 	}
 }
 
 // Serve runs s.Serve on l, with connections that the Controller limits. It returns the error of s.Serve.
-func (c *Crowd) Serve(s *http.Server, l net.Listener) error {
+func (c *Controller) Serve(s *http.Server, l net.Listener) error {
 	s.ConnState = func(n net.Conn, state http.ConnState) {
 		if n, ok := n.(*conn); ok {
-			n.is(state)
+			n.follow(state)
 		}
 	}
 	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, n)
 	}
 	d := c.listen(l)
-	defer d.clear()
+	defer d.closeWaiting()
 	return s.Serve(d)
 }
 
 // Shed returns the number of connections shed so far.
-func (c *Crowd) Shed() int64 { return c.shed.Load() }
+func (c *Controller) Shed() int64 { return c.shed.Load() }
 
 // addressOf returns a client address without its port. For IPv6 it is the /64 network, because one client gets a whole
 // network.

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bed is a server with admission control.
 type bed struct {
 	testing.TB
-	crowd *Crowd
+	crowd *Controller
 	addr  string
 }
 
@@ -66,7 +66,7 @@ func (b *bed) until(what string, ok func() bool) {
 func (b *bed) open(from string) int {
 	b.crowd.mu.Lock()
 	defer b.crowd.mu.Unlock()
-	if p := b.crowd.places[from]; p != nil {
+	if p := b.crowd.origins[from]; p != nil {
 		return len(p.conns)
 	}
 	return 0
@@ -134,7 +134,7 @@ func TestConnections_ManyAddressesDoNotBlockOthers(t *testing.T) {
 
 func TestConnections_ProxiesHaveNoShare(t *testing.T) {
 	t.Parallel()
-	b := serve(t, Limits{Connections: 32, Proxied: true}, func(http.ResponseWriter, *http.Request) {})
+	b := serve(t, Limits{Connections: 32, BehindProxy: true}, func(http.ResponseWriter, *http.Request) {})
 	for range 30 {
 		b.dial("127.0.0.1")
 	}
@@ -173,7 +173,7 @@ func TestConnections_RunningRequestsStay(t *testing.T) {
 
 func TestIncompleteBodiesAreShed(t *testing.T) {
 	t.Parallel()
-	b := serve(t, Limits{Held: 1 << 20}, func(w http.ResponseWriter, r *http.Request) {
+	b := serve(t, Limits{HeldBytes: 1 << 20}, func(w http.ResponseWriter, r *http.Request) {
 		io.ReadAll(r.Body)
 		io.WriteString(w, "done")
 	})
@@ -201,7 +201,7 @@ func TestIncompleteBodiesAreShed(t *testing.T) {
 
 func TestIncompleteHeadersAreShed(t *testing.T) {
 	t.Parallel()
-	b := serve(t, Limits{Held: 1 << 20}, func(http.ResponseWriter, *http.Request) {})
+	b := serve(t, Limits{HeldBytes: 1 << 20}, func(http.ResponseWriter, *http.Request) {})
 	most := "GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 60_000)
 	for range 60 {
 		io.WriteString(b.dial("127.0.0.9"), most)
@@ -215,11 +215,11 @@ func TestIncompleteHeadersAreShed(t *testing.T) {
 func TestUnreadResponses_BlockTheirCaller(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 1<<20)
-	inTurn := InTurn(
+	inTurn := Middleware(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) }),
 		http.NotFoundHandler(),
 	)
-	b := serve(t, Limits{Held: 8 << 20}, inTurn.ServeHTTP)
+	b := serve(t, Limits{HeldBytes: 8 << 20}, inTurn.ServeHTTP)
 	for range 20 {
 		c := b.dial("127.0.0.9")
 		_ = c.(*net.TCPConn).SetReadBuffer(4096)
@@ -244,14 +244,14 @@ func TestUnreadResponses_BlockTheirCaller(t *testing.T) {
 
 func TestSlotsGoToCallerWithFewest(t *testing.T) {
 	t.Parallel()
-	c := New(Limits{Turns: 4, Address: func(r *http.Request) string { return r.Header.Get("From") }})
-	comes := func(from string) *visit {
-		return c.visit(&http.Request{URL: &url.URL{Path: "/"}, Header: http.Header{"From": {from}}})
+	c := New(Limits{Slots: 4, ClientAddress: func(r *http.Request) string { return r.Header.Get("From") }})
+	comes := func(from string) *request {
+		return c.newRequest(&http.Request{URL: &url.URL{Path: "/"}, Header: http.Header{"From": {from}}})
 	}
-	var greedy []*visit
+	var greedy []*request
 	for range 3 {
 		v := comes("greedy")
-		if err := v.take(t.Context()); err != nil {
+		if err := v.acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		greedy = append(greedy, v)
@@ -259,7 +259,7 @@ func TestSlotsGoToCallerWithFewest(t *testing.T) {
 	var waits sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 10 {
-		waits.Go(func() { v := comes("greedy"); _ = v.take(ctx); v.leave() })
+		waits.Go(func() { v := comes("greedy"); _ = v.acquire(ctx); v.end() })
 	}
 	queued := func(who string) bool {
 		c.mu.Lock()
@@ -268,30 +268,30 @@ func TestSlotsGoToCallerWithFewest(t *testing.T) {
 	}
 	testenv.Until(t, "the greedy caller waits", func() bool { return queued("greedy") })
 	one, two := comes("modest"), comes("modest")
-	if err := one.take(ctx); err != nil { // one caller gets at most three quarters
+	if err := one.acquire(ctx); err != nil { // one caller gets at most three quarters
 		t.Fatal(err)
 	}
 	second := make(chan error)
-	go func() { second <- two.take(ctx) }()
+	go func() { second <- two.acquire(ctx) }()
 	testenv.Until(t, "the modest caller waits", func() bool { return queued("modest") })
-	greedy[0].done()
+	greedy[0].finish()
 	if err := <-second; err != nil {
 		t.Errorf("the slot went to the caller with more: %v", err)
 	}
 	cancel()
 	waits.Wait()
 	for _, v := range append(greedy, one, two) {
-		v.leave()
+		v.end()
 	}
-	if c.free != 4 || len(c.callers) > 0 || c.held != 0 {
-		t.Errorf("afterwards %d slots are free, %d callers are known, %d bytes held", c.free, len(c.callers), c.held)
+	if c.freeSlots != 4 || len(c.callers) > 0 || c.held != 0 {
+		t.Errorf("afterwards %d slots are free, %d callers are known, %d bytes held", c.freeSlots, len(c.callers), c.held)
 	}
 }
 
 // Connections end while others are shed for new ones: neither blocks the other.
 func TestConnections_EndWhileOthersAreShed(t *testing.T) {
 	t.Parallel()
-	c := New(Limits{Connections: 16, Proxied: true})
+	c := New(Limits{Connections: 16, BehindProxy: true})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -300,7 +300,7 @@ func TestConnections_EndWhileOthersAreShed(t *testing.T) {
 			all.Go(func() {
 				for range 3000 {
 					inner, far := net.Pipe()
-					if n := c.enter(inner); n != nil {
+					if n := c.admit(inner); n != nil {
 						n.Close()
 					}
 					far.Close()
@@ -314,8 +314,8 @@ func TestConnections_EndWhileOthersAreShed(t *testing.T) {
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("new and ending connections block each other")
 	}
-	if c.mu.Lock(); len(c.conns)+len(c.places) > 0 {
-		t.Errorf("%d connections of %d origins remain", len(c.conns), len(c.places))
+	if c.mu.Lock(); len(c.conns)+len(c.origins) > 0 {
+		t.Errorf("%d connections of %d origins remain", len(c.conns), len(c.origins))
 	}
 	c.mu.Unlock()
 }

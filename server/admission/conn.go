@@ -12,21 +12,21 @@ import (
 type connKey struct{}
 
 // origin is a client address with its connections.
-type place struct{ conns map[*conn]struct{} }
+type origin struct{ conns map[*conn]struct{} }
 
 // conn is a client connection. Its state says what closing it would lose.
 type conn struct {
 	net.Conn
-	crowd *Crowd
-	place string
-	state atomic.Int32
-	since atomic.Int64 // nanoseconds
-	gone  chan struct{}
-	end   func() // closes the channel closed
+	crowd  *Controller
+	origin string
+	state  atomic.Int32
+	since  atomic.Int64 // nanoseconds
+	closed chan struct{}
+	end    func() // closes the channel closed
 
 	// bytes since the last request; only for the server's reader goroutine
 	header int
-	head   *visit // set when there are many
+	head   *request // set when there are many
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 	working
 )
 
-func (n *conn) becomes(state int32) {
+func (n *conn) setState(state int32) {
 	n.since.Store(time.Now().UnixNano())
 	n.state.Store(state)
 }
@@ -49,34 +49,34 @@ func (n *conn) Read(b []byte) (int, error) {
 	if n.state.Load() != waiting {
 		return got, err
 	}
-	if n.header += got; n.header > ignored {
+	if n.header += got; n.header > freeBytes {
 		if n.head == nil {
-			n.head = n.crowd.enroll(n.place, n)
+			n.head = n.crowd.register(n.origin, n)
 		}
-		n.head.hold(got, false)
+		n.head.holdBytes(got, false)
 	}
 	return got, err
 }
 
 // headerDone ends the count of a header.
-func (n *conn) read() {
+func (n *conn) headerDone() {
 	n.header = 0
 	if n.head != nil {
-		n.head.leave()
+		n.head.end()
 		n.head = nil
 	}
 }
 
 // follow follows the server's state. The server calls a connection active once a header has arrived.
-func (n *conn) is(state http.ConnState) {
+func (n *conn) follow(state http.ConnState) {
 	switch state {
 	case http.StateNew, http.StateIdle:
-		n.becomes(waiting)
+		n.setState(waiting)
 	case http.StateActive:
-		n.read()
-		n.becomes(working)
+		n.headerDone()
+		n.setState(working)
 	case http.StateHijacked, http.StateClosed:
-		n.read()
+		n.headerDone()
 	}
 }
 
@@ -98,19 +98,19 @@ func (n *conn) CloseWrite() error {
 }
 
 // forget removes a connection; with c.mu held. It may be called twice.
-func (c *Crowd) forget(n *conn) {
+func (c *Controller) forget(n *conn) {
 	delete(c.conns, n)
-	if p := c.places[n.place]; p != nil {
+	if p := c.origins[n.origin]; p != nil {
 		if delete(p.conns, n); len(p.conns) == 0 {
-			delete(c.places, n.place)
+			delete(c.origins, n.origin)
 		}
 	}
 }
 
 // isClosed reports whether a connection has ended or was shed.
-func (n *conn) left() bool {
+func (n *conn) isClosed() bool {
 	select {
-	case <-n.gone:
+	case <-n.closed:
 		return true
 	default:
 		return false
@@ -118,44 +118,44 @@ func (n *conn) left() bool {
 }
 
 // admit registers a connection. If there are too many, it sheds others; nil means that none could be shed.
-func (c *Crowd) enter(inner net.Conn) *conn {
+func (c *Controller) admit(inner net.Conn) *conn {
 	n := &conn{
-		Conn:  inner,
-		crowd: c,
-		place: addressOf(inner.RemoteAddr().String()),
-		gone:  make(chan struct{}),
+		Conn:   inner,
+		crowd:  c,
+		origin: addressOf(inner.RemoteAddr().String()),
+		closed: make(chan struct{}),
 	}
-	n.end = sync.OnceFunc(func() { close(n.gone) })
-	n.becomes(arriving)
+	n.end = sync.OnceFunc(func() { close(n.closed) })
+	n.setState(arriving)
 	if tcp, ok := inner.(*net.TCPConn); ok {
 		// the kernel's default also works while clients read
-		_ = tcp.SetWriteBuffer(unsent)
+		_ = tcp.SetWriteBuffer(sendBuffer)
 	}
 	c.mu.Lock()
-	p := c.places[n.place]
+	p := c.origins[n.origin]
 	if p == nil {
-		p = &place{conns: map[*conn]struct{}{}}
-		c.places[n.place] = p
+		p = &origin{conns: map[*conn]struct{}{}}
+		c.origins[n.origin] = p
 	}
 	var out []*conn
-	if !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2 {
-		out = p.yield()
+	if !c.limits.BehindProxy && len(p.conns) >= c.limits.Connections/2 {
+		out = p.pickVictims()
 	}
 	if len(out) == 0 && len(c.conns) >= c.limits.Connections {
-		out = c.largest().yield()
+		out = c.largestOrigin().pickVictims()
 	}
 	for _, old := range out {
 		c.forget(old)
 	}
-	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2
+	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.BehindProxy && len(p.conns) >= c.limits.Connections/2
 	if !tooMany {
-		c.places[n.place] = p // it may have been removed
+		c.origins[n.origin] = p // it may have been removed
 		p.conns[n], c.conns[n] = struct{}{}, struct{}{}
 	} else if len(p.conns) == 0 {
-		delete(c.places, n.place)
+		delete(c.origins, n.origin)
 	}
 	c.mu.Unlock()
-	c.close(out)
+	c.closeAll(out)
 	if tooMany {
 		c.shed.Add(1)
 		inner.Close() //nolint:errcheck // nothing was sent
@@ -164,7 +164,7 @@ func (c *Crowd) enter(inner net.Conn) *conn {
 	return n
 }
 
-func (c *Crowd) close(out []*conn) {
+func (c *Controller) closeAll(out []*conn) {
 	c.shed.Add(int64(len(out)))
 	for _, n := range out {
 		n.end()
@@ -174,18 +174,18 @@ func (c *Crowd) close(out []*conn) {
 
 // largestOrigin returns the origin with most connections. Among equals it prefers one with an accepted connection; with
 // c.mu held.
-func (c *Crowd) largest() (most *place) {
+func (c *Controller) largestOrigin() (most *origin) {
 	inside := false
-	for _, p := range c.places {
+	for _, p := range c.origins {
 		if most == nil || len(p.conns) > len(most.conns) || len(p.conns) == len(most.conns) && !inside {
-			most, inside = p, p.inside()
+			most, inside = p, p.hasAccepted()
 		}
 	}
 	return most
 }
 
 // hasAccepted reports whether a connection of the origin was accepted.
-func (p *place) inside() bool {
+func (p *origin) hasAccepted() bool {
 	for n := range p.conns {
 		if n.state.Load() != arriving {
 			return true
@@ -197,7 +197,7 @@ func (p *place) inside() bool {
 // pickVictims chooses the connections of an origin to shed: those that have waited longest for a request, else those
 // with the longest transfer of a request or response, else the last ones not accepted yet. Connections whose request is
 // being processed stay.
-func (p *place) yield() []*conn {
+func (p *origin) pickVictims() []*conn {
 	var idle, slow, outside []*conn
 	for n := range p.conns {
 		switch n.state.Load() {
@@ -218,5 +218,5 @@ func (p *place) yield() []*conn {
 		out = outside
 		slices.SortFunc(out, func(a, b *conn) int { return int(b.since.Load() - a.since.Load()) })
 	}
-	return out[:min(len(out), max(1, min(len(p.conns)/16, batch)))]
+	return out[:min(len(out), max(1, min(len(p.conns)/16, shedBatch)))]
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-type visitKey struct{}
+type requestKey struct{}
 
 // Limit returns a handler that counts what next receives and sends. Only handlers inside Middleware wait for slots.
-func (c *Crowd) Limit(next http.Handler) http.Handler {
+func (c *Controller) Limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.visit(r)
-		defer v.leave()
-		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+		v := c.newRequest(r)
+		defer v.end()
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, v))
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &body{r.Body, v, r.Context()}
 		}
@@ -23,16 +23,16 @@ func (c *Crowd) Limit(next http.Handler) http.Handler {
 }
 
 // Middleware runs next with a slot, and busy if the request gets no slot in time.
-func InTurn(next, busy http.Handler) http.Handler {
+func Middleware(next, busy http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, ok := r.Context().Value(visitKey{}).(*visit)
+		v, ok := r.Context().Value(requestKey{}).(*request)
 		if !ok {
 			next.ServeHTTP(w, r)
 			return
 		}
-		v.inTurn = true
-		if err := v.take(r.Context()); err != nil {
-			v.done()
+		v.usesSlots = true
+		if err := v.acquire(r.Context()); err != nil {
+			v.finish()
 			busy.ServeHTTP(w, r)
 			return
 		}
@@ -41,36 +41,36 @@ func InTurn(next, busy http.Handler) http.Handler {
 }
 
 // Release releases the slot of the request of ctx, which only waits from now on.
-func Rest(ctx context.Context) {
-	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
-		v.done()
+func Release(ctx context.Context) {
+	if v, ok := ctx.Value(requestKey{}).(*request); ok {
+		v.finish()
 	}
 }
 
 // WithoutSlot calls wait while the request of ctx has no slot, and acquires a slot again afterwards. It returns the
 // error of wait, ErrBusy, or the error of ctx.
-func Aside(ctx context.Context, wait func() error) error {
-	v, ok := ctx.Value(visitKey{}).(*visit)
-	if !ok || !v.inTurn {
+func WithoutSlot(ctx context.Context, wait func() error) error {
+	v, ok := ctx.Value(requestKey{}).(*request)
+	if !ok || !v.usesSlots {
 		return wait()
 	}
-	v.pass()
+	v.suspend()
 	if err := wait(); err != nil {
 		return err
 	}
-	return v.take(ctx)
+	return v.acquire(ctx)
 }
 
 // Reacquire calls work with a new slot as a heavy request, for more of a response that has started. It returns the
 // error of work, ErrBusy, or the error of ctx.
-func Again(ctx context.Context, work func() error) error {
-	v, ok := ctx.Value(visitKey{}).(*visit)
-	if !ok || !v.inTurn {
+func Reacquire(ctx context.Context, work func() error) error {
+	v, ok := ctx.Value(requestKey{}).(*request)
+	if !ok || !v.usesSlots {
 		return work()
 	}
 	v.resume()
-	defer v.done()
-	if err := v.take(ctx); err != nil {
+	defer v.finish()
+	if err := v.acquire(ctx); err != nil {
 		return err
 	}
 	return work()
@@ -79,31 +79,31 @@ func Again(ctx context.Context, work func() error) error {
 // body is a request body that counts its bytes.
 type body struct {
 	io.ReadCloser
-	visit *visit
+	visit *request
 	ctx   context.Context
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	v := b.visit
-	if v.inTurn {
-		v.pass()
+	if v.usesSlots {
+		v.suspend()
 	}
 	if v.conn != nil {
-		v.conn.becomes(asking)
+		v.conn.setState(asking)
 	}
-	if late := v.takeRoom(b.ctx); late != nil {
+	if late := v.acquireBody(b.ctx); late != nil {
 		return 0, late
 	}
 	n, err := b.ReadCloser.Read(p)
 	if v.conn != nil {
-		v.conn.becomes(working)
+		v.conn.setState(working)
 	}
 	if n > 0 {
 		v.received(n)
-		v.hold(n, false)
+		v.holdBytes(n, false)
 	}
-	if v.inTurn {
-		if late := v.take(b.ctx); late != nil {
+	if v.usesSlots {
+		if late := v.acquire(b.ctx); late != nil {
 			return n, late
 		}
 	}
@@ -113,7 +113,7 @@ func (b *body) Read(p []byte) (int, error) {
 // answer is a ResponseWriter that counts its bytes.
 type answer struct {
 	http.ResponseWriter
-	visit *visit
+	visit *request
 }
 
 // Unwrap returns the server's writer, for http.ResponseController.
@@ -129,21 +129,21 @@ func (a *answer) WriteHeader(status int) {
 
 // Write sends b in chunks, each of which the client must read within WriteStallTimeout.
 func (a *answer) Write(b []byte) (n int, err error) {
-	a.visit.done()
+	a.visit.finish()
 	a.visit.sends(len(b))
-	if len(b) <= ignored {
+	if len(b) <= freeBytes {
 		return a.ResponseWriter.Write(b)
 	}
 	if a.visit.conn != nil {
-		a.visit.conn.becomes(reading)
-		defer a.visit.conn.becomes(working)
+		a.visit.conn.setState(reading)
+		defer a.visit.conn.setState(working)
 	}
-	a.visit.hold(len(b), true)
-	defer a.visit.release(len(b))
+	a.visit.holdBytes(len(b), true)
+	defer a.visit.unholdBytes(len(b))
 	control := http.NewResponseController(a.ResponseWriter)
 	for n < len(b) {
-		_ = control.SetWriteDeadline(time.Now().Add(StalledAfter)) // writers in tests have no deadlines
-		m, err := a.ResponseWriter.Write(b[n:min(len(b), n+part)])
+		_ = control.SetWriteDeadline(time.Now().Add(WriteStallTimeout)) // writers in tests have no deadlines
+		m, err := a.ResponseWriter.Write(b[n:min(len(b), n+writeChunk)])
 		if n += m; err != nil {
 			return n, err
 		}

@@ -14,20 +14,20 @@ import (
 var ErrBusy = errors.New("the server is busy with other requests of the same address")
 
 // slotTimeout is how long a request waits for a slot.
-const patience = 20 * time.Second
+const slotTimeout = 20 * time.Second
 
 // caller is a client address with its requests.
 type caller struct {
-	visits  int
-	running int
-	unread  int // bytes of responses
-	last    uint64
-	queues  [kinds][]*visit // waiting requests
-	lingers bool            // kept although it may have no request
-	long    map[string]bool // paths with long responses
+	refs       int
+	running    int
+	unread     int // bytes of responses
+	last       uint64
+	queues     [kinds][]*request // waiting requests
+	remembered bool              // kept although it may have no request
+	longPaths  map[string]bool   // paths with long responses
 
-	rooms    int // large bodies being received
-	roomless []*visit
+	largeBodies int // large bodies being received
+	bodyQueue   []*request
 }
 
 // kind is the cost class of a request. Its size in bytes decides: of the body received so far, or of the earlier
@@ -42,40 +42,40 @@ const (
 
 // request is one request. It needs a slot to be processed. It has none while its body is being received, nor once its
 // response is being sent.
-type visit struct {
-	crowd  *Crowd
-	conn   *conn // nil: not from our listener
-	caller *caller
-	name   string
-	path   string
-	kind   kind
-	turned bool // has a turn
-	over   bool // needs no slot any more
-	inTurn bool // uses slots at all
-	room   bool // may receive a large body
-	got    int  // bytes of its body
-	sent   int  // bytes of its response
-	held   int  // bytes
-	unread int  // part of held that is response
-	since  time.Time
-	ready  chan struct{}
+type request struct {
+	crowd        *Controller
+	conn         *conn // nil: not from our listener
+	caller       *caller
+	name         string
+	path         string
+	kind         kind
+	hasSlot      bool // has a turn
+	finished     bool // needs no slot any more
+	usesSlots    bool // uses slots at all
+	hasLargeBody bool // may receive a large body
+	bodyBytes    int  // bytes of its body
+	answerBytes  int  // bytes of its response
+	held         int  // bytes
+	unread       int  // part of held that is response
+	since        time.Time
+	ready        chan struct{}
 }
 
-func (c *Crowd) visit(r *http.Request) *visit {
+func (c *Controller) newRequest(r *http.Request) *request {
 	n, _ := r.Context().Value(connKey{}).(*conn)
-	v := c.enroll(c.limits.Address(r), n)
+	v := c.register(c.limits.ClientAddress(r), n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v.path = r.URL.Path
-	if v.caller.long[v.path] {
+	if v.caller.longPaths[v.path] {
 		v.kind = heavy
 	}
 	return v
 }
 
 // register creates a request, which must end with end.
-func (c *Crowd) enroll(name string, n *conn) *visit {
-	v := &visit{
+func (c *Controller) register(name string, n *conn) *request {
+	v := &request{
 		crowd: c,
 		conn:  n,
 		name:  name,
@@ -88,55 +88,55 @@ func (c *Crowd) enroll(name string, n *conn) *visit {
 		v.caller = &caller{}
 		c.callers[v.name] = v.caller
 	}
-	v.caller.visits++
+	v.caller.refs++
 	return v
 }
 
 // end ends the request.
-func (v *visit) leave() {
+func (v *request) end() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
-	v.yield()
-	v.letGo(v.held)
-	if v.room {
-		v.caller.leaveRoom()
+	v.release()
+	v.dropBytes(v.held)
+	if v.hasLargeBody {
+		v.caller.releaseBody()
 	}
-	v.learn()
-	v.crowd.forgo(v.name, v.caller)
+	v.learnCost()
+	v.crowd.unref(v.name, v.caller)
 }
 
 // unref drops a reference to a caller, and forgets a caller without any; with c.mu held.
-func (c *Crowd) forgo(name string, k *caller) {
-	if k.visits--; k.visits == 0 {
+func (c *Controller) unref(name string, k *caller) {
+	if k.refs--; k.refs == 0 {
 		delete(c.callers, name)
 	}
 }
 
 // learnCost remembers whether the path has a long response; with the lock held.
-func (v *visit) learn() {
+func (v *request) learnCost() {
 	k := v.caller
 	switch {
-	case v.sent == 0:
-	case v.sent <= large:
-		delete(k.long, v.path)
-	case len(k.long) < mostLong:
-		if k.long == nil {
-			k.long = map[string]bool{}
+	case v.answerBytes == 0:
+	case v.answerBytes <= largeBytes:
+		delete(k.longPaths, v.path)
+	case len(k.longPaths) < maxLongPaths:
+		if k.longPaths == nil {
+			k.longPaths = map[string]bool{}
 		}
-		k.long[v.path] = true
-		k.sort()
+		k.longPaths[v.path] = true
+		k.requeue()
 	}
-	if len(k.long) > 0 && !k.lingers {
-		k.lingers = true
-		v.crowd.later(v, func() { k.lingers = false })
+	if len(k.longPaths) > 0 && !k.remembered {
+		k.remembered = true
+		v.crowd.afterStall(v, func() { k.remembered = false })
 	}
 }
 
 // requeue moves waiting requests to the queue of their kind as known now; with the lock held.
-func (k *caller) sort() {
-	var rest []*visit
+func (k *caller) requeue() {
+	var rest []*request
 	for _, v := range k.queues[light] {
-		if k.long[v.path] {
+		if k.longPaths[v.path] {
 			v.kind = heavy
 			k.queues[heavy] = append(k.queues[heavy], v)
 		} else {
@@ -147,45 +147,45 @@ func (k *caller) sort() {
 }
 
 // afterStall runs f after WriteStallTimeout and remembers the caller until then; with c.mu held.
-func (c *Crowd) later(v *visit, f func()) {
+func (c *Controller) afterStall(v *request, f func()) {
 	name, k := v.name, v.caller
-	k.visits++
-	time.AfterFunc(StalledAfter, func() {
+	k.refs++
+	time.AfterFunc(WriteStallTimeout, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		f()
-		c.next()
-		c.forgo(name, k)
+		c.grantNext()
+		c.unref(name, k)
 	})
 }
 
 // acquire waits for a slot. It returns ErrBusy, net.ErrClosed, or the error of ctx.
-func (v *visit) take(ctx context.Context) error {
+func (v *request) acquire(ctx context.Context) error {
 	c := v.crowd
 	c.mu.Lock()
-	if v.over || v.turned {
+	if v.finished || v.hasSlot {
 		c.mu.Unlock()
 		return nil
 	}
-	if len(v.caller.queues[v.kind]) == 0 && c.may(v) {
-		c.give(v)
+	if len(v.caller.queues[v.kind]) == 0 && c.canGrant(v) {
+		c.grant(v)
 		c.mu.Unlock()
 		return nil
 	}
-	return v.wait(ctx, func() *[]*visit { return &v.caller.queues[v.kind] }, &v.turned)
+	return v.waitFor(ctx, func() *[]*request { return &v.caller.queues[v.kind] }, &v.hasSlot)
 }
 
 // waitFor queues the request until *given is true. It is called with the lock and releases it.
-func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) error {
+func (v *request) waitFor(ctx context.Context, queue func() *[]*request, given *bool) error {
 	c := v.crowd
 	v.ready = make(chan struct{})
 	*queue() = append(*queue(), v)
 	c.mu.Unlock()
-	enough := time.NewTimer(patience)
+	enough := time.NewTimer(slotTimeout)
 	defer enough.Stop()
 	var gone <-chan struct{}
 	if v.conn != nil {
-		gone = v.conn.gone
+		gone = v.conn.closed
 	}
 	var err error
 	select {
@@ -212,52 +212,52 @@ func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) e
 }
 
 // suspend releases the slot until the next acquire.
-func (v *visit) pass() {
+func (v *request) suspend() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
-	v.yield()
+	v.release()
 }
 
 // finish releases the slot finally.
-func (v *visit) done() {
+func (v *request) finish() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
-	v.over = true
-	v.yield()
+	v.finished = true
+	v.release()
 }
 
 // resume allows another acquire after finish, as a heavy request.
-func (v *visit) resume() {
+func (v *request) resume() {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
-	v.yield()
-	v.over, v.kind = false, heavy
+	v.release()
+	v.finished, v.kind = false, heavy
 }
 
 // release passes the slot on; with the lock held.
-func (v *visit) yield() {
-	if !v.turned {
+func (v *request) release() {
+	if !v.hasSlot {
 		return
 	}
-	v.turned = false
+	v.hasSlot = false
 	v.caller.running--
-	v.crowd.free++
+	v.crowd.freeSlots++
 	v.crowd.working[v.kind]--
-	v.crowd.next()
+	v.crowd.grantNext()
 }
 
 // canGrant reports whether v may have a slot. One caller never has all slots, and gets none while it leaves too much
 // unread. Heavy requests never have all slots, and use few processors while other callers send light ones. With c.mu
 // held.
-func (c *Crowd) may(v *visit) bool {
-	if c.free == 0 || v.caller.running >= max(1, c.limits.Turns*3/4) || v.caller.unread > c.limits.Held/8 {
+func (c *Controller) canGrant(v *request) bool {
+	if c.freeSlots == 0 || v.caller.running >= max(1, c.limits.Slots*3/4) || v.caller.unread > c.limits.HeldBytes/8 {
 		return false
 	}
 	if v.kind == light {
 		return true
 	}
-	most := max(1, c.limits.Turns/2)
-	if c.modest.others(v.name) {
+	most := max(1, c.limits.Slots/2)
+	if c.modest.hasOther(v.name) {
 		most = max(1, min(most, processors()/2))
 	}
 	return c.working[heavy] < most
@@ -266,13 +266,13 @@ func (c *Crowd) may(v *visit) bool {
 // processors returns the number of processors that this process may use. It may have fewer threads, or a quota.
 func processors() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
-func (c *Crowd) give(v *visit) {
-	c.free--
+func (c *Controller) grant(v *request) {
+	c.freeSlots--
 	c.working[v.kind]++
-	c.served++
-	v.turned = true
+	c.grants++
+	v.hasSlot = true
 	v.caller.running++
-	v.caller.last = c.served
+	v.caller.last = c.grants
 	if v.kind == light {
 		c.modest.seen(v.name)
 	}
@@ -280,24 +280,24 @@ func (c *Crowd) give(v *visit) {
 
 // grantNext grants the free slots to waiting requests: light ones first while a heavy one is being processed. With c.mu
 // held.
-func (c *Crowd) next() {
+func (c *Controller) grantNext() {
 	if c.working[heavy] == 0 {
-		c.nextOf(heavy)
+		c.grantNextOf(heavy)
 	}
-	for c.nextOf(light) {
+	for c.grantNextOf(light) {
 		continue
 	}
-	for c.nextOf(heavy) {
+	for c.grantNextOf(heavy) {
 		continue
 	}
 }
 
 // grantNextOf grants a slot to the caller with fewest slots, and among equals to the one whose last grant is oldest.
 // With c.mu held.
-func (c *Crowd) nextOf(what kind) bool {
+func (c *Controller) grantNextOf(what kind) bool {
 	var first *caller
 	for _, k := range c.callers {
-		if len(k.queues[what]) > 0 && c.may(k.queues[what][0]) &&
+		if len(k.queues[what]) > 0 && c.canGrant(k.queues[what][0]) &&
 			(first == nil || k.running < first.running || k.running == first.running && k.last < first.last) {
 			first = k
 		}
@@ -307,14 +307,14 @@ func (c *Crowd) nextOf(what kind) bool {
 	}
 	v := first.queues[what][0]
 	first.queues[what] = first.queues[what][1:]
-	c.give(v)
+	c.grant(v)
 	close(v.ready)
 	return true
 }
 
 // holdBytes counts bytes that are held for a request. If there are too many, it sheds the oldest request of the callers
 // that hold most.
-func (v *visit) hold(n int, unread bool) {
+func (v *request) holdBytes(n int, unread bool) {
 	c := v.crowd
 	c.mu.Lock()
 	v.held += n
@@ -323,73 +323,73 @@ func (v *visit) hold(n int, unread bool) {
 		v.unread += n
 		v.caller.unread += n
 	}
-	c.visits[v] = struct{}{}
+	c.holders[v] = struct{}{}
 	var out []*conn
-	if c.held > c.limits.Held {
-		if slow := c.heaviest(); slow != nil && slow.conn != nil {
+	if c.held > c.limits.HeldBytes {
+		if slow := c.pickVictim(); slow != nil && slow.conn != nil {
 			out = append(out, slow.conn)
 			c.forget(slow.conn)
-			slow.giveWay()
+			slow.shed()
 		}
 	}
 	c.mu.Unlock()
-	c.close(out)
+	c.closeAll(out)
 }
 
 // shed counts the bytes that a request holds as freed, which they are in a moment. They count against its caller for as
 // long as the caller might have held them. Otherwise the caller could fill them again immediately. With the lock held.
-func (v *visit) giveWay() {
+func (v *request) shed() {
 	k, unread, rooms := v.caller, v.unread, 0
-	if v.room {
-		v.room, rooms = false, 1
+	if v.hasLargeBody {
+		v.hasLargeBody, rooms = false, 1
 	}
-	v.letGo(v.held)
+	v.dropBytes(v.held)
 	if unread+rooms == 0 {
 		return
 	}
 	k.unread += unread
-	v.crowd.later(v, func() {
+	v.crowd.afterStall(v, func() {
 		k.unread -= unread
 		for range rooms {
-			k.leaveRoom()
+			k.releaseBody()
 		}
 	})
 }
 
 // unholdBytes ends holdBytes for n bytes.
-func (v *visit) release(n int) {
+func (v *request) unholdBytes(n int) {
 	v.crowd.mu.Lock()
 	defer v.crowd.mu.Unlock()
-	v.letGo(min(n, v.held))
+	v.dropBytes(min(n, v.held))
 }
 
 // dropBytes subtracts n bytes; with the lock held.
-func (v *visit) letGo(n int) {
+func (v *request) dropBytes(n int) {
 	v.held -= n
 	v.crowd.held -= n
 	fewer := min(n, v.unread)
 	v.unread -= fewer
 	v.caller.unread -= fewer
 	if v.held == 0 {
-		delete(v.crowd.visits, v)
+		delete(v.crowd.holders, v)
 	}
 	if fewer > 0 {
-		v.crowd.next()
+		v.crowd.grantNext()
 	}
 }
 
 // pickVictim returns the request to shed: the oldest of the callers that hold most, or at least half of that. With c.mu
 // held.
-func (c *Crowd) heaviest() (out *visit) {
+func (c *Controller) pickVictim() (out *request) {
 	of, most := map[*caller]int{}, 0
-	for v := range c.visits {
-		if of[v.caller] += v.held; !v.turned {
+	for v := range c.holders {
+		if of[v.caller] += v.held; !v.hasSlot {
 			most = max(most, of[v.caller])
 		}
 	}
-	for v := range c.visits {
+	for v := range c.holders {
 		// requests with a slot are being processed
-		if !v.turned && of[v.caller] >= most/2 && (out == nil || v.since.Before(out.since)) {
+		if !v.hasSlot && of[v.caller] >= most/2 && (out == nil || v.since.Before(out.since)) {
 			out = v
 		}
 	}

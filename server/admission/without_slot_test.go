@@ -10,17 +10,17 @@ import (
 // A request that waits for another one has no slot meanwhile, and has one again afterwards.
 func TestWithoutSlot_ReleasesAndReacquires(t *testing.T) {
 	t.Parallel()
-	c := New(Limits{Turns: 1, Address: func(*http.Request) string { return "client" }})
+	c := New(Limits{Slots: 1, ClientAddress: func(*http.Request) string { return "client" }})
 	free := func() int {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.free
+		return c.freeSlots
 	}
-	h := c.Limit(InTurn(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := c.Limit(Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if free() != 0 {
 			t.Error("the request runs without a slot")
 		}
-		if err := Aside(r.Context(), func() error {
+		if err := WithoutSlot(r.Context(), func() error {
 			if free() != 1 {
 				t.Error("the request waits with its slot")
 			}
@@ -29,7 +29,7 @@ func TestWithoutSlot_ReleasesAndReacquires(t *testing.T) {
 			t.Errorf("afterwards %d slots are free, %v", free(), err)
 		}
 		failed := errors.New("failed")
-		if err := Aside(r.Context(), func() error { return failed }); !errors.Is(err, failed) {
+		if err := WithoutSlot(r.Context(), func() error { return failed }); !errors.Is(err, failed) {
 			t.Errorf("got %v", err)
 		}
 	}), http.NotFoundHandler()))
@@ -41,7 +41,7 @@ func TestWithoutSlot_ReleasesAndReacquires(t *testing.T) {
 	if free() != 1 {
 		t.Error("a slot is lost")
 	}
-	if err := Aside(context.Background(), func() error { return nil }); err != nil { // without a request
+	if err := WithoutSlot(context.Background(), func() error { return nil }); err != nil { // without a request
 		t.Error(err)
 	}
 }

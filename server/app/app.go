@@ -67,8 +67,8 @@ type Config struct {
 
 	// Health configures /health.
 	Health HealthOptions
-	// StopAfter is how long the server still accepts requests on shutdown while /health reports that it stops.
-	StopAfter time.Duration
+	// ShutdownDelay is how long the server still accepts requests on shutdown while /health reports that it stops.
+	ShutdownDelay time.Duration
 
 	// MetricsListen is the host:port of the metrics. If empty, the server has no metrics.
 	MetricsListen string
@@ -94,10 +94,10 @@ type App struct {
 	db       *openDatabase
 	engine   *worker.Engine
 	delivery *delivery
-	metering *metering
+	metrics  *metricsServer
 	vendors  *vendors
 	adapters *reconcile.Adapters
-	driver   *acsreconcile.Driver
+	driver   *acsreconcile.Reconciler
 	http     *http.Server
 	served   chan error
 	health   *health
@@ -150,11 +150,11 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	defer func() {
-		if measured != nil && a.metering == nil {
+		if measured != nil && a.metrics == nil {
 			measured.Close() //nolint:errcheck // nothing was served
 		}
 	}()
-	if a.db, err = openDB(ctx, c.Database, true, mayMigrate, c.Log); err != nil {
+	if a.db, err = openDB(ctx, c.Database, true, openAndMigrate, c.Log); err != nil {
 		return nil, err
 	}
 	a.Access, a.ACS = a.db.services(c.Access)
@@ -166,16 +166,16 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	a.vendors.traces = spans
 	a.health = newHealth(a.Access, c.Health, c.Log)
-	a.metering = a.newMetering(measured, c.Log)
+	a.metrics = a.newMetering(measured, c.Log)
 	var observeRequest func(string, int, time.Duration)
-	if a.metering != nil {
-		c.Webhooks.Observe, observeRequest = a.metering.Attempt, a.metering.Request
+	if a.metrics != nil {
+		c.Webhooks.Observe, observeRequest = a.metrics.Attempt, a.metrics.Request
 	}
 	a.adapters = reconcile.NewAdapters(a.Access, a.vendors.openers(), c.Log)
 	a.vendors.adapters = a.adapters
 	c.Drive.Log = c.Log
 	a.driver = acsreconcile.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
-	c.Reconcile.Elsewhere = a.driver
+	c.Reconcile.AccessSystems = a.driver
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
 	if a.engine, err = worker.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	connections, files := admission.Fitting(c.Connections)
+	connections, files := admission.FitConnections(c.Connections)
 	if files > 0 {
 		c.Log.Warn(
 			"limiting client connections below --client-connections because of the limit of open files; raise it with "+
@@ -215,13 +215,13 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	clients := admission.New(
 		admission.Limits{
-			Connections: connections,
-			Proxied:     c.TrustProxy,
-			Address:     func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) },
+			Connections:   connections,
+			BehindProxy:   c.TrustProxy,
+			ClientAddress: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) },
 		},
 	)
 	mux := http.NewServeMux()
-	mux.Handle(vendorsPath, admission.InTurn(a.vendors, http.HandlerFunc(tryLater)))
+	mux.Handle(vendorsPath, admission.Middleware(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{
 		Access:    a.Access,
@@ -237,7 +237,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Traces:         spans,
 	}))
 	mux.Handle("/", api)
-	a.http.Handler = a.sentAway(clients.Limit(mux))
+	a.http.Handler = a.closeConnections(clients.Limit(mux))
 	if c.Wrap != nil {
 		a.http.Handler = c.Wrap(a.http.Handler)
 	}
@@ -251,8 +251,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.health.engines.Store(&[]*worker.Engine{a.engine, a.delivery.engine})
-	if a.metering != nil {
-		a.metering.start()
+	if a.metrics != nil {
+		a.metrics.start()
 	}
 	if c.Sandbox {
 		if err := a.Sandbox.ensureWorkspace(asked); err != nil {
@@ -265,8 +265,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 // Failed returns a channel that receives the error that prevents the server from continuing.
 func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
 
-// sentAway closes client connections after the response during shutdown, so that clients reconnect to other servers.
-func (a *App) sentAway(next http.Handler) http.Handler {
+// closeConnections closes client connections after the response during shutdown, so that clients reconnect to other servers.
+func (a *App) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.health.stopping.Load() {
 			w.Header().Set("Connection", "close")
@@ -275,7 +275,7 @@ func (a *App) sentAway(next http.Handler) http.Handler {
 	})
 }
 
-// Stop stops the server. For StopAfter, /health reports the shutdown while the server still accepts requests. Then Stop
+// Stop stops the server. For ShutdownDelay, /health reports the shutdown while the server still accepts requests. Then Stop
 // waits for running requests and running work, and closes the database last. When ctx is done, Stop aborts what is
 // left.
 func (a *App) Stop(ctx context.Context) error {
@@ -283,9 +283,9 @@ func (a *App) Stop(ctx context.Context) error {
 	if a.health != nil {
 		a.health.stopping.Store(true)
 	}
-	if a.health != nil && a.config.StopAfter > 0 && len(a.served) == 0 {
+	if a.health != nil && a.config.ShutdownDelay > 0 && len(a.served) == 0 {
 		select {
-		case <-time.After(a.config.StopAfter):
+		case <-time.After(a.config.ShutdownDelay):
 		case <-ctx.Done():
 		}
 	}
@@ -294,8 +294,8 @@ func (a *App) Stop(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("wait for running requests: %w", err), a.http.Close())
 		}
 	}
-	if a.metering != nil {
-		errs = append(errs, a.metering.stop(ctx))
+	if a.metrics != nil {
+		errs = append(errs, a.metrics.stop(ctx))
 	}
 	if a.engine != nil {
 		errs = append(errs, a.engine.Stop(ctx))

@@ -25,8 +25,8 @@ const (
 	sandboxName  = "sandbox"
 )
 
-// errNotOurs is the error of backup and restore for a database that the server does not run.
-var errNotOurs = errors.New(
+// errExternalDatabase is the error of backup and restore for a database that the server does not run.
+var errExternalDatabase = errors.New(
 	"this command works on the private database in a data directory, but --database-url or DEVICEACCESS_DATABASE_URL " +
 		"is set: " +
 		"back up that database with pg_dump --format=custom, restore it with pg_restore --exit-on-error --no-owner into " +
@@ -46,12 +46,12 @@ func Backup(
 ) (_ backup.Manifest, err error) {
 	m := backup.Manifest{CreatedAt: time.Now().UTC().Truncate(time.Second), Program: program, Platform: platform()}
 	if c.DatabaseURL != "" {
-		return m, errNotOurs
+		return m, errExternalDatabase
 	}
-	if err := c.wantedDatabase(); err != nil {
+	if err := c.checkDatabase(); err != nil {
 		return m, err
 	}
-	if err := c.notRestoring(); err != nil {
+	if err := c.checkNoRestore(); err != nil {
 		return m, err
 	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
@@ -64,7 +64,7 @@ func Backup(
 	} else if err != nil {
 		return m, err
 	}
-	key, err := keptKey(c)
+	key, err := readKeyFile(c)
 	if err != nil {
 		return m, err
 	}
@@ -89,7 +89,7 @@ func Backup(
 			return m, err
 		}
 	}
-	if err := putLocks(w, filepath.Join(c.DataDir, sandboxName)); err != nil {
+	if err := backUpLocks(w, filepath.Join(c.DataDir, sandboxName)); err != nil {
 		return m, err
 	}
 	err = base.Copy(ctx, c.Progress, func(h *tar.Header, content io.Reader) error {
@@ -115,19 +115,19 @@ func (c Database) cluster(log *slog.Logger) pglocal.Options {
 		Dir:      filepath.Join(c.DataDir, postgresName),
 		Log:      log,
 		Progress: c.Progress,
-		NoSync:   c.FastAndLoose,
+		NoSync:   c.NoSync,
 	}
 }
 
 // closeWithin runs stop with a timeout of its own, since ctx may be done.
 func closeWithin(ctx context.Context, stop func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseTimeout)
 	defer cancel()
 	return stop(ctx)
 }
 
-// keptKey returns the content of the master key file, or nil if the key is not in the data directory.
-func keptKey(c Database) ([]byte, error) {
+// readKeyFile returns the content of the master key file, or nil if the key is not in the data directory.
+func readKeyFile(c Database) ([]byte, error) {
 	if c.MasterKey != "" {
 		return nil, nil
 	}
@@ -150,8 +150,8 @@ func checkKey(ctx context.Context, c Database, dsn string) error {
 	return err
 }
 
-// putLocks adds the files of the simulated locks. The server replaces these files atomically.
-func putLocks(w *backup.Writer, dir string) error {
+// backUpLocks adds the files of the simulated locks. The server replaces these files atomically.
+func backUpLocks(w *backup.Writer, dir string) error {
 	root := os.DirFS(dir)
 	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // no simulated locks, or just removed

@@ -111,7 +111,7 @@ type control = func(network, address string, c syscall.RawConn) error
 // ZWaveJS connects to a zwave-js-server.
 type ZWaveJS struct {
 	zwavejs.Config
-	guarded
+	pageConnection
 }
 
 // Adapter implements Connection.
@@ -127,13 +127,13 @@ func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
 
 // Check implements Connection.
 func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
-	c.Met = noted(&gateway)
+	c.CheckGateway = recordGateway(&gateway)
 	err = zwavejs.Check(ctx, c.Config)
 	return gateway, err
 }
 
 // noted returns a Met callback that accepts every gateway and stores its identity to *which.
-func noted(which *string) func(context.Context, string) error {
+func recordGateway(which *string) func(context.Context, string) error {
 	return func(_ context.Context, gateway string) error {
 		*which = gateway
 		return nil
@@ -147,7 +147,7 @@ func (c ZWaveJS) Address() string {
 	if err != nil {
 		return ""
 	}
-	host := adapter.Host(u.Hostname())
+	host := adapter.NormalizeHost(u.Hostname())
 	switch port := u.Port(); {
 	case port != "" && port != map[string]string{"ws": "80", "wss": "443"}[u.Scheme]:
 		host = net.JoinHostPort(host, port)
@@ -160,7 +160,7 @@ func (c ZWaveJS) Address() string {
 // Zigbee2MQTT connects to Zigbee2MQTT through its MQTT broker.
 type Zigbee2MQTT struct {
 	zigbee2mqtt.Config
-	guarded
+	pageConnection
 }
 
 // Adapter implements Connection.
@@ -178,7 +178,7 @@ func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
 
 // Check implements Connection.
 func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
-	c.Met = noted(&gateway)
+	c.CheckGateway = recordGateway(&gateway)
 	err = zigbee2mqtt.Check(ctx, c.Config)
 	return gateway, err
 }
@@ -242,7 +242,7 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 		Config:      config,
 	}
 	if c, ok := c.(interface{ Takes() []string }); ok {
-		n.Takes = c.Takes()
+		n.Capabilities = c.Takes()
 	}
 	return a.Access.ConnectAccount(ctx, n)
 }
@@ -262,12 +262,12 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
 	}
 	return a.Access.ConnectAccount(ctx, access.NewAccount{
-		WorkspaceID: workspaces[i].ID,
-		Adapter:     access.SandboxAccessAdapter,
-		DisplayName: name,
-		Takes:       []string{access.AccessControl},
-		User:        access.UserIdentifier{Email: sandbox.People[0]},
-		Config:      config,
+		WorkspaceID:  workspaces[i].ID,
+		Adapter:      access.SandboxAccessAdapter,
+		DisplayName:  name,
+		Capabilities: []string{access.AccessControl},
+		User:         access.UserIdentifier{Email: sandbox.People[0]},
+		Config:       config,
 	})
 }
 
@@ -282,7 +282,7 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	entered := false
 	if c, ok := c.(interface{ dialWithin(control) bool }); ok {
 		entered = c.dialWithin(func(network, address string, conn syscall.RawConn) error {
-			err := a.Entered.guard(network, address, conn)
+			err := a.Connecting.guard(network, address, conn)
 			outside.Store(outside.Load() || err != nil)
 			return err
 		})
@@ -299,7 +299,7 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	case err != nil:
 		return err
 	case entered:
-		if err := a.Access.MeetGateway(access.Unasked(ctx), account, gateway, true); err != nil {
+		if err := a.Access.RecordGateway(access.Unasked(ctx), account, gateway, true); err != nil {
 			return err
 		}
 	}

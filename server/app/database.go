@@ -25,8 +25,8 @@ import (
 type Database struct {
 	// DatabaseURL is a PostgreSQL URL or connection string. If empty, the server runs a private PostgreSQL in DataDir.
 	DatabaseURL string
-	// URLGiven is the flag or variable that DatabaseURL comes from, for messages.
-	URLGiven string
+	// URLSource is the flag or variable that DatabaseURL comes from, for messages.
+	URLSource string
 	// DataDir is the directory of the private PostgreSQL, the master key, and the simulated locks.
 	DataDir string
 	// MasterKey is the master key in base64, optionally followed by earlier keys, separated by commas. If empty, the key
@@ -36,13 +36,13 @@ type Database struct {
 	MaxConns int32
 	// Progress, if not nil, receives the progress of long steps, such as downloading PostgreSQL.
 	Progress io.Writer
-	// FastAndLoose is for tests: the private PostgreSQL does not sync to disk and does not survive a power failure.
-	FastAndLoose bool
+	// NoSync is for tests: the private PostgreSQL does not sync to disk and does not survive a power failure.
+	NoSync bool
 
 	// traced adds statements to traces.
 	traced bool
 	// proven is for tests: restore calls it before it moves files to their place.
-	proven func()
+	verified func()
 }
 
 // DefaultDataDir returns the default data directory. For root, it is a directory that the user that runs PostgreSQL can
@@ -63,49 +63,49 @@ func DefaultDataDir() string {
 
 // openDatabase is an open database, with its cluster if that is private.
 type openDatabase struct {
-	store *store.DB
-	keys  *encryption.Keys
-	stale func() // stops refreshing the keys; may be nil
-	waker *worker.Waker
-	own   *pglocal.Cluster // a server's, for the life of the process
-	lent  *pglocal.Handle  // a command's
+	store          *store.DB
+	keys           *encryption.Keys
+	stopKeyRefresh func() // stops refreshing the keys; may be nil
+	waker          *worker.Waker
+	own            *pglocal.Cluster // a server's, for the life of the process
+	joined         *pglocal.Handle  // a command's
 }
 
-// BesidePool is the number of connections of a server outside its pool: one for keys and health, and one listener for
+// ConnsOutsidePool is the number of connections of a server outside its pool: one for keys and health, and one listener for
 // each of its two job queues.
-const BesidePool = 3
+const ConnsOutsidePool = 3
 
 // right is what opening a database may change in it.
-type right int
+type openMode int
 
 const (
-	mayUse     right = iota // the database must exist, with a schema at least as new as this program's
-	mayBegin                // create the database if there is none
-	mayMigrate              // create the database and migrate its schema
+	openExisting   openMode = iota // the database must exist, with a schema at least as new as this program's
+	openOrCreate                   // create the database if there is none
+	openAndMigrate                 // create the database and migrate its schema
 )
 
 // openDB opens a database whose schema is at least as new as this program's. A server starts the private cluster. A
 // command uses the running cluster, or starts one temporarily.
-func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Logger) (_ *openDatabase, err error) {
+func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog.Logger) (_ *openDatabase, err error) {
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(c.unreached(err), db.close(ctx))
+			err = errors.Join(c.explainUnreachable(err), db.close(ctx))
 		}
 	}()
-	if err := c.sound(); err != nil {
+	if err := c.checkMasterKey(); err != nil {
 		return nil, err
 	}
 	dsn := c.DatabaseURL
-	if dsn != "" && may == mayMigrate {
-		host, name, err := store.Place(dsn)
+	if dsn != "" && may == openAndMigrate {
+		host, name, err := store.Location(dsn)
 		if err != nil {
 			return nil, err
 		}
-		log.Info("using a database", "host", host, "database", name, "given", c.URLGiven)
+		log.Info("using a database", "host", host, "database", name, "given", c.URLSource)
 	}
 	if dsn == "" {
-		if err := c.notRestoring(); err != nil {
+		if err := c.checkNoRestore(); err != nil {
 			return nil, err
 		}
 		opt := c.cluster(log)
@@ -115,10 +115,10 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 			}
 			dsn = db.own.DSN("postgres")
 		} else {
-			if db.lent, err = pglocal.Open(ctx, opt); err != nil {
+			if db.joined, err = pglocal.Open(ctx, opt); err != nil {
 				return nil, err
 			}
-			dsn = db.lent.DSN("postgres")
+			dsn = db.joined.DSN("postgres")
 		}
 	}
 	if db.keys, err = c.prepare(ctx, dsn, may); err != nil {
@@ -126,19 +126,19 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 	}
 	var options []store.Option
 	if c.traced {
-		options = append(options, store.Traced)
+		options = append(options, store.WithTracing)
 	}
 	pool := c.MaxConns
 	if serve && pool > 0 {
-		pool = max(1, pool-BesidePool)
+		pool = max(1, pool-ConnsOutsidePool)
 	}
 	if db.store, err = store.Open(ctx, dsn, pool, options...); err != nil {
 		return nil, err
 	}
-	if err := access.FollowKeys(ctx, db.store, db.keys, may != mayUse); err != nil {
+	if err := access.FollowKeys(ctx, db.store, db.keys, may != openExisting); err != nil {
 		return nil, err
 	}
-	db.stale = beside(db.keys.KeepFresh)
+	db.stopKeyRefresh = runInBackground(db.keys.RefreshLoop)
 	if db.waker, err = worker.NewWaker(db.store); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 }
 
 // sound returns an error if the master key is malformed, before anything creates a database.
-func (c Database) sound() error {
+func (c Database) checkMasterKey() error {
 	_, err := c.readKeys()
 	if c.MasterKey == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 		return nil // the key is created, or opening the database reports the owner of the directory
@@ -155,7 +155,7 @@ func (c Database) sound() error {
 }
 
 // unreached adds the next step to the error of a database of --database-url that cannot be reached.
-func (c Database) unreached(err error) error {
+func (c Database) explainUnreachable(err error) error {
 	if c.DatabaseURL == "" || !errors.Is(err, store.ErrNotConnected) {
 		return err
 	}
@@ -163,22 +163,22 @@ func (c Database) unreached(err error) error {
 		"%w; check that PostgreSQL runs there and accepts this user, and check host, port, user, password, and database "+
 			"in %s",
 		err,
-		cmp.Or(c.URLGiven, "the database URL"),
+		cmp.Or(c.URLSource, "the database URL"),
 	)
 }
 
-// commandWithin is how long a server waits for a command that runs the private cluster.
-const commandWithin = 30 * time.Second
+// commandTimeout is how long a server waits for a command that runs the private cluster.
+const commandTimeout = 30 * time.Second
 
 // startOwn starts the private cluster. If a command runs it, startOwn first waits for the command to end.
 func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.Cluster, error) {
-	end, logged := time.Now().Add(commandWithin), false
+	end, logged := time.Now().Add(commandTimeout), false
 	for {
 		own, err := pglocal.Start(ctx, opt)
 		if !errors.Is(err, pglocal.ErrInUse) {
 			return own, err
 		}
-		command, unknown := pglocal.ByCommand(ctx, opt.Dir)
+		command, unknown := pglocal.StartedByCommand(ctx, opt.Dir)
 		switch late := time.Now().After(end); {
 		case unknown == nil && !command:
 			return nil, fmt.Errorf(
@@ -199,7 +199,7 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 				errors.Join(err, unknown),
 			)
 		case command && !logged:
-			opt.Log.Info("waiting until a command that uses the data directory has ended", "for", commandWithin)
+			opt.Log.Info("waiting until a command that uses the data directory has ended", "for", commandTimeout)
 			logged = true
 		}
 		select {
@@ -237,7 +237,7 @@ func (db *openDatabase) failed(served <-chan error) <-chan error {
 }
 
 // runInBackground runs f in the background. The returned function cancels f and waits for it.
-func beside(f func(context.Context)) (end func()) {
+func runInBackground(f func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f(ctx) })
@@ -247,14 +247,14 @@ func beside(f func(context.Context)) (end func()) {
 	}
 }
 
-// stopDatabaseWithin limits stopping the private cluster.
-const stopDatabaseWithin = 15 * time.Second
+// stopDatabaseTimeout limits stopping the private cluster.
+const stopDatabaseTimeout = 15 * time.Second
 
 // close closes the database, and stops the private cluster if openDB started it. When ctx is done, it stops the cluster
 // even if later commands use it.
 func (db *openDatabase) close(ctx context.Context) error {
-	if db.stale != nil {
-		db.stale()
+	if db.stopKeyRefresh != nil {
+		db.stopKeyRefresh()
 	}
 	if db.store != nil {
 		db.store.Close()
@@ -262,8 +262,8 @@ func (db *openDatabase) close(ctx context.Context) error {
 	switch {
 	case db.own != nil:
 		return closeWithin(ctx, db.own.Stop)
-	case db.lent != nil:
-		return db.lent.Close(ctx)
+	case db.joined != nil:
+		return db.joined.Close(ctx)
 	}
 	return nil
 }
@@ -273,25 +273,25 @@ type Admin struct {
 	// Access is the domain of devices, codes, and webhooks.
 	Access *access.Service
 	// Entered says in which networks gateways from connect pages may be.
-	Entered Connecting
-	db      *openDatabase
+	Connecting Connecting
+	db         *openDatabase
 }
 
 // OpenAdmin opens existing data for a command. It creates none, since a missing database means a wrong directory or
 // URL. It migrates none, since servers of an older version may run.
 func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
-	if err := c.wanted(); err != nil {
+	if err := c.checkData(); err != nil {
 		return nil, err
 	}
-	return openAdmin(ctx, c, mayUse, log)
+	return openAdmin(ctx, c, openExisting, log)
 }
 
-// BeginAdmin opens the data for a command that may come first. It creates missing data but migrates none.
-func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
-	return openAdmin(ctx, c, mayBegin, log)
+// OpenOrCreateAdmin opens the data for a command that may come first. It creates missing data but migrates none.
+func OpenOrCreateAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
+	return openAdmin(ctx, c, openOrCreate, log)
 }
 
-func openAdmin(ctx context.Context, c Database, may right, log *slog.Logger) (*Admin, error) {
+func openAdmin(ctx context.Context, c Database, may openMode, log *slog.Logger) (*Admin, error) {
 	db, err := openDB(ctx, c, false, may, log)
 	if err != nil {
 		return nil, err
@@ -301,8 +301,8 @@ func openAdmin(ctx context.Context, c Database, may right, log *slog.Logger) (*A
 }
 
 // wanted returns an error if the database or the master key does not exist.
-func (c Database) wanted() error {
-	if err := c.wantedDatabase(); err != nil || c.MasterKey != "" {
+func (c Database) checkData() error {
+	if err := c.checkDatabase(); err != nil || c.MasterKey != "" {
 		return err
 	}
 	path := filepath.Join(c.DataDir, keyName)
@@ -315,8 +315,8 @@ func (c Database) wanted() error {
 	return nil
 }
 
-// wantedDatabase returns an error if a private database is configured and does not exist.
-func (c Database) wantedDatabase() error {
+// checkDatabase returns an error if a private database is configured and does not exist.
+func (c Database) checkDatabase() error {
 	if c.DatabaseURL != "" {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (a *Admin) Close(ctx context.Context) error { return a.db.close(ctx) }
 
 // Migrate creates the database if there is none and migrates its schema to this program's.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
-	db, err := openDB(ctx, c, false, mayMigrate, log)
+	db, err := openDB(ctx, c, false, openAndMigrate, log)
 	if err != nil {
 		return err
 	}

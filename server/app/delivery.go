@@ -26,7 +26,7 @@ type delivery struct {
 
 func newDelivery(w *worker.Waker, a *access.Service, c Config) (*delivery, error) {
 	d := &delivery{deliverer: webhook.New(a, c.Webhooks), sweeper: retention.NewSweeper(a, c.Retention)}
-	c.Work.Workers, c.Work.Undivided = endpointWorkers, true
+	c.Work.Workers, c.Work.NoConnQuotas = endpointWorkers, true
 	var err error
 	d.engine, err = worker.NewEngine(w, c.Work, append(d.deliverer.Lanes(), d.sweeper.Lanes()...)...)
 	return d, err

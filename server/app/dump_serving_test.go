@@ -188,7 +188,7 @@ func newBusiness(t *testing.T) *business {
 		}
 		inner := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler { return b.secrets.Watch(inner(next)) }
-		key, err := encryption.File(filepath.Join(c.DataDir, "master.key")) // the server uses it
+		key, err := encryption.ReadOrCreateFile(filepath.Join(c.DataDir, "master.key")) // the server uses it
 		b.must(err)
 		b.master = key[0]
 	})

@@ -40,7 +40,7 @@ func TestKeys_ReadWhileAllConnectionsAreHeld(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if err := elsewhere.Reread(t.Context()); err != nil {
+	if err := elsewhere.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	sealed := elsewhere.Seal("p", []byte("x"))

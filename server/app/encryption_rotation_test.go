@@ -68,7 +68,7 @@ func (s *safe) open(
 // serve creates the first data key, as a server does at its start.
 func (s *safe) serve(masters ...[]byte) {
 	s.Helper()
-	s.open(app.BeginAdmin, func(*access.Service) error { return nil }, masters...)
+	s.open(app.OpenOrCreateAdmin, func(*access.Service) error { return nil }, masters...)
 }
 
 // rotate rotates the encryption. It fails unless all secrets have one key afterwards, which it returns.

@@ -54,7 +54,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
 		func(c *app.Config) { dsn = c.DatabaseURL },
 	)
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	db, err := store.Open(t.Context(), dsn, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 	if left != 0 || current != started {
 		t.Errorf("%d are left, and the key is %d, but the rotation started with %d", left, current, started)
 	}
-	for _, s := range []*apptest.Server{one, two, one.Again(t)} {
+	for _, s := range []*apptest.Server{one, two, one.StartAnother(t)} {
 		var out struct {
 			AccessCodes []struct {
 				AccessCodeID string `json:"access_code_id"`
@@ -298,7 +298,7 @@ func TestMasterKey_Change(t *testing.T) {
 func TestMasterKey_RollingChange(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){
-		"sealed by a data key":     app.BeginAdmin,
+		"sealed by a data key":     app.OpenOrCreateAdmin,
 		"sealed by the master key": app.OpenAdmin,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -339,16 +339,16 @@ func TestMasterKey_RollingChange(t *testing.T) {
 				}
 			}
 			everybodySeals()
-			servers = append(servers, start(app.BeginAdmin, newer+","+older))
+			servers = append(servers, start(app.OpenOrCreateAdmin, newer+","+older))
 			everybodySeals()
-			servers = append(servers, start(app.BeginAdmin, older)) // which has crashed
+			servers = append(servers, start(app.OpenOrCreateAdmin, older)) // which has crashed
 			everybodySeals()
-			servers = []*access.Service{start(app.BeginAdmin, newer+","+older), start(app.BeginAdmin, newer+","+older)}
+			servers = []*access.Service{start(app.OpenOrCreateAdmin, newer+","+older), start(app.OpenOrCreateAdmin, newer+","+older)}
 			everybodySeals()
 			if err := servers[0].RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
 				t.Fatal(err)
 			}
-			servers = append(servers, start(app.BeginAdmin, newer))
+			servers = append(servers, start(app.OpenOrCreateAdmin, newer))
 			everybodySeals()
 		})
 	}

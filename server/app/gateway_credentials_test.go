@@ -20,7 +20,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 	g := zigbee.Start(t, zigbee.Plain)
 	lock := g.Lease(t, zigbee.Plain)
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	instances := []*apptest.Server{s, s.Again(t)}
+	instances := []*apptest.Server{s, s.StartAnother(t)}
 	admin := app.Admin{Access: s.App.Access}
 	before, oldPassword := g.User(t)
 	after, newPassword := g.User(t)
@@ -90,7 +90,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	apptest.Until(t, "no instance uses the old ones", func() bool { return g.Connections(t, before) == 0 })
-	g.Forbid(t, before)
+	g.RemoveUser(t, before)
 	each("after")
 	if n := g.Connections(t, before); n != 0 {
 		t.Errorf("%d connections have the old credentials again", n)

@@ -225,7 +225,7 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 	}
 	mine := uuid.MustParse(b.reached()[0])
 	ctx := t.Context()
-	if err := b.s.App.Access.MeetGateway(ctx, mine, "7e570030", true); err == nil {
+	if err := b.s.App.Access.RecordGateway(ctx, mine, "7e570030", true); err == nil {
 		t.Error("an account of a page is assigned the gateway of another account")
 	}
 	apptest.Until(t, "it is listened to", func() bool { return decoy.listened.Load() > 0 })
@@ -236,7 +236,7 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 	if n := decoy.listened.Load(); n != listened {
 		t.Errorf("the gateway of another account is listened to %d times", n-listened)
 	}
-	admin.Entered.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	admin.Connecting.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	all, err := admin.Accounts(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -257,10 +257,10 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 		"the server listens again once the gateway is the original one",
 		func() bool { return decoy.listened.Load() > listened },
 	)
-	if err := b.s.App.Access.MeetGateway(ctx, mine, "7e570032", true); err != nil {
+	if err := b.s.App.Access.RecordGateway(ctx, mine, "7e570032", true); err != nil {
 		t.Errorf("another stick in one's own gateway: %v", err)
 	}
-	if err := b.s.App.Access.MeetGateway(ctx, mine, "", true); err != nil {
+	if err := b.s.App.Access.RecordGateway(ctx, mine, "", true); err != nil {
 		t.Errorf("one that does not say which it is: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	g := zigbee.Start(t, zigbee.Plain)
 	lock := g.Lease(t, zigbee.Plain)
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	again := s.Again(t)
+	again := s.StartAnother(t)
 	ctx := t.Context()
 	w, err := s.App.Access.CreateWorkspace(ctx, "Home", "Home", false)
 	if err != nil {

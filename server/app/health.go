@@ -24,12 +24,12 @@ type HealthOptions struct {
 	// LateDeliveries is the delay after which a due delivery to a healthy endpoint counts as late. The default is 1 min.
 	LateDeliveries time.Duration
 	// Full is how long the disk counts as full after a statement failed for lack of space. The default is 1 min.
-	Full time.Duration
+	DiskFull time.Duration
 }
 
 const (
-	healthKept   = time.Second     // how long a result is cached
-	healthWithin = 2 * time.Second // timeout of the database, after which it counts as down
+	healthTTL     = time.Second     // how long a result is cached
+	healthTimeout = 2 * time.Second // timeout of the database, after which it counts as down
 )
 
 // health determines the health of this server and logs its changes.
@@ -50,7 +50,7 @@ func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
-	opt.Full = cmp.Or(opt.Full, time.Minute)
+	opt.DiskFull = cmp.Or(opt.DiskFull, time.Minute)
 	return &health{
 		opt:    opt,
 		access: a,
@@ -59,7 +59,7 @@ func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 	}
 }
 
-// now returns the health of the server. Concurrent callers share a result, which is cached for healthKept.
+// now returns the health of the server. Concurrent callers share a result, which is cached for healthTTL.
 func (h *health) now(context.Context) rest.Health {
 	if h.stopping.Load() {
 		return rest.Health{
@@ -68,19 +68,19 @@ func (h *health) now(context.Context) rest.Health {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asked.IsZero() || time.Since(h.asked) >= healthKept {
+	if h.asked.IsZero() || time.Since(h.asked) >= healthTTL {
 		// Not the caller's context: other callers use the result, too.
-		ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
-		found, causes := h.find(ctx)
+		found, causes := h.check(ctx)
 		h.last, h.asked = found, time.Now()
-		h.tell(found, causes)
+		h.logChanges(found, causes)
 	}
 	return h.last
 }
 
 // find determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
-func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
+func (h *health) check(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Condition(ctx)
 	database := api.ServiceHealth{
 		Service:     "database",
@@ -93,7 +93,7 @@ func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 	case condition.ReadOnly:
 		database.Status, database.Description = api.Down, "The database is read-only: it is a standby or configured as "+
 			"read-only."
-	case time.Since(condition.Full) < h.opt.Full:
+	case time.Since(condition.Full) < h.opt.DiskFull:
 		database.Status, database.Description = api.Down, "The disk of the database is full: writes fail."
 	case condition.Outdated:
 		database.Status, database.Description = api.Down, "The schema of the database is older than this server; restart "+
@@ -104,18 +104,18 @@ func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 		server.Status, server.Description = api.Down, "This server cannot decrypt PINs and secrets: it lacks a master "+
 			"key that other servers have."
 	}
-	parts := []api.ServiceHealth{server, database, h.work()}
+	parts := []api.ServiceHealth{server, database, h.workHealth()}
 	causes := map[string]error{"server": condition.Keys, "database": err}
 	var lateness access.Lateness
 	if err == nil {
 		lateness, err = h.access.Lateness(ctx)
 	}
 	causes["devices"], causes["deliveries"] = err, err
-	return rest.Health{At: condition.At, Parts: append(parts, h.late(lateness, err == nil)...)}, causes
+	return rest.Health{At: condition.At, Parts: append(parts, h.lateness(lateness, err == nil)...)}, causes
 }
 
 // work reports whether the job engines of this server poll for work.
-func (h *health) work() api.ServiceHealth {
+func (h *health) workHealth() api.ServiceHealth {
 	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server processes work."}
 	engines := h.engines.Load()
 	if engines == nil {
@@ -123,7 +123,7 @@ func (h *health) work() api.ServiceHealth {
 		return part
 	}
 	for _, e := range *engines {
-		if time.Since(e.Turned()) > h.opt.Stalled {
+		if time.Since(e.LastSweep()) > h.opt.Stalled {
 			part.Status, part.Description = api.Down, "This server has stopped processing work; see the log. Other servers "+
 				"take over."
 		}
@@ -133,7 +133,7 @@ func (h *health) work() api.ServiceHealth {
 
 // late reports whether the servers on the database keep up with the work. Late work degrades health but is not an
 // outage.
-func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
+func (h *health) lateness(found access.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Work on devices is on time."}
 	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Deliveries are on time."}
 	if !known {
@@ -153,7 +153,7 @@ func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
 }
 
 // tell logs parts whose health has changed.
-func (h *health) tell(now rest.Health, causes map[string]error) {
+func (h *health) logChanges(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
 		last := h.shown[p.Service]
 		was := cmp.Or(last.Status, api.Healthy)
@@ -174,7 +174,7 @@ func (h *health) tell(now rest.Health, causes map[string]error) {
 }
 
 // figures returns the value of the health metric of each part: 0 healthy, 1 degraded, 2 down.
-func (h *health) figures() map[string]float64 {
+func (h *health) metricValues() map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range h.now(context.Background()).Parts {
 		out[p.Service] = map[api.ServiceHealthStatus]float64{api.Healthy: 0, api.Degraded: 1, api.Down: 2}[p.Status]

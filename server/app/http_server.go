@@ -11,20 +11,20 @@ import (
 
 // Limits of a single connection. See server/docs/limits.md, and package admission for limits of all connections.
 const (
-	headerWithin  = 10 * time.Second // reading the header, from its first byte
-	requestWithin = 60 * time.Second // reading header and body
-	answerWithin  = 60 * time.Second // handling a request and writing a short response
-	idleFor       = 2 * time.Minute
-	maxHeader     = 64 << 10
+	headerTimeout   = 10 * time.Second // reading the header, from its first byte
+	requestTimeout  = 60 * time.Second // reading header and body
+	responseTimeout = 60 * time.Second // handling a request and writing a short response
+	idleTimeout     = 2 * time.Minute
+	maxHeader       = 64 << 10
 )
 
 // newHTTP returns an HTTP server with timeouts for every phase of a connection.
 func newHTTP(log *slog.Logger) *http.Server {
 	return &http.Server{
-		ReadHeaderTimeout: headerWithin,
-		ReadTimeout:       requestWithin,
-		WriteTimeout:      answerWithin,
-		IdleTimeout:       idleFor,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      responseTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

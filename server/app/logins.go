@@ -192,8 +192,8 @@ func (l *logins) LogIn(
 		}
 	case vendor == "zwave_js":
 		c := &ZWaveJS{
-			Config:  zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard},
-			guarded: byWebview,
+			Config:         zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard},
+			pageConnection: fromPage,
 		}
 		var stranger Connection
 		if _, password, _ := userOf(c.URL); password != "" {
@@ -207,7 +207,7 @@ func (l *logins) LogIn(
 			Username: entered["username"],
 			Password: entered["password"],
 			Control:  l.guard,
-		}, guarded: byWebview}
+		}, pageConnection: fromPage}
 		var stranger Connection
 		if c.Password != "" {
 			other := &Zigbee2MQTT{Config: c.Config}
@@ -268,7 +268,7 @@ func (l *logins) logInToSandbox(
 	c := sandboxConfig{Key: out.Account}
 	switch vendor {
 	case sandbox.AccessSystems:
-		n.Adapter, n.Takes = access.SandboxAccessAdapter, []string{access.AccessControl}
+		n.Adapter, n.Capabilities = access.SandboxAccessAdapter, []string{access.AccessControl}
 	case sandbox.Everything:
 		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
 	default:
@@ -282,11 +282,11 @@ func (l *logins) logInToSandbox(
 
 // guarded marks a connection from a connect page. The server dials its address with Connecting.guard until an operator
 // sets another address.
-type guarded struct {
+type pageConnection struct {
 	FromWebview bool `json:"from_webview,omitempty"`
 }
 
-var byWebview = guarded{FromWebview: true}
+var fromPage = pageConnection{FromWebview: true}
 
 // logInToGateway connects to the gateway once. field is the form field of its address. stranger is the same connection
 // with a wrong password, or nil if no password was entered. The login proves control of the gateway only if the gateway
@@ -322,7 +322,7 @@ func (l *logins) logInToGateway(
 		Address:     c.Address(),
 		Gateway:     gateway,
 		Config:      config,
-		Unproven:    stranger == nil || !refuses(ctx, stranger),
+		Unverified:  stranger == nil || !refuses(ctx, stranger),
 	}, nil
 }
 

@@ -47,14 +47,14 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 		open               func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
 	}{
 		"zwavejs": {
-			&ZWaveJS{Config: zwave, guarded: byWebview},
+			&ZWaveJS{Config: zwave, pageConnection: fromPage},
 			&ZWaveJS{Config: zwave},
 			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
 				return v.openZWaveJS
 			},
 		},
 		"zigbee2mqtt": {
-			&Zigbee2MQTT{Config: zigbee, guarded: byWebview},
+			&Zigbee2MQTT{Config: zigbee, pageConnection: fromPage},
 			&Zigbee2MQTT{Config: zigbee},
 			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
 				return v.openZigbee2MQTT
@@ -80,7 +80,7 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 			before := asked.Load()
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(time.Minute))
 			a, err := c.open(
-				&vendors{entered: one.in, log: slog.New(slog.DiscardHandler)},
+				&vendors{connecting: one.in, log: slog.New(slog.DiscardHandler)},
 			)(
 				ctx,
 				access.Account{Adapter: name, Config: one.config},

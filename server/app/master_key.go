@@ -19,7 +19,7 @@ func (c Database) readKeys() (*encryption.Keys, error) {
 
 // makeKeys reads the master key, and creates it if there is none.
 func (c Database) makeKeys() (*encryption.Keys, error) {
-	return c.keysFrom(encryption.File)
+	return c.keysFrom(encryption.ReadOrCreateFile)
 }
 
 func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*encryption.Keys, error) {
@@ -78,8 +78,8 @@ func (c Database) migrated(ctx context.Context, dsn string) (*encryption.Keys, e
 }
 
 // prepare reads the master key and ensures that the database has a schema for this program.
-func (c Database) prepare(ctx context.Context, dsn string, may right) (*encryption.Keys, error) {
-	if may == mayMigrate {
+func (c Database) prepare(ctx context.Context, dsn string, may openMode) (*encryption.Keys, error) {
+	if may == openAndMigrate {
 		return c.migrated(ctx, dsn)
 	}
 	keys, err := c.keysOf(ctx, dsn)
@@ -88,7 +88,7 @@ func (c Database) prepare(ctx context.Context, dsn string, may right) (*encrypti
 	}
 	err = c.checkSchema(ctx, dsn)
 	switch {
-	case may == mayBegin && (errors.Is(err, store.ErrNoSchema) || keys == nil):
+	case may == openOrCreate && (errors.Is(err, store.ErrNoSchema) || keys == nil):
 		return c.migrated(ctx, dsn)
 	case err == nil && keys == nil:
 		return c.readKeys() // returns the error of a missing key

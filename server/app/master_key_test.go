@@ -110,7 +110,7 @@ func TestMigrate_WrongMasterKeyChangesNothing(t *testing.T) {
 		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
 		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){
 			"open":  app.OpenAdmin,
-			"begin": app.BeginAdmin,
+			"begin": app.OpenOrCreateAdmin,
 		} {
 			if err := openedBy(
 				t,
@@ -157,7 +157,7 @@ func TestCommands_MigrateNothing(t *testing.T) {
 	if tables := o.rows(); len(tables) > 0 {
 		t.Errorf("in a database that was empty there are %d tables", len(tables))
 	}
-	o.must(openedBy(t, app.BeginAdmin, c))
+	o.must(openedBy(t, app.OpenOrCreateAdmin, c))
 	o.must(openedBy(t, app.OpenAdmin, c))
 }
 
@@ -176,7 +176,7 @@ func TestMasterKey_CreatedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := encryption.File(filepath.Join(c.DataDir, "master.key")); err != nil {
+	if _, err := encryption.ReadOrCreateFile(filepath.Join(c.DataDir, "master.key")); err != nil {
 		t.Error(err)
 	}
 }

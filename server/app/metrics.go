@@ -13,14 +13,14 @@ import (
 )
 
 // metering serves metrics at its own address, so that clients of the API need not reach them.
-type metering struct {
+type metricsServer struct {
 	*metrics.Metrics
 	listener net.Listener
 	http     *http.Server
 }
 
 // scrapers is the maximum number of connections to the metrics, half of them from one address.
-const scrapers = 64
+const maxMetricsConnections = 64
 
 // listenForMetrics returns nil if address is empty.
 func listenForMetrics(ctx context.Context, address string) (net.Listener, error) {
@@ -35,16 +35,16 @@ func listenForMetrics(ctx context.Context, address string) (net.Listener, error)
 }
 
 // newMetering returns nil without a listener.
-func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metering {
+func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServer {
 	if listener == nil {
 		return nil
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
-	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{
+	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
 		Log:     log,
 		Backlog: a.Access.Backlog,
-		Health:  a.health.figures,
-		Spans:   a.traces.Figures,
+		Health:  a.health.metricValues,
+		Spans:   a.traces.Counts,
 		Busy: func() map[string]int {
 			busy := a.engine.Busy()
 			maps.Copy(busy, a.delivery.engine.Busy())
@@ -55,12 +55,12 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metering {
 	return m
 }
 
-func (m *metering) start() {
+func (m *metricsServer) start() {
 	go func() { // until stop; an error only ends the metrics
 		_ = serveLimited(
 			m.http,
-			admission.InTurn(m.Handler(), http.HandlerFunc(busyScraping)),
-			admission.Limits{Connections: scrapers, Turns: 2},
+			admission.Middleware(m.Handler(), http.HandlerFunc(busyScraping)),
+			admission.Limits{Connections: maxMetricsConnections, Slots: 2},
 			m.listener,
 		)
 	}()
@@ -70,7 +70,7 @@ func busyScraping(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "too many concurrent requests for metrics", http.StatusTooManyRequests)
 }
 
-func (m *metering) stop(ctx context.Context) error {
+func (m *metricsServer) stop(ctx context.Context) error {
 	m.listener.Close() //nolint:errcheck // may already be closed
 	if err := m.http.Shutdown(ctx); err != nil {
 		return m.http.Close()

@@ -24,9 +24,9 @@ const (
 	restoreLock = "restore.lock" // lock file of a running restore
 )
 
-// notRestoring returns an error while a restore to the data directory is running.
-func (c Database) notRestoring() error {
-	held, err := pglocal.Held(filepath.Join(c.DataDir, restoreLock))
+// checkNoRestore returns an error while a restore to the data directory is running.
+func (c Database) checkNoRestore() error {
+	held, err := pglocal.IsLocked(filepath.Join(c.DataDir, restoreLock))
 	if errors.Is(err, fs.ErrPermission) { // opening the database reports the owner
 		return nil
 	}
@@ -70,7 +70,7 @@ func restored(
 	log *slog.Logger,
 ) (_ backup.Manifest, placing bool, err error) {
 	if c.DatabaseURL != "" {
-		return backup.Manifest{}, false, errNotOurs
+		return backup.Manifest{}, false, errExternalDatabase
 	}
 	if c.MasterKey != "" { // check the format first
 		if _, err := c.readKeys(); err != nil {
@@ -89,7 +89,7 @@ func restored(
 	r := &restore{Database: c, log: log, staging: filepath.Join(dir, stagingName)}
 	r.staged = c
 	r.staged.DataDir = r.staging
-	if err := errors.Join(r.suits(b.Manifest), r.vacant(), r.wantKey(b.Manifest)); err != nil {
+	if err := errors.Join(r.checkPlatform(b.Manifest), r.checkVacant(), r.wantKey(b.Manifest)); err != nil {
 		return b.Manifest, false, err
 	}
 	made := !r.has("")
@@ -102,7 +102,7 @@ func restored(
 		return b.Manifest, false, fmt.Errorf("restore to %s: %w", dir, err)
 	}
 	if r.owner, err = pglocal.OwnerOf(dir); err == nil {
-		err = r.owner.Give(dir, restoreLock) // a killed restore leaves it behind
+		err = r.owner.Chown(dir, restoreLock) // a killed restore leaves it behind
 	}
 	if err == nil {
 		err = r.prepare(ctx, b)
@@ -121,7 +121,7 @@ func restored(
 }
 
 // suits returns an error if this program on this machine cannot restore the backup.
-func (r *restore) suits(m backup.Manifest) error {
+func (r *restore) checkPlatform(m backup.Manifest) error {
 	switch {
 	case m.Platform != platform():
 		return fmt.Errorf(
@@ -147,17 +147,17 @@ func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	if err := r.unpack(ctx, b); err != nil {
 		return err
 	}
-	if err := r.prove(ctx, b.Manifest); err != nil {
+	if err := r.verify(ctx, b.Manifest); err != nil {
 		return err
 	}
-	if r.proven != nil {
-		r.proven()
+	if r.verified != nil {
+		r.verified()
 	}
 	return nil
 }
 
 // vacant returns an error if the data directory has a database.
-func (r *restore) vacant() error {
+func (r *restore) checkVacant() error {
 	if !r.has(postgresName) {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (r *restore) vacant() error {
 
 // clear removes the files of an earlier restore. It returns an error if the data directory has other data.
 func (r *restore) clear(ctx context.Context) error {
-	if err := r.vacant(); err != nil {
+	if err := r.checkVacant(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(r.staging, placingName)); err == nil { // killed while it moved files
@@ -286,7 +286,7 @@ func writeSynced(path string, content io.Reader) error {
 
 // prove starts the staged database. It checks that the database recovers, has the schema of the manifest, and opens
 // with the master key.
-func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
+func (r *restore) verify(ctx context.Context, m backup.Manifest) (err error) {
 	key := r.staged
 	if m.KeyIncluded {
 		if err := r.sameKey(); err != nil {
@@ -309,7 +309,7 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 		return fmt.Errorf("%w (the schema has version %d, but the manifest says %d)", backup.ErrDamaged, schema, m.Schema)
 	}
 	err = checkKey(ctx, key, own.DSN("postgres"))
-	if errors.Is(err, encryption.ErrOpen) {
+	if errors.Is(err, encryption.ErrDecrypt) {
 		err = fmt.Errorf("%w If the key was changed after the backup, use the earlier key", err)
 	}
 	if err != nil || !m.KeyIncluded || r.MasterKey == "" {

@@ -23,7 +23,7 @@ func (r *restore) place() (begun bool, err error) {
 	if err := writeSynced(filepath.Join(r.staging, placingName), strings.NewReader("")); err != nil {
 		return false, err
 	}
-	if err := r.owner.Give(r.DataDir, stagingName); err != nil {
+	if err := r.owner.Chown(r.DataDir, stagingName); err != nil {
 		return false, err
 	}
 	if err := r.syncStaged(); err != nil {
@@ -33,7 +33,7 @@ func (r *restore) place() (begun bool, err error) {
 		return false, err
 	}
 	if r.has(keyName) { // also a key that the operator put there
-		if err := r.owner.Give(r.DataDir, keyName); err != nil {
+		if err := r.owner.Chown(r.DataDir, keyName); err != nil {
 			return true, err
 		}
 	}

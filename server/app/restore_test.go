@@ -28,7 +28,7 @@ func backedUp(t *testing.T) (file []byte, to Database) {
 	root, err := readable()
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(root)) })
-	return file, Database{DataDir: filepath.Join(root, "to"), FastAndLoose: true}
+	return file, Database{DataDir: filepath.Join(root, "to"), NoSync: true}
 }
 
 // readable creates a directory that the user of a private database can read.
@@ -47,7 +47,7 @@ var installation = sync.OnceValues(func() (file []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	from := Database{DataDir: root, FastAndLoose: true}
+	from := Database{DataDir: root, NoSync: true}
 	if err := Migrate(context.Background(), from, discard); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func TestRestore_BlocksServers(t *testing.T) {
 	t.Parallel()
 	file, to := backedUp(t)
 	c := to
-	c.proven = func() {
+	c.verified = func() {
 		for name, open := range map[string]func() error{
 			"serve":   func() error { _, err := Start(t.Context(), Config{Database: to, Listen: "127.0.0.1:0"}); return err },
 			"migrate": func() error { return Migrate(t.Context(), to, discard) },
@@ -128,7 +128,7 @@ func TestRestore_ConcurrentServerKeepsData(t *testing.T) {
 			c := to
 			c.DataDir = filepath.Join(filepath.Dir(to.DataDir), strings.ReplaceAll(name, " ", "-"))
 			var made []string
-			c.proven = func() { made = begun(c.DataDir) }
+			c.verified = func() { made = begun(c.DataDir) }
 			_, err := Restore(t.Context(), c, bytes.NewReader(file), discard)
 			if err == nil || !strings.Contains(err.Error(), "never overwritten") ||
 				!strings.Contains(err.Error(), "nothing was changed") {

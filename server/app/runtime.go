@@ -9,7 +9,7 @@ import (
 // memory is the soft memory limit of the Go runtime in bytes. With some 30 MiB of the program itself, it is below the
 // 256 MiB that the server must not exceed under any load of clients, vendors, and endpoints. It is well above what they
 // can make the server retain: with 144 MiB, garbage collection took half of the processor time.
-const memory = 192 << 20
+const memoryLimit = 192 << 20
 
 // Tune configures the Go runtime for a server. Call it first in main.
 func Tune() {
@@ -25,7 +25,7 @@ func tuneMemory() {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory)
+		debug.SetMemoryLimit(memoryLimit)
 	}
 }
 

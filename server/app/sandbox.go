@@ -225,7 +225,7 @@ func (s *Sandbox) account(workspace uuid.UUID, key string) (access.NewAccount, e
 
 // NewAccount returns an account with new locks for a workspace.
 func (s *Sandbox) NewAccount(workspace uuid.UUID) (access.NewAccount, error) {
-	return s.account(workspace, sandbox.Anew(workspace.String()))
+	return s.account(workspace, sandbox.FreshKey(workspace.String()))
 }
 
 // Forget removes the locks of deleted simulated accounts. Pending writes to these locks are lost.

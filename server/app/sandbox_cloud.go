@@ -54,7 +54,7 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 			err = errors.Join(err, listener.Close(), cloud.Stop(ctx))
 		}
 	}()
-	db, err := openDB(ctx, c.Database, false, mayMigrate, c.Log)
+	db, err := openDB(ctx, c.Database, false, openAndMigrate, c.Log)
 	if err != nil {
 		return nil, err
 	}

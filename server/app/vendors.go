@@ -33,15 +33,15 @@ const vendorsPath = "/vendors/"
 
 // vendors opens the adapters of accounts, and forwards events of vendors to them.
 type vendors struct {
-	access   *access.Service
-	adapters *reconcile.Adapters
-	sandbox  *Sandbox
-	url      string // where this server listens
-	pushes   string // where vendors reach this server or one of several
-	key      []byte
-	log      *slog.Logger
-	traces   *traces.Traces
-	entered  Connecting // networks of gateways from connect pages
+	access     *access.Service
+	adapters   *reconcile.Adapters
+	sandbox    *Sandbox
+	url        string // where this server listens
+	pushes     string // where vendors reach this server or one of several
+	key        []byte
+	log        *slog.Logger
+	traces     *traces.Traces
+	connecting Connecting // networks of gateways from connect pages
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
@@ -60,13 +60,13 @@ func newVendors(
 		return nil, err
 	}
 	v := &vendors{
-		access:  a,
-		sandbox: s,
-		url:     url,
-		pushes:  strings.TrimRight(cmp.Or(public, url), "/"),
-		key:     key,
-		entered: entered,
-		log:     log,
+		access:     a,
+		sandbox:    s,
+		url:        url,
+		pushes:     strings.TrimRight(cmp.Or(public, url), "/"),
+		key:        key,
+		connecting: entered,
+		log:        log,
 	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v, nil
@@ -124,8 +124,8 @@ func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapte
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	c.dialWithin(v.entered.guard)
-	c.Met = v.met(account.ID, c.FromWebview)
+	c.dialWithin(v.connecting.guard)
+	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
 	return zwavejs.New(c.Config)
 }
 
@@ -135,16 +135,16 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (ad
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	c.dialWithin(v.entered.guard)
-	c.Met = v.met(account.ID, c.FromWebview)
+	c.dialWithin(v.connecting.guard)
+	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
 	return zigbee2mqtt.New(c.Config)
 }
 
 // met returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
 // the gateway of another account, since its host name can change its target at any time.
-func (v *vendors) met(account uuid.UUID, entered bool) func(context.Context, string) error {
+func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Context, string) error {
 	return func(ctx context.Context, gateway string) error {
-		err := v.access.MeetGateway(ctx, account, gateway, entered)
+		err := v.access.RecordGateway(ctx, account, gateway, entered)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.Conflict {
 			return adapter.Errorf(adapter.GatewayDown, "the gateway at this address is connected as another account")
 		}
@@ -210,8 +210,8 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		span.End()
 	}()
 	span.Set(traces.Account(account))
-	w, r = seen, r.WithContext(span.In(r.Context()))
-	a, err := v.adapters.Listening(r.Context(), account)
+	w, r = seen, r.WithContext(span.NewContext(r.Context()))
+	a, err := v.adapters.ForPush(r.Context(), account)
 	if err != nil {
 		span.Fail("unreachable")
 		v.log.Warn("received a vendor's event for an account that cannot be opened", "account", account, "error", err)

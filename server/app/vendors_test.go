@@ -66,7 +66,7 @@ func TestVendorEvents_AcceptedWithoutDatabase(t *testing.T) {
 		return res.StatusCode
 	}
 	apptest.Until(t, "its locks are listed", func() bool { return lists.Load() > 0 })
-	open := s.Shut(t, "connected_accounts")
+	open := s.LockTable(t, "connected_accounts")
 	before := lists.Load()
 	for range 3 {
 		if status := push(); status != http.StatusNoContent {

@@ -21,13 +21,13 @@ func TestPagesAreShownInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := s.Gate(t, "before update", "connect_webviews", "false")
-	open := s.Shut(t, "connect_webviews")
+	open := s.LockTable(t, "connect_webviews")
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
 	var answered atomic.Int32
-	const most = admission.Turns * 3 / 4
+	const most = admission.DefaultSlots * 3 / 4
 	for range 2 * most {
 		all.Go(func() {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.App.URL+page.Path, nil) // of one server, should there be more

@@ -120,21 +120,23 @@ func New(o Options) http.Handler {
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead) // link checkers receive the same status as browsers
 	router.Get(assetsPath+"{file}", asset)
-	router.Get("/connect/{token}", h.onWebview(h.choose))
-	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))
+	router.Get("/connect/{token}", h.onWebview(h.showChoice))
+	router.Get("/connect/{token}/{vendor}", h.onWebview(h.showLogin))
 	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
-	router.Get("/connect/{token}/look.css", h.onWebview(h.style))
-	router.Get("/connect/{token}/waiting", h.onWebview(h.wait))
+	router.Get("/connect/{token}/look.css", h.onWebview(h.serveStylesheet))
+	router.Get("/connect/{token}/waiting", h.onWebview(h.showWaiting))
 	router.Post("/connect/{token}/give_up", h.onWebview(h.giveUp))
-	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }
+	nothing := func(w http.ResponseWriter, r *http.Request) {
+		h.render(w, r, http.StatusNotFound, gonePage(pathToRoot(r)))
+	}
 	router.NotFound(nothing)
 	router.MethodNotAllowed(nothing)
 	busy := func(w http.ResponseWriter, r *http.Request) { h.busy(w, r, time.Minute) }
-	return h.observe(h.paced(admission.InTurn(router, http.HandlerFunc(busy))))
+	return h.observe(h.limitRate(admission.Middleware(router, http.HandlerFunc(busy))))
 }
 
 // limitRate limits the rate of requests with Page. Shared files do not count.
-func (h *handler) paced(next http.Handler) http.Handler {
+func (h *handler) limitRate(next http.Handler) http.Handler {
 	if h.Page == nil {
 		return next
 	}
@@ -163,21 +165,21 @@ func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Durati
 		w.Header().Set("HX-Reswap", "afterbegin ignoreTitle:true") // above the form
 		w.Header().Set("HX-Reselect", "[role=alert]")
 	}
-	h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r), looks))
+	h.render(w, r, http.StatusTooManyRequests, busyPage(pathToRoot(r), looks))
 }
 
 // observe writes the access log. It must not contain paths, which are secret, or entered values.
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		seen := &answer{
+		seen := &recordedResponse{
 			ResponseWriter: w,
 			status:         http.StatusOK,
 			request:        access.NewID(),
 			begun:          start,
 		}
 		seen.Header().Set("Seam-Request-Id", seen.request.String())
-		guard(seen.Header())
+		setSecurityHeaders(seen.Header())
 		defer func() {
 			thrown := recover()
 			if thrown != nil && thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
@@ -194,7 +196,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			if h.Observe != nil {
 				h.Observe("connect", seen.status, took)
 			}
-			h.Log.LogAttrs(seen.span.In(r.Context()), slog.LevelInfo, "request",
+			h.Log.LogAttrs(seen.span.NewContext(r.Context()), slog.LevelInfo, "request",
 				slog.String("method", r.Method),
 				slog.String("route", "/connect"),
 				slog.Int("status", seen.status),
@@ -206,7 +208,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			}
 		}()
 		if !h.ownOrigin(r) {
-			h.render(seen, r, http.StatusForbidden, gonePage(upFrom(r)))
+			h.render(seen, r, http.StatusForbidden, gonePage(pathToRoot(r)))
 			return
 		}
 		r.Body = http.MaxBytesReader(seen, r.Body, bodyLimit)
@@ -215,7 +217,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 }
 
 // recordedResponse records what the access log needs about a response.
-type answer struct {
+type recordedResponse struct {
 	http.ResponseWriter
 	status  int
 	webview string
@@ -225,10 +227,10 @@ type answer struct {
 }
 
 // WriteHeader records the status.
-func (a *answer) WriteHeader(status int) {
+func (a *recordedResponse) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap gives http.ResponseController access to the server's writer.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *recordedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -22,7 +22,7 @@ import (
 )
 
 // loginTimeout bounds the time for a vendor to respond.
-const loginWithin = 30 * time.Second
+const loginTimeout = 30 * time.Second
 
 // visit is a request for a page of a webview.
 type visit struct {
@@ -47,28 +47,28 @@ func (v *visit) token() string { return v.r.PathValue("token") }
 
 // pathToRoot returns the relative path from a request's path to /connect/. All links are relative, because a proxy may
 // add a path prefix.
-func upFrom(r *http.Request) string {
+func pathToRoot(r *http.Request) string {
 	return strings.Repeat("../", max(0, strings.Count(r.URL.Path, "/")-2))
 }
 
 // onWebview looks up the webview of the URL.
 func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		up := upFrom(r)
+		up := pathToRoot(r)
 		webview, workspace, err := h.Access.OpenWebview(r.Context(), r.PathValue("token"))
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
 			h.render(w, r, http.StatusNotFound, gonePage(up))
 			return
 		}
 		if err != nil {
-			h.broken(w, r, up, err)
+			h.serverError(w, r, up, err)
 			return
 		}
-		if seen, ok := w.(*answer); ok {
+		if seen, ok := w.(*recordedResponse); ok {
 			seen.webview = webview.ID.String()
 			seen.span = h.Traces.Request(r.Context(), nil, seen.begun, r.Method, "/connect/{token}")
 			seen.span.Set(traces.Webview(webview.ID), traces.Workspace(workspace.ID))
-			r = r.WithContext(seen.span.In(r.Context()))
+			r = r.WithContext(seen.span.NewContext(r.Context()))
 		}
 		allowRedirects(w.Header(), webview)
 		v := &visit{
@@ -87,16 +87,16 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 }
 
 // showChoice shows the vendors, or the state of the login.
-func (h *handler) choose(v *visit) {
+func (h *handler) showChoice(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
-		h.render(v.w, v.r, http.StatusOK, donePage(v, h.target(v.webview)))
+		h.render(v.w, v.r, http.StatusOK, donePage(v, h.successURL(v.webview)))
 	case v.webview.Status == access.WebviewPending && v.webview.AccountID != nil:
-		h.send(v, v.token()+"/waiting")
+		h.redirect(v, v.token()+"/waiting")
 	case v.webview.Exhausted:
 		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, ""))
 	case len(v.vendors) == 1:
-		h.send(v, v.token()+"/"+v.vendors[0].Name)
+		h.redirect(v, v.token()+"/"+v.vendors[0].Name)
 	default:
 		h.render(v.w, v.r, http.StatusOK, choicePage(v))
 	}
@@ -112,15 +112,15 @@ func (v *visit) vendor() (Vendor, bool) {
 }
 
 // showLogin shows the login form.
-func (h *handler) ask(v *visit) {
+func (h *handler) showLogin(v *visit) {
 	vendor, known := v.vendor()
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
-		h.send(v, "../"+v.token())
+		h.redirect(v, "../"+v.token())
 	case !known:
 		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
 	case v.webview.Exhausted:
-		h.exhausted(v)
+		h.tooManyAttempts(v)
 	default:
 		h.render(v.w, v.r, http.StatusOK, loginPage(v, vendor, nil, nil))
 	}
@@ -128,22 +128,22 @@ func (h *handler) ask(v *visit) {
 
 // tooManyAttempts responds on a page with too many attempts. If the person has logged in, the page continues to wait for
 // the devices.
-func (h *handler) exhausted(v *visit) {
-	waits, err := h.waits(v)
+func (h *handler) tooManyAttempts(v *visit) {
+	waits, err := h.isWaiting(v)
 	switch {
 	case err != nil:
-		h.broken(v.w, v.r, "../", err)
+		h.serverError(v.w, v.r, "../", err)
 	case waits:
-		h.send(v, "../"+v.token()+"/waiting")
+		h.redirect(v, "../"+v.token()+"/waiting")
 	case v.r.Method == http.MethodPost && failureURL(v.webview) != "":
-		h.send(v, failureURL(v.webview))
+		h.redirect(v, failureURL(v.webview))
 	default:
 		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
 	}
 }
 
 // isWaiting reports whether the person has logged in to a working account and the server is looking for its devices.
-func (h *handler) waits(v *visit) (bool, error) {
+func (h *handler) isWaiting(v *visit) (bool, error) {
 	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
 		return false, nil
 	}
@@ -156,7 +156,7 @@ func (h *handler) logIn(v *visit) {
 	vendor, known := v.vendor()
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
-		h.send(v, "../"+v.token())
+		h.redirect(v, "../"+v.token())
 		return
 	case !known:
 		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
@@ -167,14 +167,14 @@ func (h *handler) logIn(v *visit) {
 		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "We could not read your entries. Please enter them again."}))
 		return
 	}
-	if refused := amiss(vendor, entered); refused != nil {
+	if refused := validate(vendor, entered); refused != nil {
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 		return
 	}
 	after, told := h.guess(v.r)
 	if after > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(after)))
-		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, tooSoon(after)))
+		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, mustWait(after)))
 		return
 	}
 	guessed := false
@@ -185,19 +185,19 @@ func (h *handler) logIn(v *visit) {
 	e, _ := errors.AsType[*access.Error](err)
 	switch {
 	case err == nil && webview.Status == access.WebviewAuthorized:
-		h.send(v, cmp.Or(h.target(webview), "../"+v.token()))
+		h.redirect(v, cmp.Or(h.successURL(webview), "../"+v.token()))
 	case err == nil:
-		h.send(v, "../"+v.token()+"/waiting")
+		h.redirect(v, "../"+v.token()+"/waiting")
 	case access.IsTooManyLogins(err):
-		h.exhausted(v)
+		h.tooManyAttempts(v)
 	case refused != nil:
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 	case e != nil && e.Kind == access.Conflict:
 		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &Refusal{Message: e.Message}))
 	case e != nil && e.Kind == access.NotFound: // the webview has expired in the meantime
-		h.send(v, "../"+v.token())
+		h.redirect(v, "../"+v.token())
 	default:
-		h.broken(v.w, v.r, "../", err)
+		h.serverError(v.w, v.r, "../", err)
 	}
 }
 
@@ -206,14 +206,14 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 	if err := h.Access.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
-	admission.Rest(ctx) // release the slot while the vendor responds
-	limited, cancel := context.WithTimeout(ctx, loginWithin)
+	admission.Release(ctx) // release the slot while the vendor responds
+	limited, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
 	var webview access.Webview
 	if err == nil {
 		var request uuid.UUID
-		if seen, ok := v.w.(*answer); ok {
+		if seen, ok := v.w.(*recordedResponse); ok {
 			request = seen.request
 		}
 		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"), v.webview.ID, vendor.Name, account)
@@ -230,18 +230,18 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 }
 
 // showWaiting shows the progress page until the devices are available.
-func (h *handler) wait(v *visit) {
+func (h *handler) showWaiting(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
-		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
+		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
 		return
 	case v.webview.AccountID == nil || v.webview.Status == access.WebviewFailed:
-		h.send(v, "../"+v.token())
+		h.redirect(v, "../"+v.token())
 		return
 	}
 	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
 	if err != nil {
-		h.broken(v.w, v.r, "../", err)
+		h.serverError(v.w, v.r, "../", err)
 		return
 	}
 	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
@@ -251,10 +251,10 @@ func (h *handler) wait(v *visit) {
 // it continues normally.
 func (h *handler) giveUp(v *visit) {
 	if v.webview.Status == access.WebviewAuthorized {
-		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
+		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
 		return
 	}
-	h.send(v, cmp.Or(giveUpURL(v.webview), "../"+v.token()))
+	h.redirect(v, cmp.Or(giveUpURL(v.webview), "../"+v.token()))
 }
 
 // read returns the values of the vendor's fields. It ignores the query string, because query strings appear in logs.
@@ -273,10 +273,10 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 }
 
 // maxFieldLength is the maximum length of a field in characters.
-const longest = 512
+const maxFieldLength = 512
 
 // validate validates the entered values without the vendor. Invalid values do not count as an attempt.
-func amiss(vendor Vendor, entered map[string]string) *Refusal {
+func validate(vendor Vendor, entered map[string]string) *Refusal {
 	for _, f := range vendor.Fields {
 		text := entered[f.Name]
 		switch {
@@ -287,7 +287,7 @@ func amiss(vendor Vendor, entered map[string]string) *Refusal {
 				Field:   f.Name,
 				Message: "A character could not be read. Please enter again: " + f.Label + ".",
 			}
-		case utf8.RuneCountInString(text) > longest:
+		case utf8.RuneCountInString(text) > maxFieldLength:
 			return &Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
 		}
 	}
@@ -295,7 +295,7 @@ func amiss(vendor Vendor, entered map[string]string) *Refusal {
 }
 
 // successURL returns where the page sends the person after a login, or an empty string.
-func (h *handler) target(w access.Webview) string {
+func (h *handler) successURL(w access.Webview) string {
 	if w.RedirectURL == "" || w.AccountID == nil {
 		return ""
 	}
@@ -303,14 +303,16 @@ func (h *handler) target(w access.Webview) string {
 }
 
 // giveUpURL returns where the page sends a person who gives up, or an empty string.
-func giveUpURL(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
+func giveUpURL(w access.Webview) string {
+	return redirectWithoutAccount(cmp.Or(w.FailureURL, w.RedirectURL), w)
+}
 
 // failureURL returns where the page sends a person whose logins have all failed, or an empty string. It is never the
 // target of successful logins.
-func failureURL(w access.Webview) string { return without(w.FailureURL, w) }
+func failureURL(w access.Webview) string { return redirectWithoutAccount(w.FailureURL, w) }
 
 // redirectWithoutAccount returns a redirect URL without an account.
-func without(to string, w access.Webview) string {
+func redirectWithoutAccount(to string, w access.Webview) string {
 	if to == "" {
 		return ""
 	}
@@ -331,7 +333,7 @@ func withQuery(text string, pairs ...string) string {
 }
 
 // redirect redirects the browser.
-func (h *handler) send(v *visit, to string) {
+func (h *handler) redirect(v *visit, to string) {
 	if v.r.Header.Get("HX-Request") != "" {
 		v.w.Header().Set("HX-Redirect", to)
 		v.w.WriteHeader(http.StatusNoContent)
@@ -353,7 +355,7 @@ func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, pag
 }
 
 // serverError responds to an internal error.
-func (h *handler) broken(w http.ResponseWriter, r *http.Request, up string, err error) {
+func (h *handler) serverError(w http.ResponseWriter, r *http.Request, up string, err error) {
 	h.Log.ErrorContext(r.Context(), "a login page failed", "error", err)
 	h.render(w, r, http.StatusInternalServerError, brokenPage(up))
 }

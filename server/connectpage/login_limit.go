@@ -32,7 +32,7 @@ func isGuess(err error) bool {
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // mustWait is the refusal of a login that must wait. The login was not tried, and the entered values stay in the form.
-func tooSoon(after time.Duration) *Refusal {
+func mustWait(after time.Duration) *Refusal {
 	unit := "seconds"
 	if seconds(after) == 1 {
 		unit = "second"

@@ -13,7 +13,7 @@ const bodyLimit = 16 << 10
 
 // setSecurityHeaders sets the security headers. Pages contain nothing inline and nothing of other sites, do not leak their URL,
 // and cannot be framed, so that people see to whom they give a password.
-func guard(header http.Header) {
+func setSecurityHeaders(header http.Header) {
 	header.Set("Content-Security-Policy", policy(""))
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")

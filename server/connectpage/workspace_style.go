@@ -7,20 +7,20 @@ import (
 )
 
 // colorPattern matches the colors that the contract allows. They go into a stylesheet.
-var colour = regexp.MustCompile(`^([a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8})$`)
+var colorPattern = regexp.MustCompile(`^([a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8})$`)
 
 // stylesheet returns the path of the workspace's stylesheet, or an empty string if it has no colors of its own.
 func (v *visit) stylesheet(up string) string {
-	if v.css() == "" {
+	if v.colors() == "" {
 		return ""
 	}
 	return up + v.token() + "/look.css"
 }
 
 // colors returns the stylesheet of the workspace.
-func (v *visit) css() (out string) {
+func (v *visit) colors() (out string) {
 	for name, value := range map[string]string{"--button": v.workspace.Webviews.PrimaryButtonColor, "--on-button": v.workspace.Webviews.PrimaryButtonTextColor} {
-		if colour.MatchString(value) {
+		if colorPattern.MatchString(value) {
 			out += fmt.Sprintf(":root { %s: %s; }\n", name, value)
 		}
 	}
@@ -28,8 +28,8 @@ func (v *visit) css() (out string) {
 }
 
 // serveStylesheet serves the stylesheet of the workspace, because the content security policy forbids inline styles.
-func (h *handler) style(v *visit) {
+func (h *handler) serveStylesheet(v *visit) {
 	v.w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = v.w.Write([]byte(v.css())) // the client has disconnected
+	_, _ = v.w.Write([]byte(v.colors())) // the client has disconnected
 }

@@ -12,7 +12,7 @@ import (
 
 // RefreshInterval bounds how long an instance may use outdated data keys. After it, every instance seals with the
 // current key.
-const Refresh = 5 * time.Second
+const RefreshInterval = 5 * time.Second
 
 // DataKey is a data key as stored.
 type DataKey struct {
@@ -36,11 +36,11 @@ type ring struct {
 func (r *ring) open(place string, sealed []byte) ([]byte, error) {
 	one, ok := r.all[sealed[0]]
 	if !ok {
-		return nil, ErrOpen
+		return nil, ErrDecrypt
 	}
 	plain, err := one.aead.Open(nil, nil, sealed[1:], []byte(place))
 	if err != nil {
-		return nil, ErrOpen
+		return nil, ErrDecrypt
 	}
 	return plain, nil
 }
@@ -48,19 +48,19 @@ func (r *ring) open(place string, sealed []byte) ([]byte, error) {
 // SetSource makes the keys seal with the current data key of source and open with all of them. Call it before the keys
 // are used. Open calls source when it meets an unknown key, possibly within a transaction. The source must therefore
 // not wait for locks that a transaction may hold.
-func (k *Keys) Follow(ctx context.Context, source Source) error {
+func (k *Keys) SetSource(ctx context.Context, source Source) error {
 	k.source = source
-	return k.Reread(ctx)
+	return k.Reload(ctx)
 }
 
 // Reload reads the data keys from the source immediately.
-func (k *Keys) Reread(ctx context.Context) error {
-	k.reading.Lock()
-	defer k.reading.Unlock()
-	return k.read(ctx)
+func (k *Keys) Reload(ctx context.Context) error {
+	k.loading.Lock()
+	defer k.loading.Unlock()
+	return k.load(ctx)
 }
 
-func (k *Keys) read(ctx context.Context) error {
+func (k *Keys) load(ctx context.Context) error {
 	kept, err := k.source(ctx)
 	if err != nil {
 		return fmt.Errorf("read the data keys: %w", err)
@@ -69,7 +69,7 @@ func (k *Keys) read(ctx context.Context) error {
 	for _, d := range kept {
 		one, err := k.unwrap(d)
 		if err != nil {
-			k.trouble.Store(&err)
+			k.unwrapError.Store(&err)
 			return err
 		}
 		r.all[d.ID] = one
@@ -77,15 +77,15 @@ func (k *Keys) read(ctx context.Context) error {
 			r.current = one
 		}
 	}
-	k.trouble.Store(nil)
+	k.unwrapError.Store(nil)
 	k.ring.Store(r)
 	return nil
 }
 
 // UnwrapError returns the error of a data key that no master key here could unwrap at the last load, or nil. Other
 // instances seal with such a key or have done so.
-func (k *Keys) Trouble() error {
-	if err := k.trouble.Load(); err != nil {
+func (k *Keys) UnwrapError() error {
+	if err := k.unwrapError.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -93,31 +93,31 @@ func (k *Keys) Trouble() error {
 
 // RefreshLoop reloads the keys until ctx ends. Seal does not wait for a load, because its caller may hold locks that
 // the load needs. While the source fails, the loaded keys stay in use.
-func (k *Keys) KeepFresh(ctx context.Context) {
-	const every = Refresh / 2 // the other half is for the query
+func (k *Keys) RefreshLoop(ctx context.Context) {
+	const every = RefreshInterval / 2 // the other half is for the query
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(every):
 		}
-		k.reread(ctx, k.ring.Load())
+		k.reloadSince(ctx, k.ring.Load())
 	}
 }
 
 // reloadSince reloads the keys unless another goroutine has done so since known.
-func (k *Keys) reread(ctx context.Context, known *ring) *ring {
+func (k *Keys) reloadSince(ctx context.Context, known *ring) *ring {
 	if k.source == nil {
 		return known
 	}
-	k.reading.Lock()
-	defer k.reading.Unlock()
+	k.loading.Lock()
+	defer k.loading.Unlock()
 	if r := k.ring.Load(); r != known {
 		return r
 	}
-	ctx, cancel := context.WithTimeout(ctx, Refresh/2)
+	ctx, cancel := context.WithTimeout(ctx, RefreshInterval/2)
 	defer cancel()
-	if err := k.read(ctx); err != nil {
+	if err := k.load(ctx); err != nil {
 		again := *known // do not retry for each secret
 		k.ring.Store(&again)
 	}
@@ -125,7 +125,7 @@ func (k *Keys) reread(ctx context.Context, known *ring) *ring {
 }
 
 // CurrentID returns the identifier of the key that seals.
-func (k *Keys) Current() byte { return k.ring.Load().current.id }
+func (k *Keys) CurrentID() byte { return k.ring.Load().current.id }
 
 // SealedBy returns the identifier of the key that sealed.
 func SealedBy(sealed []byte) byte { return sealed[0] }
@@ -140,11 +140,11 @@ func (k *Keys) NewDataKey(taken []byte) (DataKey, error) { return k.newDataKey(k
 // instances without a newer master key can open it.
 func (k *Keys) FirstDataKey(sealed []byte) (DataKey, error) {
 	if len(sealed) == 0 {
-		return DataKey{}, ErrOpen
+		return DataKey{}, ErrDecrypt
 	}
 	master, known := k.masters[sealed[0]]
 	if !known {
-		return DataKey{}, ErrOpen
+		return DataKey{}, ErrDecrypt
 	}
 	return k.newDataKey(master, nil)
 }
@@ -207,4 +207,4 @@ func (k *Keys) HashKey() []byte { return bytes.Clone(k.mac) }
 
 // SetHashKey sets a separate key for MAC, so that hashes stay the same when the master key changes. Call it before the
 // keys are used.
-func (k *Keys) HashWith(mac []byte) { k.mac = bytes.Clone(mac) }
+func (k *Keys) SetHashKey(mac []byte) { k.mac = bytes.Clone(mac) }

@@ -22,7 +22,7 @@ import (
 const KeySize = 32
 
 // ErrDecrypt reports that sealed bytes belong to another key or place, or were changed.
-var ErrOpen = errors.New("sealed with another key or for another place")
+var ErrDecrypt = errors.New("sealed with another key or for another place")
 
 // Keys seals with one key, and opens what this or an earlier key has sealed.
 type Keys struct {
@@ -30,10 +30,10 @@ type Keys struct {
 	masters map[byte]key
 	ring    atomic.Pointer[ring]
 
-	source  Source // nil if there are no data keys
-	trouble atomic.Pointer[error]
-	reading sync.Mutex
-	mac     []byte
+	source      Source // nil if there are no data keys
+	unwrapError atomic.Pointer[error]
+	loading     sync.Mutex
+	mac         []byte
 }
 
 type key struct {
@@ -109,11 +109,11 @@ func (k *Keys) Seal(place string, plain []byte) []byte {
 // Open decrypts a result of Seal for the same place. It returns ErrDecrypt if that fails.
 func (k *Keys) Open(place string, sealed []byte) ([]byte, error) {
 	if len(sealed) == 0 {
-		return nil, ErrOpen
+		return nil, ErrDecrypt
 	}
 	r := k.ring.Load()
 	if _, known := r.all[sealed[0]]; !known { // another instance may have created a key
-		r = k.reread(context.Background(), r)
+		r = k.reloadSince(context.Background(), r)
 	}
 	return r.open(place, sealed)
 }

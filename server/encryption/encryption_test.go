@@ -45,7 +45,7 @@ func TestOpen_OnlyForItsPlaceAndKey(t *testing.T) {
 		"empty":         func() ([]byte, error) { return k.Open("codes/1", nil) },
 		"one byte":      func() ([]byte, error) { return k.Open("codes/1", sealed[:1]) },
 	} {
-		if _, err := open(); !errors.Is(err, encryption.ErrOpen) {
+		if _, err := open(); !errors.Is(err, encryption.ErrDecrypt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestKeyFile_CreatedOnceAndPrivate(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range got {
 		wg.Go(func() {
-			if read, err := encryption.File(path); err == nil {
+			if read, err := encryption.ReadOrCreateFile(path); err == nil {
 				got[i] = read[0]
 			} else {
 				t.Error(err)
@@ -114,7 +114,7 @@ func TestKeyFile_CreatedOnceAndPrivate(t *testing.T) {
 	if err := os.WriteFile(path, []byte("short\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := encryption.File(path); err == nil {
+	if _, err := encryption.ReadOrCreateFile(path); err == nil {
 		t.Fatal("a damaged key file was accepted")
 	}
 }
@@ -127,7 +127,7 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	source := func(context.Context) ([]encryption.DataKey, error) { reads++; return kept, nil }
 	one, other := keys(t, master), keys(t, master)
 	for _, k := range []*encryption.Keys{one, other} {
-		if err := k.Follow(t.Context(), source); err != nil {
+		if err := k.SetSource(t.Context(), source); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	}
 	fresh.Current = true
 	kept = append(kept, fresh)
-	if err := one.Reread(t.Context()); err != nil {
+	if err := one.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	sealed := one.Seal("p", []byte("y"))
@@ -155,13 +155,13 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	if reads != before+1 {
 		t.Errorf("the keys were read %d times", reads-before)
 	}
-	if _, err := other.Open("elsewhere", sealed); !errors.Is(err, encryption.ErrOpen) {
+	if _, err := other.Open("elsewhere", sealed); !errors.Is(err, encryption.ErrDecrypt) {
 		t.Errorf("for another place: %v", err)
 	}
 	if err := keys(
 		t,
 		encryption.NewMaster(),
-	).Follow(t.Context(), source); err == nil ||
+	).SetSource(t.Context(), source); err == nil ||
 		!strings.Contains(err.Error(), "is the master key the one") {
 		t.Errorf("with another master key: %v", err)
 	}
@@ -172,7 +172,7 @@ func TestKeys_UsableWhileSourceFails(t *testing.T) {
 	k := keys(t, encryption.NewMaster())
 	broken := errors.New("broken")
 	var fail error
-	if err := k.Follow(
+	if err := k.SetSource(
 		t.Context(),
 		func(context.Context) ([]encryption.DataKey, error) { return nil, fail },
 	); err != nil {
@@ -180,7 +180,7 @@ func TestKeys_UsableWhileSourceFails(t *testing.T) {
 	}
 	sealed := k.Seal("p", []byte("x"))
 	fail = broken
-	if _, err := k.Open("p", append([]byte{sealed[0] + 1}, sealed[1:]...)); !errors.Is(err, encryption.ErrOpen) {
+	if _, err := k.Open("p", append([]byte{sealed[0] + 1}, sealed[1:]...)); !errors.Is(err, encryption.ErrDecrypt) {
 		t.Errorf("an unknown key: %v", err)
 	}
 	if plain, err := k.Open("p", k.Seal("p", []byte("y"))); err != nil || string(plain) != "y" {
@@ -196,7 +196,7 @@ func TestRefreshLoop_SealDoesNotWait(t *testing.T) {
 		kept.Store(&[]encryption.DataKey{})
 		var stuck atomic.Bool
 		k := keys(t, encryption.NewMaster())
-		err := k.Follow(t.Context(), func(ctx context.Context) ([]encryption.DataKey, error) {
+		err := k.SetSource(t.Context(), func(ctx context.Context) ([]encryption.DataKey, error) {
 			if stuck.Load() {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -208,16 +208,16 @@ func TestRefreshLoop_SealDoesNotWait(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go k.KeepFresh(ctx)
+		go k.RefreshLoop(ctx)
 		stuck.Store(true)
 		begun := time.Now()
-		time.Sleep(10 * encryption.Refresh)
+		time.Sleep(10 * encryption.RefreshInterval)
 		for range 100 {
 			k.Seal("p", []byte("x"))
-			time.Sleep(encryption.Refresh / 50)
+			time.Sleep(encryption.RefreshInterval / 50)
 		}
-		if took := time.Since(begun); took != 12*encryption.Refresh {
-			t.Errorf("sealing was delayed by %s", took-12*encryption.Refresh)
+		if took := time.Since(begun); took != 12*encryption.RefreshInterval {
+			t.Errorf("sealing was delayed by %s", took-12*encryption.RefreshInterval)
 		}
 		fresh, err := k.NewDataKey(nil)
 		if err != nil {
@@ -226,7 +226,7 @@ func TestRefreshLoop_SealDoesNotWait(t *testing.T) {
 		fresh.Current = true
 		kept.Store(&[]encryption.DataKey{fresh})
 		stuck.Store(false)
-		time.Sleep(encryption.Refresh)
+		time.Sleep(encryption.RefreshInterval)
 		if by := encryption.SealedBy(k.Seal("p", []byte("y"))); by != fresh.ID {
 			t.Errorf("sealed by %d, want %d", by, fresh.ID)
 		}

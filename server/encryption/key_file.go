@@ -55,12 +55,12 @@ func ReadFile(path string) ([][]byte, error) {
 
 // ReadOrCreateFile is ReadFile, but creates a key if path does not exist. Only the owner can read the new file.
 // Programs that start concurrently get the same key.
-func File(path string) ([][]byte, error) {
+func ReadOrCreateFile(path string) ([][]byte, error) {
 	k, err := ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
-	if err := create(path); err != nil {
+	if err := createFile(path); err != nil {
 		return nil, fmt.Errorf("write the master key: %w", err)
 	}
 	return ReadFile(path)
@@ -68,7 +68,7 @@ func File(path string) ([][]byte, error) {
 
 // createFile writes a new key to a temporary file and links it to path. A reader never sees half a key, and no existing
 // key is replaced.
-func create(path string) error {
+func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ type Sources struct {
 }
 
 const (
-	keepFor   = 5 * time.Second // how long a backlog is cached
-	askWithin = 5 * time.Second
+	backlogTTL     = 5 * time.Second // how long a backlog is cached
+	backlogTimeout = 5 * time.Second
 )
 
 // backlog collects the metrics of waiting work. It caches them, so that many scrapes cost the database one query.
@@ -93,7 +93,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(spans, prometheus.CounterValue, float64(n), outcome)
 		}
 	}
-	now, err := b.ask()
+	now, err := b.read()
 	if err != nil {
 		gauge(up, 0)
 		return
@@ -112,13 +112,13 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func (b *backlog) ask() (access.Backlog, error) {
+func (b *backlog) read() (access.Backlog, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if time.Since(b.at) < keepFor {
+	if time.Since(b.at) < backlogTTL {
 		return b.last, b.err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
 	defer cancel()
 	b.last, b.err = b.Backlog(ctx)
 	b.at = time.Now()

@@ -107,7 +107,7 @@ func userName(uid uint32) string {
 }
 
 // chown makes the account the owner of path.
-func (a account) own(path string) error {
+func (a account) chown(path string) error {
 	if a.cred == nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (a account) mkdirAll(dir string) error {
 		}
 		return nil
 	}
-	if err := a.reach(dir); err != nil {
+	if err := a.checkReachable(dir); err != nil {
 		return err
 	}
 	var missing []string
@@ -147,7 +147,7 @@ func (a account) mkdirAll(dir string) error {
 
 // checkReachable returns an *UnreachableError if path, or a directory on the way to it, exists and the account may not
 // enter it.
-func (a account) reach(path string) error {
+func (a account) checkReachable(path string) error {
 	if a.cred == nil {
 		return nil
 	}

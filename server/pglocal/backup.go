@@ -60,7 +60,7 @@ func (b *BaseBackup) Close(ctx context.Context) error {
 
 // maxBackupWAL is the amount of log that the server keeps for a backup. The server ends a slower backup, because
 // otherwise the log could fill the disk.
-const keptForBackup = "4GB"
+const maxBackupWAL = "4GB"
 
 // Copy calls put once for each directory and file of the data directory, with its path relative to that directory.
 // Progress receives a progress bar; it may be nil.
@@ -83,7 +83,7 @@ func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar
 		ctx:   ctx,
 		conn:  b.conn,
 		typed: b.Major >= 15,
-		begun: func(size int64) *ProgressBar {
+		newBar: func(size int64) *ProgressBar {
 			return NewProgressBar(progress, "Copying the database", size)
 		},
 	}
@@ -113,9 +113,9 @@ type copyStream struct {
 	ctx  context.Context //nolint:containedctx // of one call of Copy
 	conn *pgconn.PgConn
 	// each message starts with its kind, from version 15 on
-	typed bool
-	begun func(size int64) *ProgressBar
-	bar   *ProgressBar
+	typed  bool
+	newBar func(size int64) *ProgressBar
+	bar    *ProgressBar
 	// result sets received: start position, sizes, end position
 	results int
 	copies  int
@@ -148,7 +148,7 @@ func (s *copyStream) receive() error {
 			"%w: the server has stopped, or has ended the backup because it was so slow that it needed more than "+
 				"%s of the log",
 			err,
-			keptForBackup,
+			maxBackupWAL,
 		)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *copyStream) receive() error {
 		s.results++
 	case *pgproto3.DataRow:
 		if s.results == 2 {
-			return s.begin(msg.Values)
+			return s.start(msg.Values)
 		}
 	case *pgproto3.CopyOutResponse:
 		if s.copies++; s.copies > 1 {
@@ -179,7 +179,7 @@ func (s *copyStream) receive() error {
 }
 
 // start reads the sizes, one row for each tablespace. Our clusters have one tablespace.
-func (s *copyStream) begin(row [][]byte) error {
+func (s *copyStream) start(row [][]byte) error {
 	if s.bar != nil || len(row) < 3 || row[0] != nil {
 		return errTablespaces
 	}
@@ -187,7 +187,7 @@ func (s *copyStream) begin(row [][]byte) error {
 	if err != nil {
 		kilobytes = 0 // unknown
 	}
-	s.bar = s.begun(1024 * kilobytes)
+	s.bar = s.newBar(1024 * kilobytes)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	stalledAfter = 60 * time.Second // without a byte
+	stallTimeout = 60 * time.Second // without a byte
 	maxArchive   = 512 << 20
 )
 
@@ -163,13 +163,13 @@ func (r *registry) download(
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 
-	stalled := time.AfterFunc(stalledAfter, func() { cancel(fmt.Errorf("no data for %s", stalledAfter)) })
+	stalled := time.AfterFunc(stallTimeout, func() { cancel(fmt.Errorf("no data for %s", stallTimeout)) })
 	defer stalled.Stop()
 	bar := NewProgressBar(progress, "Fetching PostgreSQL "+pkg.version, resp.ContentLength)
 	defer bar.End()
 	sum := sha512.New()
 	seen := writerFunc(func(p []byte) (int, error) {
-		stalled.Reset(stalledAfter)
+		stalled.Reset(stallTimeout)
 		bar.Add(len(p))
 		return len(p), nil
 	})

@@ -60,7 +60,7 @@ func locate(ctx context.Context, opt Options, acct account, data dataDir) (Binar
 		return Binaries{}, fmt.Errorf("look for PostgreSQL: %w", err)
 	}
 	for _, bin := range found {
-		if data.suits(bin) {
+		if data.canOpenWith(bin) {
 			return bin, nil
 		}
 	}
@@ -75,7 +75,7 @@ func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Bina
 	if err != nil {
 		return Binaries{}, fmt.Errorf("find PostgreSQL: %w", err)
 	}
-	if err := acct.reach(dir); err != nil {
+	if err := acct.checkReachable(dir); err != nil {
 		return Binaries{}, err
 	}
 	bin, err := inspect(ctx, dir)
@@ -90,14 +90,14 @@ func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Bina
 			MinMajor,
 		)
 	}
-	if !data.suits(bin) {
+	if !data.canOpenWith(bin) {
 		return Binaries{}, data.mismatch([]Binaries{bin})
 	}
 	return bin, nil
 }
 
 // canOpenWith reports whether bin can open the data. Every version can open no data.
-func (d dataDir) suits(bin Binaries) bool { return d.major == 0 || d.major == bin.Major }
+func (d dataDir) canOpenWith(bin Binaries) bool { return d.major == 0 || d.major == bin.Major }
 
 func (d dataDir) mismatch(found []Binaries) error {
 	return &MajorError{Path: d.path, Major: d.major, Found: found}
@@ -157,7 +157,7 @@ func installed(ctx context.Context, acct account) []Binaries {
 
 func usable(ctx context.Context, dir string, acct account) (Binaries, bool) {
 	bin, err := inspect(ctx, dir)
-	return bin, err == nil && bin.Major >= MinMajor && acct.reach(dir) == nil
+	return bin, err == nil && bin.Major >= MinMajor && acct.checkReachable(dir) == nil
 }
 
 // versionOutput matches output such as "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)" or "… 18beta1".

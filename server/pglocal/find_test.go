@@ -183,7 +183,7 @@ func writeData(t *testing.T, dir, folder, version string) string {
 	if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte(version+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := acct.own(data); err != nil {
+	if err := acct.chown(data); err != nil {
 		t.Fatal(err)
 	}
 	return data

@@ -25,7 +25,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	}
 	began := time.Now()
 	half := c.data.path + ".incomplete"
-	if err := cutOff(ctx, half); err != nil {
+	if err := killLeftovers(ctx, half); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(half); err != nil {
@@ -65,7 +65,7 @@ func (c *Cluster) makeDataDir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	return c.account.own(path)
+	return c.account.chown(path)
 }
 
 func (c *Cluster) initdb(ctx context.Context, dir string) error {

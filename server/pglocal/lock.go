@@ -29,7 +29,7 @@ func WaitSharedLock(ctx context.Context, path string) (*Lock, error) {
 }
 
 // IsLocked reports whether a process holds a lock on the file at path. It does not create the file.
-func Held(path string) (bool, error) {
+func IsLocked(path string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -101,7 +101,7 @@ func removed(file *os.File) bool {
 }
 
 // writeNote replaces the content of the locked file.
-func (l *Lock) note(text string) error {
+func (l *Lock) writeNote(text string) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (l *Lock) note(text string) error {
 }
 
 // readNote returns what the last holder wrote.
-func (l *Lock) noted() (string, error) {
+func (l *Lock) readNote() (string, error) {
 	b, err := os.ReadFile(l.file.Name())
 	return string(b), err
 }

@@ -24,17 +24,17 @@ type Handle struct {
 
 const (
 	// attachTimeout is how long Open waits for a server that another process is starting or stopping.
-	attachWithin = 10 * time.Second
+	attachTimeout = 10 * time.Second
 
 	// stopTimeout is how long a cluster that Open has started may take to shut down.
-	stopWithin = 15 * time.Second
+	stopTimeout = 15 * time.Second
 
 	// commandClusterName is the name of clusters that Open has started.
-	ofCommands = "deviceaccess-command"
+	commandClusterName = "deviceaccess-command"
 
 	// commandLock is an advisory lock in such a cluster. Every joined process shares it; the process that stops the
 	// cluster holds it exclusively.
-	users = int64(0x6461706775736572)
+	commandLock = int64(0x6461706775736572)
 )
 
 // Open gives a command access to the cluster for a short time. If another process runs the cluster, Open connects to
@@ -44,9 +44,9 @@ const (
 // and fs.ErrPermission if the cluster belongs to another user.
 func Open(ctx context.Context, opt Options) (*Handle, error) {
 	own := opt
-	own.Settings = map[string]string{"cluster_name": ofCommands}
+	own.Settings = map[string]string{"cluster_name": commandClusterName}
 	maps.Copy(own.Settings, opt.Settings)
-	for end := time.Now().Add(attachWithin); ; {
+	for end := time.Now().Add(attachTimeout); ; {
 		cluster, err := Start(ctx, own)
 		if err == nil {
 			return &Handle{socket: cluster.socket, log: cluster.opt.Log, cluster: cluster}, nil
@@ -77,7 +77,7 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 
 // StartedByCommand reports whether the cluster in dir, which another process runs, was started by Open and ends with
 // that command. It fails while the cluster is being started or stopped.
-func ByCommand(ctx context.Context, dir string) (bool, error) {
+func StartedByCommand(ctx context.Context, dir string) (bool, error) {
 	conn, _, err := attach(ctx, dir)
 	if err != nil {
 		return false, err
@@ -87,7 +87,7 @@ func ByCommand(ctx context.Context, dir string) (bool, error) {
 	if err := conn.QueryRow(ctx, "show cluster_name").Scan(&name); err != nil {
 		return false, fmt.Errorf("ask for the cluster name: %w", err)
 	}
-	return name == ofCommands, nil
+	return name == commandClusterName, nil
 }
 
 // join returns a Handle for the cluster that another process runs on dir. If that process is a command, it does not
@@ -98,7 +98,7 @@ func join(ctx context.Context, dir string) (*Handle, error) {
 		return nil, err
 	}
 	var free bool
-	if err = conn.QueryRow(ctx, "select pg_try_advisory_lock_shared($1)", users).Scan(&free); err == nil && !free {
+	if err = conn.QueryRow(ctx, "select pg_try_advisory_lock_shared($1)", commandLock).Scan(&free); err == nil && !free {
 		err = errors.New("the cluster is being stopped")
 	}
 	if err != nil {
@@ -161,16 +161,16 @@ func (h *Handle) Close(ctx context.Context) error {
 	if h.cluster == nil {
 		return nil
 	}
-	last := h.awaitOthers(ctx)
+	last := h.awaitCommands(ctx)
 	defer last()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return h.cluster.Stop(ctx)
 }
 
 // awaitCommands waits until no other process uses the cluster, and keeps others out until end is called. It does not
 // wait if ctx ends or the cluster does not respond.
-func (h *Handle) awaitOthers(ctx context.Context) (end func()) {
+func (h *Handle) awaitCommands(ctx context.Context) (end func()) {
 	conn, err := pgx.Connect(ctx, h.DSN("postgres"))
 	if err != nil {
 		return func() {}
@@ -178,7 +178,7 @@ func (h *Handle) awaitOthers(ctx context.Context) (end func()) {
 	end = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
 	for logged := false; ; logged = true {
 		var alone bool
-		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", users).Scan(&alone); err != nil || alone {
+		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", commandLock).Scan(&alone); err != nil || alone {
 			return end
 		}
 		if !logged {

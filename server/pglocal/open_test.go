@@ -58,7 +58,7 @@ func TestCloseWaitsForOtherCommands(t *testing.T) {
 	ok(t, err)
 	second, err := pglocal.Open(t.Context(), opt)
 	ok(t, err)
-	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || !command {
+	if command, err := pglocal.StartedByCommand(t.Context(), opt.Dir); err != nil || !command {
 		t.Errorf("started by a command: %t, %v", command, err)
 	}
 	closed, limit := make(chan error, 1), &countingContext{Context: t.Context()}
@@ -84,7 +84,7 @@ func TestCloseWaitsForOtherCommands(t *testing.T) {
 	ok(t, first.Close(ctx))
 	ok(t, second.Close(t.Context()))
 	c := start(t, opt)
-	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || command {
+	if command, err := pglocal.StartedByCommand(t.Context(), opt.Dir); err != nil || command {
 		t.Errorf("a server's cluster counts as started by a command: %t, %v", command, err)
 	}
 	if got := notes(t, c); !slices.Equal(got, []string{"second"}) {

@@ -27,7 +27,7 @@ func (o Owner) Name() string { return o.account.name }
 
 // Chown makes the owner the owner of name in dir, with all it contains. It does not leave dir, because the owner may
 // create links there meanwhile.
-func (o Owner) Give(dir, name string) error {
+func (o Owner) Chown(dir, name string) error {
 	if o.account.cred == nil {
 		return nil
 	}

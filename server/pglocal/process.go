@@ -114,7 +114,7 @@ func (c *Cluster) serverArgs() []string {
 		"logging_collector":       "off",
 		"log_destination":         "stderr",
 		"log_line_prefix":         "",
-		"max_slot_wal_keep_size":  keptForBackup,
+		"max_slot_wal_keep_size":  maxBackupWAL,
 		// Rows contain secrets, so neither statements nor details of their errors are logged.
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	redrawEvery = 100 * time.Millisecond // on a terminal
-	plainSteps  = 4                      // lines elsewhere
+	redrawInterval = 100 * time.Millisecond // on a terminal
+	plainSteps     = 4                      // lines elsewhere
 )
 
 // ProgressBar shows the progress of a transfer: on a terminal as one redrawn line, elsewhere as a few lines for a log.
@@ -49,7 +49,7 @@ func (b *ProgressBar) Add(n int) {
 		b.have = min(b.have, b.total) // total may be an estimate
 	}
 	if b.terminal {
-		if time.Since(b.drawn) >= redrawEvery {
+		if time.Since(b.drawn) >= redrawInterval {
 			b.draw()
 		}
 		return

@@ -55,7 +55,7 @@ func TestReach(t *testing.T) {
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 			acct := account{name: "x", cred: &syscall.Credential{Uid: test.uid, Gid: test.gid}}
 			for _, path := range []string{dir, deep, filepath.Join(deep, "not", "there")} {
-				err := acct.reach(path)
+				err := acct.checkReachable(path)
 				var unreachable *UnreachableError
 				if test.want && err != nil {
 					t.Errorf("reach(%s) = %v, want nil", path, err)

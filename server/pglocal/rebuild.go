@@ -75,5 +75,5 @@ func (r *Rebuild) write(path string, content io.Reader) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return r.cluster.account.own(path)
+	return r.cluster.account.chown(path)
 }

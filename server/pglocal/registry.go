@@ -21,7 +21,7 @@ type registry struct {
 }
 
 const (
-	answerWithin = 30 * time.Second // until a registry's response starts
+	responseTimeout = 30 * time.Second // until a registry's response starts
 
 	// maxPackument bounds the description of a package, which lists all its versions.
 	maxPackument = 32 << 20
@@ -45,7 +45,7 @@ func findRegistry(ctx context.Context, address string) (*registry, error) {
 		return nil, fmt.Errorf("the address of the package registry, %q, is not a http(s) URL", address)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerWithin
+	transport.ResponseHeaderTimeout = responseTimeout
 	return &registry{url: strings.TrimRight(address, "/"), http: &http.Client{Transport: transport}}, nil
 }
 

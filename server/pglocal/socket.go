@@ -42,7 +42,7 @@ func (c *Cluster) makeSocketDir(ctx context.Context) error {
 	c.removeStaleSocketDir(ctx)
 	var err error
 	for _, root := range []string{cmp.Or(c.opt.SocketRoot, os.TempDir()), os.TempDir(), "/tmp"} {
-		if err = c.account.reach(root); err != nil {
+		if err = c.account.checkReachable(root); err != nil {
 			continue
 		}
 		var dir string
@@ -55,10 +55,10 @@ func (c *Cluster) makeSocketDir(ctx context.Context) error {
 			_ = os.Remove(dir)
 			continue
 		}
-		if err := c.account.own(dir); err != nil {
+		if err := c.account.chown(dir); err != nil {
 			return fmt.Errorf("create directory for the database's socket: %w", err)
 		}
-		if err := c.lock.note(dir); err != nil {
+		if err := c.lock.writeNote(dir); err != nil {
 			return fmt.Errorf("note directory of the database's socket: %w", err)
 		}
 		return nil
@@ -70,7 +70,7 @@ func (c *Cluster) makeSocketDir(ctx context.Context) error {
 // data directory it names the directory of another running server. It therefore removes only what such a directory can
 // contain, and nothing while a server listens. Stop an orphaned server on this directory first.
 func (c *Cluster) removeStaleSocketDir(ctx context.Context) {
-	dir, err := c.lock.noted()
+	dir, err := c.lock.readNote()
 	if err != nil || !strings.HasPrefix(filepath.Base(dir), socketPrefix) {
 		return
 	}

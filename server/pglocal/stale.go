@@ -82,7 +82,7 @@ func (c *Cluster) stopOrphans(ctx context.Context) error {
 }
 
 // killLeftovers kills the processes of an initdb that was killed. Its data is useless.
-func cutOff(ctx context.Context, data string) error {
+func killLeftovers(ctx context.Context, data string) error {
 	for end := time.Now().Add(staleGrace); ; {
 		pids, err := serversOf(data)
 		if err != nil || len(pids) == 0 {

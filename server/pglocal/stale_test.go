@@ -46,7 +46,7 @@ func abandon(t *testing.T, c *pglocal.Cluster, dir string) {
 	t.Helper()
 	ok(t, c.DropLock())
 	testenv.Until(t, "the lock is free", func() bool {
-		held, err := pglocal.Held(filepath.Join(dir, "lock"))
+		held, err := pglocal.IsLocked(filepath.Join(dir, "lock"))
 		return err == nil && !held
 	})
 }

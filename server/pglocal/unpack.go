@@ -47,7 +47,7 @@ func unpack(archive, dir string) error {
 			return fmt.Errorf("%q: %w", header.Name, err)
 		}
 	}
-	return link(root)
+	return createLinks(root)
 }
 
 func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
@@ -101,7 +101,7 @@ func writeFile(root *os.Root, name string, content io.Reader, mode fs.FileMode) 
 }
 
 // createLinks creates the links that an npm package cannot contain, as listed in its native/pg-symlinks.json.
-func link(root *os.Root) error {
+func createLinks(root *os.Root) error {
 	const list = "native/pg-symlinks.json"
 	text, err := root.ReadFile(list)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,8 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		return 0, err
 	}
 	// An erased account has no adapter name, so both sides receive its end.
-	if r.elsewhere(account.Adapter) || r.opt.Elsewhere != nil && account.Deleted {
-		pause, err := r.opt.Elsewhere.DrainAccount(ctx, lease, account)
+	if r.delegated(account.Adapter) || r.opt.AccessSystems != nil && account.Deleted {
+		pause, err := r.opt.AccessSystems.DrainAccount(ctx, lease, account)
 		if err != nil || !account.Deleted {
 			return pause, err
 		}
@@ -30,7 +30,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		r.adapters.drop(id, anyAdapter)
 		return 0, r.access.AccountRests(ctx, id)
 	}
-	if wait := min(r.access.Owing(id), r.opt.AccountEvery); wait > 0 && !account.Failing {
+	if wait := min(r.access.InventoryDebt(id), r.opt.AccountInterval); wait > 0 && !account.Failing {
 		return wait, r.access.ScheduleAccount(ctx, id, account.Seq, wait)
 	}
 	a, err := r.adapters.Get(ctx, id)
@@ -42,22 +42,22 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		return 0, err
 	}
 	// Hold the memory of the answer until the devices are recorded.
-	held, release := adapter.Hold(ctx)
+	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
 	devices, err := a.Devices(held)
 	e := adapter.AsError(err)
 	switch {
 	case err == nil:
-		r.down.over(id)
+		r.down.markUp(id)
 		found := make([]access.FoundDevice, len(devices))
 		for i, d := range devices {
-			found[i] = describe(d, account.Adapter == access.SandboxAdapter)
+			found[i] = toFoundDevice(d, account.Adapter == access.SandboxAdapter)
 		}
 		if err := r.access.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
 		}
-	case errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil:
-		pause := crowded()
+	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
+		pause := overloadPause()
 		return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
@@ -69,7 +69,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	// Simulated vendors are down only while the server stops.
 	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAdapter:
 		// The gateway may be restarting.
-		if down := r.down.lasts(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountEvery); down < r.opt.DownAfter {
+		if down := r.down.markDown(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountInterval); down < r.opt.DownAfter {
 			return r.opt.DownAfter - down, r.access.ScheduleAccount(ctx, id, account.Seq, r.opt.DownAfter-down)
 		}
 		r.opt.Log.Warn("the account's gateway is unreachable; the server keeps retrying", "account", id, "error", err)
@@ -79,7 +79,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	default:
 		r.opt.Log.Warn("failed to list the account's devices; the server retries", "account", id, "error", err)
 	}
-	pause := r.opt.AccountEvery*3/4 + rand.N(r.opt.AccountEvery/2)
+	pause := r.opt.AccountInterval*3/4 + rand.N(r.opt.AccountInterval/2)
 	if e != nil {
 		pause = max(pause, e.RetryAfter)
 	}
@@ -87,26 +87,26 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 }
 
 // toFoundDevice converts an adapter's device to the type of package access.
-func describe(d adapter.Device, simulated bool) access.FoundDevice {
+func toFoundDevice(d adapter.Device, simulated bool) access.FoundDevice {
 	c := access.Capabilities{
-		Lock:            d.Caps.Lock,
-		Unlock:          d.Caps.Unlock,
-		AutoLock:        d.Caps.AutoLock,
-		Hub:             d.Caps.Hub,
-		Subscription:    d.Caps.Subscription,
-		OnlineCodes:     d.Caps.OnlineCodes,
-		OfflineCodes:    d.Caps.OfflineCodes,
-		ListCodes:       d.Caps.ListCodes,
-		DeleteUnmanaged: d.Caps.DeleteUnmanaged,
-		PutAnew:         d.Caps.OnlineCodes && !d.Caps.ModifyInPlace,
-		PINVisible:      d.Caps.PINVisible,
-		ProviderPIN:     d.Caps.ProviderPIN,
-		NativeSchedule:  d.Caps.NativeSchedule,
-		Convertible:     d.Caps.Convert == adapter.ConvertAdopt,
-		CodeLengths:     d.Caps.CodeLengths,
-		MaxCodes:        d.Caps.MaxCodes,
-		Simulated:       simulated,
-		WriteGap:        d.Caps.MinGap,
+		Lock:             d.Caps.Lock,
+		Unlock:           d.Caps.Unlock,
+		AutoLock:         d.Caps.AutoLock,
+		Hub:              d.Caps.Hub,
+		Subscription:     d.Caps.Subscription,
+		OnlineCodes:      d.Caps.OnlineCodes,
+		OfflineCodes:     d.Caps.OfflineCodes,
+		ListCodes:        d.Caps.ListCodes,
+		DeleteUnmanaged:  d.Caps.DeleteUnmanaged,
+		RecreateToChange: d.Caps.OnlineCodes && !d.Caps.ModifyInPlace,
+		PINVisible:       d.Caps.PINVisible,
+		ProviderPIN:      d.Caps.ProviderPIN,
+		NativeSchedule:   d.Caps.NativeSchedule,
+		Convertible:      d.Caps.Convert == adapter.ConvertAdopt,
+		CodeLengths:      d.Caps.CodeLengths,
+		MaxCodes:         d.Caps.MaxCodes,
+		Simulated:        simulated,
+		WriteGap:         d.Caps.MinGap,
 	}
 	for _, k := range d.Caps.Constraints {
 		c.Constraints = append(c.Constraints,
@@ -120,7 +120,7 @@ func describe(d adapter.Device, simulated bool) access.FoundDevice {
 		AutoLock:            automatic,
 		HubDisconnected:     d.HubOffline,
 		SubscriptionMissing: d.SubscriptionMissing,
-		Lossy:               d.Lossy,
+		Lossy:               d.LossyEvents,
 		Ref:                 string(d.Ref),
 		Name:                d.Name,
 		Type:                d.Type,

@@ -28,7 +28,7 @@ type Adapters struct {
 	log     *slog.Logger
 
 	// opening runs one open per account at a time, because a vendor may hang.
-	opening adapter.Flights
+	opening adapter.SingleFlight
 	mu      sync.Mutex
 	open    map[uuid.UUID]*opened
 	closed  bool
@@ -38,7 +38,7 @@ type Adapters struct {
 
 // checkInterval is the interval at which open adapters are compared with the stored accounts. Another
 // instance may change or disconnect an account without notifying this one.
-const checkEvery = 15 * time.Second
+const checkInterval = 15 * time.Second
 
 type opened struct {
 	config  []byte
@@ -71,16 +71,16 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		r.drop(id, anyAdapter)
 		return nil, errDisconnected
 	}
-	r.drop(id, other(account.Config))
+	r.drop(id, configDiffers(account.Config))
 	for {
-		a, err := r.asItIs(id)
+		a, err := r.cached(id)
 		if a != nil || err != nil {
 			return a, err
 		}
 		did, err := r.opening.Do(ctx, id, func() (err error) {
 			// Another caller may have opened it since.
-			if a, err = r.asItIs(id); a == nil && err == nil {
-				a, err = r.opens(ctx, account)
+			if a, err = r.cached(id); a == nil && err == nil {
+				a, err = r.openAdapter(ctx, account)
 			}
 			return err
 		})
@@ -91,11 +91,11 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 }
 
 // cached returns the open adapter of an account, or nil if none is open. It fails after Close.
-func (r *Adapters) asItIs(id uuid.UUID) (adapter.Adapter, error) {
+func (r *Adapters) cached(id uuid.UUID) (adapter.Adapter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, errClosed
+		return nil, errAdaptersClosed
 	}
 	if o, ok := r.open[id]; ok {
 		return o.adapter, nil
@@ -103,10 +103,10 @@ func (r *Adapters) asItIs(id uuid.UUID) (adapter.Adapter, error) {
 	return nil, nil
 }
 
-var errClosed = errors.New("the adapters are closed")
+var errAdaptersClosed = errors.New("the adapters are closed")
 
 // openAdapter opens the adapter of an account. A slow vendor delays only its own account.
-func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.Adapter, error) {
+func (r *Adapters) openAdapter(ctx context.Context, account access.Account) (adapter.Adapter, error) {
 	open, ok := r.openers[account.Adapter]
 	if !ok {
 		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
@@ -129,7 +129,7 @@ func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.A
 			for range a.Events() {
 			}
 		}()
-		return nil, errors.Join(errClosed, a.Close())
+		return nil, errors.Join(errAdaptersClosed, a.Close())
 	}
 	return a, nil
 }
@@ -137,7 +137,7 @@ func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.A
 // ForPush returns the adapter that handles the vendor's push messages for an account. It does not
 // compare an open adapter with the stored account, because that would cost a query per push. A push
 // only says where to look.
-func (r *Adapters) Listening(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
+func (r *Adapters) ForPush(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
 	r.mu.Lock()
 	o, ok := r.open[id]
 	r.mu.Unlock()
@@ -167,13 +167,13 @@ func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 func anyAdapter(*opened) bool { return true }
 
 // configDiffers accepts adapters that were opened with another configuration.
-func other(than []byte) func(*opened) bool {
+func configDiffers(than []byte) func(*opened) bool {
 	return func(o *opened) bool { return !bytes.Equal(o.config, than) }
 }
 
 // watch drops the adapters of accounts that were disconnected or reconfigured.
 func (r *Adapters) watch() {
-	tick := time.NewTicker(checkEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -189,11 +189,11 @@ func (r *Adapters) check() {
 	r.mu.Lock()
 	open := maps.Clone(r.open)
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), checkEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), checkInterval)
 	defer cancel()
 	for id, o := range open {
 		account, err := r.access.GetAccount(ctx, id)
-		meant := other(account.Config)
+		meant := configDiffers(account.Config)
 		if account.Deleted {
 			meant = anyAdapter
 		}

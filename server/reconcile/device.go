@@ -37,10 +37,10 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return 0, err
 	}
 	if w.Device.Removed {
-		return r.again(ctx, w)
+		return r.schedule(ctx, w)
 	}
 	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted && len(w.Issues) == 0 {
-		return r.again(ctx, w)
+		return r.schedule(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
 	// The account was disconnected after the device was read. That also removed and woke the
@@ -48,7 +48,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if errors.Is(err, errDisconnected) {
 		soon := r.access.Now().Add(time.Second)
 		w.Due = &soon
-		return r.again(ctx, w)
+		return r.schedule(ctx, w)
 	}
 	if err != nil {
 		return 0, err
@@ -67,21 +67,21 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	served := (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
 	// A person may be waiting at the door, so codes come after commands.
 	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 {
-		if err := p.first(ctx, w); err != nil {
-			return p.unreachable(ctx, w, err)
+		if err := p.runUrgent(ctx, w); err != nil {
+			return p.park(ctx, w, err)
 		}
 		seq := w.Seq
 		if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
 			return 0, err
 		}
 		if w.Seq = seq; idle(w) {
-			return r.left(ctx, w)
+			return r.scheduleRemaining(ctx, w)
 		}
 	}
 	// Write only after a successful read, because the observed state decides the writes.
 	if err := p.read(ctx, w); err != nil {
 		p.unread = true
-		return p.unreachable(ctx, w, err)
+		return p.park(ctx, w, err)
 	}
 	seq := w.Seq
 	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
@@ -93,11 +93,11 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	}
 	begun, err := p.write(ctx, w, served)
 	if err != nil {
-		return p.unreachable(ctx, w, err)
+		return p.park(ctx, w, err)
 	}
 	// Nothing has changed since the last look.
 	if !begun {
-		return r.left(ctx, w)
+		return r.scheduleRemaining(ctx, w)
 	}
 	// Read the deadlines that the writes have left.
 	left, err := r.access.LookAtDevice(ctx, lease, id)
@@ -106,19 +106,19 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	}
 	// Requests since the writes were planned remain due.
 	left.Seq = w.Seq
-	return r.left(ctx, left)
+	return r.scheduleRemaining(ctx, left)
 }
 
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
-func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
+func (p *pass) runUrgent(ctx context.Context, w access.DeviceWork) error {
 	if w.Bolt != nil {
-		if err := p.bolt(ctx, *w.Bolt); err != nil {
+		if err := p.runLockCommand(ctx, *w.Bolt); err != nil {
 			return err
 		}
 	}
 	if w.AutoLock != nil {
-		if err := p.autoLock(ctx, *w.AutoLock); err != nil {
+		if err := p.configureAutoLock(ctx, *w.AutoLock); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
 		}
 	}
 	if w.Doubted && w.Bolt == nil {
-		return p.status(ctx)
+		return p.readStatus(ctx)
 	}
 	return nil
 }
@@ -161,18 +161,18 @@ func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
 	case err == nil:
 		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c,
 			access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
-	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
+	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
 	return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
 }
 
 // scheduleRemaining returns when to look again at a device with the remaining work w.
-func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
+func (r *Reconciler) scheduleRemaining(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
 	// Work became due during the writes.
-	if ready(w) {
+	if hasReadyWork(w) {
 		due := r.access.Now()
-		if until, busy := r.isBusy(w.Device.ID); busy && !urgent(w) {
+		if until, busy := r.blockedUntil(w.Device.ID); busy && !hasUrgentWork(w) {
 			due = until
 			// Writes in progress still need a look.
 			if w.Due != nil && w.Due.After(r.access.Now()) && w.Due.Before(due) {
@@ -185,27 +185,27 @@ func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Durati
 		}
 		w.Due = &due
 	}
-	return r.again(ctx, w)
+	return r.schedule(ctx, w)
 }
 
 // idle reports whether the device's codes need no work.
 func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
 
 // hasReadyWork reports whether some work can run now.
-func ready(w access.DeviceWork) bool {
+func hasReadyWork(w access.DeviceWork) bool {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
-	return urgent(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
+	return hasUrgentWork(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
 		return c.Action == access.Delete || c.Action == access.Find || (c.Action == access.Put && (!leaving || !c.New))
 	})
 }
 
 // hasUrgentWork reports whether some work precedes the codes.
-func urgent(w access.DeviceWork) bool {
+func hasUrgentWork(w access.DeviceWork) bool {
 	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
 		len(w.Issues) > 0
 }
 
-func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
+func (r *Reconciler) schedule(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
 	if err := r.access.ScheduleDevice(ctx, w.Device.ID, w.Seq, w.Due); err != nil {
 		return 0, err
 	}
@@ -231,7 +231,7 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 		return p.access.RecordAnswered(ctx, p.lease, p.device.ID)
 	}
 	// Hold the memory of the answer until the codes are recorded.
-	held, release := adapter.Hold(ctx)
+	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
 	codes, err := p.adapter.Codes(held, p.ref, true)
 	if err != nil {
@@ -281,7 +281,7 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 				// Retry the put as soon as the deletions show.
 				continue
 			}
-			if _, busy := p.isBusy(p.device.ID); busy {
+			if _, busy := p.blockedUntil(p.device.ID); busy {
 				return begun, nil
 			}
 			begun = true
@@ -298,37 +298,37 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 }
 
 func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
-	if err := p.wait(ctx); err != nil {
+	if err := p.waitForGap(ctx); err != nil {
 		return err
 	}
 	if still, err := p.access.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
 		return err
 	}
 	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
-	p.wrote()
+	p.noteWrite()
 	switch {
 	case err == nil:
 		return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
-	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
+	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
-	p.refused(err)
+	p.noteRetryAfter(err)
 	return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
 }
 
 func (p *pass) put(ctx context.Context, c access.CodeWork) error {
-	if err := p.wait(ctx); err != nil {
+	if err := p.waitForGap(ctx); err != nil {
 		return err
 	}
 	if still, err := p.access.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
 		return err
 	}
 	spec := p.spec(c)
-	spec.Place = func(ctx context.Context, ref adapter.CodeRef) error {
+	spec.OnPlace = func(ctx context.Context, ref adapter.CodeRef) error {
 		return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
 	}
 	res, err := p.adapter.PutCode(ctx, p.ref, spec)
-	p.wrote()
+	p.noteWrite()
 	switch {
 	case err == nil:
 		return p.access.RecordPut(ctx, p.lease, p.device.ID, c,
@@ -337,18 +337,18 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	case c.Ref == "" && res.Ref != "":
 		outcome := access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
 		recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
-		if recorded != nil || !unreachable(err) {
+		if recorded != nil || !isUnreachable(err) {
 			return recorded
 		}
 		return err
 	// Without a code list, no read can show that the code is absent.
-	case unreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes:
+	case isUnreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes:
 		return cmp.Or(p.access.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
-	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
+	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		// The code may be there. The read of the next pass decides.
 		return err
 	}
-	p.refused(err)
+	p.noteRetryAfter(err)
 	failure := fail(err)
 	// Without a code list, no read can show the absence.
 	if c.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !p.device.Capabilities.ListCodes {
@@ -372,7 +372,7 @@ func (p *pass) spec(c access.CodeWork) adapter.CodeSpec {
 	}
 }
 
-func (p *pass) wrote() {
+func (p *pass) noteWrite() {
 	p.written = time.Now()
 	// The next pass respects the gap, too.
 	if p.gap > 0 {
@@ -381,7 +381,7 @@ func (p *pass) wrote() {
 }
 
 // wait waits until the device's minimum gap between writes has passed.
-func (p *pass) wait(ctx context.Context) error {
+func (p *pass) waitForGap(ctx context.Context) error {
 	if p.gap == 0 || p.written.IsZero() {
 		return ctx.Err()
 	}
@@ -394,7 +394,7 @@ func (p *pass) wait(ctx context.Context) error {
 }
 
 // isUnreachable reports whether err concerns the connection to the device rather than a code.
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	switch adapter.ClassOf(err) {
 	case adapter.Offline, adapter.GatewayDown, adapter.AuthRevoked:
 		return true
@@ -404,20 +404,20 @@ func unreachable(err error) bool {
 }
 
 // overloadPause returns the pause before a retry when memory for an answer was short.
-func crowded() time.Duration { return 2*time.Second + rand.N(2*time.Second) }
+func overloadPause() time.Duration { return 2*time.Second + rand.N(2*time.Second) }
 
 // park schedules a device that could not be reached for a later retry. The codes' attempt counters
 // do not change.
-func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
+func (p *pass) park(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, err
 	}
 	log := p.opt.Log.With("device", p.device.ID)
 	e := adapter.AsError(err)
-	if errors.Is(err, adapter.ErrCrowded) {
-		due := p.access.Now().Add(crowded())
+	if errors.Is(err, adapter.ErrSaturated) {
+		due := p.access.Now().Add(overloadPause())
 		w.Due = &due
-		return p.again(ctx, w)
+		return p.schedule(ctx, w)
 	}
 	// The error comes from the database or the lease, not from the device.
 	if e == nil {
@@ -453,9 +453,9 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	if tell != nil && (w.Deadline == nil || tell.Before(*w.Deadline)) {
 		w.Deadline = tell
 	}
-	pause := min(time.Second<<min(failures, 10), p.opt.OfflineEvery)
+	pause := min(time.Second<<min(failures, 10), p.opt.OfflineRetryInterval)
 	if offline || e.Class == adapter.AuthRevoked {
-		pause = p.opt.OfflineEvery
+		pause = p.opt.OfflineRetryInterval
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
 	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures,
@@ -466,5 +466,5 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 		due = *w.Deadline
 	}
 	w.Due = &due
-	return p.again(ctx, w)
+	return p.schedule(ctx, w)
 }

@@ -1,4 +1,4 @@
 package reconcile
 
 // Describe converts an adapter's device to the type of package access.
-var Describe = describe
+var Describe = toFoundDevice

@@ -156,7 +156,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 			},
 		},
 	)
-	if owing := b.access.Owing(b.account); owing > 0 {
+	if owing := b.access.InventoryDebt(b.account); owing > 0 {
 		t.Errorf("owing %s", owing)
 	}
 	var locks []access.FoundDevice
@@ -164,7 +164,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: true})
 	}
 	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks)) // each emits an added and a connected event
-	owing := b.access.Owing(b.account)
+	owing := b.access.InventoryDebt(b.account)
 	if owing < 370*time.Second || owing > 400*time.Second {
 		t.Fatalf("after 400 of 30 events: owing %s", owing)
 	}
@@ -188,7 +188,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	b.must(err)
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("a failing account is listed anyway", func() bool { return lists.Load() > before })
-	if c.forward(owing + time.Hour); b.access.Owing(b.account) > 0 {
+	if c.forward(owing + time.Hour); b.access.InventoryDebt(b.account) > 0 {
 		t.Error("the account still owes")
 	}
 }
@@ -203,7 +203,7 @@ type crowding struct {
 func (c *crowding) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.on.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, c.path) {
 		c.times.Add(1)
-		return adaptertest.Crowded().Transport.RoundTrip(r)
+		return adaptertest.Saturated().Transport.RoundTrip(r)
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
@@ -288,7 +288,7 @@ func TestLargeResponses_WaitForEachOther(t *testing.T) {
 				)
 				return waits && served.Load()
 			})
-			if !adaptertest.LargeAnswerWaits(t) {
+			if !adaptertest.LargeResponseWaits(t) {
 				t.Error("another response was read meanwhile")
 			}
 		})

@@ -11,9 +11,9 @@ import (
 // runLockCommand runs the next lock command of the device. It sends a command once. If the outcome
 // is unknown, it polls the device until the device shows the result or the attempt expires. A door
 // that opens a second time minutes later would be worse than one that stays closed.
-func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
+func (p *pass) runLockCommand(ctx context.Context, w access.BoltWork) error {
 	if w.Started {
-		return p.boltShown(ctx, w)
+		return p.confirmLockCommand(ctx, w)
 	}
 	locker, ok := p.adapter.(adapter.Locker)
 	if !ok {
@@ -35,7 +35,7 @@ func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 		// The vendor reports the result later, or the device shows it.
 		return nil
 	}
-	return p.boltRefused(ctx, w, err)
+	return p.recordCommandError(ctx, w, err)
 }
 
 // delayTolerance is how far the auto-lock delay of a device may differ from the requested one.
@@ -44,7 +44,7 @@ const delayTolerance = time.Millisecond
 
 // configureAutoLock sends the auto-lock setting to the device once and polls until the device shows
 // it.
-func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
+func (p *pass) configureAutoLock(ctx context.Context, w access.AutoLockWork) error {
 	if w.Started {
 		d, err := p.adapter.Device(ctx, p.ref)
 		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled ||
@@ -71,12 +71,12 @@ func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 		// The device shows the result later.
 		return nil
 	}
-	return p.boltRefused(ctx, attempt, err)
+	return p.recordCommandError(ctx, attempt, err)
 }
 
 // recordCommandError records why a command failed. It returns err if it concerns the connection to
 // the device.
-func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) error {
+func (p *pass) recordCommandError(ctx context.Context, w access.BoltWork, err error) error {
 	e := adapter.AsError(err)
 	if e == nil || ctx.Err() != nil {
 		return err
@@ -109,7 +109,7 @@ func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) er
 }
 
 // confirmLockCommand records success once the device shows the requested lock state.
-func (p *pass) boltShown(ctx context.Context, w access.BoltWork) error {
+func (p *pass) confirmLockCommand(ctx context.Context, w access.BoltWork) error {
 	d, err := p.adapter.Device(ctx, p.ref)
 	// An offline device only shows its last known state.
 	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock {
@@ -119,10 +119,10 @@ func (p *pass) boltShown(ctx context.Context, w access.BoltWork) error {
 }
 
 // readStatus records the current state of the device.
-func (p *pass) status(ctx context.Context) error {
+func (p *pass) readStatus(ctx context.Context) error {
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {
 		return err
 	}
-	return p.access.RecordDevice(ctx, p.lease, p.device.ID, describe(d, p.device.Capabilities.Simulated))
+	return p.access.RecordDevice(ctx, p.lease, p.device.ID, toFoundDevice(d, p.device.Capabilities.Simulated))
 }

@@ -182,7 +182,7 @@ func TestJam_LocksAccountBeforeDevice(t *testing.T) {
 			)
 			return waiting > 0
 		})
-		own, err := tx.Begun(t.Context())
+		own, err := tx.Start(t.Context())
 		if err != nil {
 			return err
 		}

@@ -214,7 +214,7 @@ func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("codes are recreated", func() bool {
 		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
-		return err == nil && d.Capabilities.PutAnew
+		return err == nil && d.Capabilities.RecreateToChange
 	})
 	var made atomic.Int32
 	s.loses(&made, true)

@@ -19,7 +19,7 @@ type outage struct{ since, last time.Time }
 // markDown notes that a gateway does not answer and returns how long the outage has lasted. A
 // failure more than memory ago counts as another outage, because the server asks more often during
 // an outage.
-func (o *outages) lasts(account uuid.UUID, now time.Time, memory time.Duration) time.Duration {
+func (o *outages) markDown(account uuid.UUID, now time.Time, memory time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, again := o.of[account]
@@ -34,7 +34,7 @@ func (o *outages) lasts(account uuid.UUID, now time.Time, memory time.Duration) 
 }
 
 // markUp notes that a gateway answers.
-func (o *outages) over(account uuid.UUID) {
+func (o *outages) markUp(account uuid.UUID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.of, account)

@@ -16,12 +16,12 @@ func TestOutages_OldOneDoesNotCount(t *testing.T) {
 		{0, 0}, {10 * time.Second, 10 * time.Second}, {time.Minute, 70 * time.Second}, {72 * time.Hour, 0}, {5 * time.Second, 5 * time.Second},
 	} {
 		now = now.Add(step.after)
-		if got := o.lasts(account, now, 2*time.Minute); got != step.lasts {
+		if got := o.markDown(account, now, 2*time.Minute); got != step.lasts {
 			t.Errorf("%s later: lasts %s, want %s", step.after, got, step.lasts)
 		}
 	}
-	o.over(account)
-	if got := o.lasts(account, now, 2*time.Minute); got != 0 {
+	o.markUp(account)
+	if got := o.markDown(account, now, 2*time.Minute); got != 0 {
 		t.Errorf("after a success: lasts %s", got)
 	}
 }

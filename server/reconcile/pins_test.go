@@ -224,7 +224,7 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	}
 	for range 2 { // the second time, the deletion has started
 		w := b.work(codes[aside])
-		if w.Action != access.Delete || !w.Aside || b.work(codes[stays]).Action != access.Nothing {
+		if w.Action != access.Delete || !w.TemporaryRemoval || b.work(codes[stays]).Action != access.Nothing {
 			t.Fatalf("planned actions %q and %q", w.Action, b.work(codes[stays]).Action)
 		}
 		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {

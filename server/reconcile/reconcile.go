@@ -23,22 +23,22 @@ import (
 // Options configures a Reconciler. The zero value is for production.
 type Options struct {
 	// AccountInterval is the interval between two listings of an account's devices. 0 means 1 min.
-	AccountEvery time.Duration
+	AccountInterval time.Duration
 	// OfflineRetryInterval is the interval between two tries of an offline device. 0 means 5 min.
-	OfflineEvery time.Duration
+	OfflineRetryInterval time.Duration
 	// DownAfter is how long a gateway may be unreachable before the account reports an error. 0
 	// means 10 s.
 	DownAfter time.Duration
 	Log       *slog.Logger
 
 	// AccessSystems handles the accounts that have no devices. nil means there are none.
-	Elsewhere Elsewhere
+	AccessSystems AccountReconciler
 }
 
 // AccountReconciler handles the accounts of some adapters in place of a Reconciler.
-type Elsewhere interface {
+type AccountReconciler interface {
 	// Handles reports whether it handles accounts of that adapter.
-	Drives(adapter string) bool
+	Handles(adapter string) bool
 	// DrainAccount does the due work of an account, like Drain of a worker.Lane. It also receives
 	// accounts that were deleted.
 	DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error)
@@ -47,8 +47,8 @@ type Elsewhere interface {
 }
 
 // delegated reports whether another AccountReconciler handles accounts of that adapter.
-func (r *Reconciler) elsewhere(adapter string) bool {
-	return r.opt.Elsewhere != nil && r.opt.Elsewhere.Drives(adapter)
+func (r *Reconciler) delegated(adapter string) bool {
+	return r.opt.AccessSystems != nil && r.opt.AccessSystems.Handles(adapter)
 }
 
 // Reconciler reconciles devices and accounts.
@@ -65,11 +65,11 @@ type Reconciler struct {
 
 // New creates a Reconciler that reaches the vendors through adapters.
 func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
-	if opt.AccountEvery == 0 {
-		opt.AccountEvery = time.Minute
+	if opt.AccountInterval == 0 {
+		opt.AccountInterval = time.Minute
 	}
-	if opt.OfflineEvery == 0 {
-		opt.OfflineEvery = 5 * time.Minute
+	if opt.OfflineRetryInterval == 0 {
+		opt.OfflineRetryInterval = 5 * time.Minute
 	}
 	if opt.DownAfter == 0 {
 		opt.DownAfter = 10 * time.Second
@@ -91,7 +91,7 @@ func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.DeviceDue(ctx, id)
 }
 
-func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return l.access.DueDevices(ctx, limit, but)
 }
 
@@ -101,7 +101,7 @@ func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]
 }
 
 func (l deviceLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainDevice(adapter.While(ctx, lease.Held), lease, id)
+	return l.drainDevice(adapter.WithLeaseCheck(ctx, lease.Held), lease, id)
 }
 
 type accountLane struct{ *Reconciler }
@@ -112,7 +112,7 @@ func (l accountLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.AccountDue(ctx, id)
 }
 
-func (l accountLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (l accountLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return l.access.DueAccounts(ctx, limit, but)
 }
 
@@ -122,7 +122,7 @@ func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 }
 
 func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainAccount(adapter.While(ctx, lease.Held), lease, id)
+	return l.drainAccount(adapter.WithLeaseCheck(ctx, lease.Held), lease, id)
 }
 
 // fail converts an adapter's error to its meaning for a code.

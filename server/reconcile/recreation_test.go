@@ -178,7 +178,7 @@ func TestRecreation_SurvivesCrash(t *testing.T) {
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	for range 2 { // the second time, the deletion has started
 		w := b.work(c)
-		if w.Action != access.Delete || !w.Aside {
+		if w.Action != access.Delete || !w.TemporaryRemoval {
 			t.Fatalf("planned action %q", w.Action)
 		}
 		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {

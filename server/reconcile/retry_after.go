@@ -10,14 +10,14 @@ import (
 
 // noteRetryAfter remembers when the vendor accepts writes again. Writing the other codes earlier
 // would cost each of them an attempt.
-func (p *pass) refused(err error) {
+func (p *pass) noteRetryAfter(err error) {
 	if e := adapter.AsError(err); e.Class == adapter.Transient && e.RetryAfter > 0 {
 		p.busy.Store(p.device.ID, p.access.Now().Add(e.RetryAfter))
 	}
 }
 
 // blockedUntil returns until when the vendor accepts no codes for the device, if it said so.
-func (r *Reconciler) isBusy(device uuid.UUID) (until time.Time, busy bool) {
+func (r *Reconciler) blockedUntil(device uuid.UUID) (until time.Time, busy bool) {
 	at, ok := r.busy.Load(device)
 	if !ok {
 		return until, false

@@ -13,18 +13,18 @@ import (
 )
 
 // observeTimeout is how long a simulation waits until the server has observed its effect.
-const seenWithin = 30 * time.Second
+const observeTimeout = 30 * time.Second
 
 // Polling interval of that wait, from the first to the last. Most effects show immediately.
 const (
-	lookFirst = 10 * time.Millisecond
-	lookLast  = 250 * time.Millisecond
+	minPollInterval = 10 * time.Millisecond
+	maxPollInterval = 250 * time.Millisecond
 )
 
 // SetOnline brings a simulated device online or takes it offline, and returns once the server has
 // observed that. It fails with NotFound, and with Invalid for a real device.
 func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
-	d, sim, err := r.noticed(ctx, p, deviceID)
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 		}
 	}
 	if err := sim.SetOnline(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
-		return simulation(err)
+		return toSimulationError(err)
 	}
-	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
+	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
 		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.Online == online, err
 	})
@@ -48,17 +48,17 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 // SetHub connects or disconnects the hub of a simulated device, and returns once the server has
 // observed that. It fails like SetOnline, and with Invalid if the device has no hub.
 func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error {
-	d, sim, err := r.noticed(ctx, p, deviceID)
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
-	if err := simulates(d.Capabilities.Hub, "can_simulate_hub_connection"); err != nil {
+	if err := requireCapability(d.Capabilities.Hub, "can_simulate_hub_connection"); err != nil {
 		return err
 	}
 	if err := sim.SetHub(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
-		return simulation(err)
+		return toSimulationError(err)
 	}
-	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
+	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
 		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.HubDisconnected == !online, err
 	})
@@ -68,23 +68,23 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 // for codes, and returns once the server has observed that. It fails like SetOnline, and with
 // Invalid if the vendor requires none.
 func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error {
-	d, sim, err := r.noticed(ctx, p, deviceID)
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
-	if err := simulates(d.Capabilities.Subscription, "can_simulate_paid_subscription"); err != nil {
+	if err := requireCapability(d.Capabilities.Subscription, "can_simulate_paid_subscription"); err != nil {
 		return err
 	}
 	if err := sim.SetSubscription(ctx, adapter.DeviceRef(d.Ref), expired); err != nil {
-		return simulation(err)
+		return toSimulationError(err)
 	}
-	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
+	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
 		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.SubscriptionMissing.IsZero() == !expired, err
 	})
 }
 
-func simulates(can bool, flag string) error {
+func requireCapability(can bool, flag string) error {
 	if can {
 		return nil
 	}
@@ -99,14 +99,14 @@ func simulates(can bool, flag string) error {
 // RemoveDevice removes a simulated device from its account, and returns once the server has
 // observed that. It fails like SetOnline.
 func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error {
-	d, sim, err := r.noticed(ctx, p, deviceID)
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
 	if err := sim.RemoveDevice(ctx, adapter.DeviceRef(d.Ref)); err != nil {
-		return simulation(err)
+		return toSimulationError(err)
 	}
-	return r.seen(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
+	return r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
 		_, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
 			return true, nil
@@ -131,13 +131,13 @@ func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, 
 		}
 	}
 	disconnect := r.disconnect
-	if r.elsewhere(account.Adapter) {
-		disconnect = r.opt.Elsewhere.Disconnect
+	if r.delegated(account.Adapter) {
+		disconnect = r.opt.AccessSystems.Disconnect
 	}
 	if err := disconnect(ctx, account.ID); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
-		return simulation(err)
+		return toSimulationError(err)
 	}
-	return r.seen(ctx, access.Device{AccountID: account.ID}, "", func(ctx context.Context) (bool, error) {
+	return r.awaitObserved(ctx, access.Device{AccountID: account.ID}, "", func(ctx context.Context) (bool, error) {
 		now, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
 		return len(now.Errors) > 0, err
 	})
@@ -167,7 +167,7 @@ func (r *Reconciler) AddUnmanagedCode(
 	if err := r.access.Checkpoint(ctx, uuid.Nil); err != nil {
 		return c, err
 	}
-	d, sim, err := r.noticed(ctx, p, deviceID)
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err == nil {
 		err = d.CheckManaged()
 	}
@@ -185,11 +185,11 @@ func (r *Reconciler) AddUnmanagedCode(
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
 	if err != nil {
-		return c, simulation(err)
+		return c, toSimulationError(err)
 	}
 	// A repeated request finds the code that it has entered.
 	access.SameAct(ctx, string(ref))
-	err = r.seen(ctx, d, d.Ref, func(ctx context.Context) (found bool, err error) {
+	err = r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (found bool, err error) {
 		c, found, err = r.access.CodeByRef(ctx, d.ID, string(ref))
 		return found, err
 	})
@@ -199,7 +199,7 @@ func (r *Reconciler) AddUnmanagedCode(
 // EnterCode enters a PIN at a simulated device. An event reports whether the door opened, as for a
 // real device. It fails like SetOnline.
 func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error) {
-	return r.attempted(
+	return r.runAttempt(
 		ctx,
 		p,
 		deviceID,
@@ -213,7 +213,7 @@ func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID
 
 // LockByHand locks a simulated device with the button of its keypad. It fails like SetOnline.
 func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error) {
-	return r.attempted(
+	return r.runAttempt(
 		ctx,
 		p,
 		deviceID,
@@ -226,7 +226,7 @@ func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceI
 
 // runAttempt runs the simulation as an action attempt. If the server stops in the middle, the
 // attempt expires.
-func (r *Reconciler) attempted(
+func (r *Reconciler) runAttempt(
 	ctx context.Context,
 	p access.Principal,
 	deviceID, action string,
@@ -274,7 +274,7 @@ func (r *Reconciler) simulated(
 func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.Simulator, error) {
 	a, err := r.adapters.Get(ctx, d.AccountID)
 	if err != nil {
-		return nil, simulation(err)
+		return nil, toSimulationError(err)
 	}
 	sim, ok := a.(adapter.Simulator)
 	if !ok {
@@ -285,7 +285,7 @@ func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.
 
 // connectedSimulator is like simulated, but fails with Invalid while the vendor account is
 // disconnected.
-func (r *Reconciler) noticed(
+func (r *Reconciler) connectedSimulator(
 	ctx context.Context,
 	p access.Principal,
 	deviceID string,
@@ -305,7 +305,7 @@ func (r *Reconciler) noticed(
 
 // awaitObserved requests a look at the device (or its account, if ref is empty), and waits until
 // shows reports true.
-func (r *Reconciler) seen(
+func (r *Reconciler) awaitObserved(
 	ctx context.Context,
 	d access.Device,
 	ref string,
@@ -314,11 +314,11 @@ func (r *Reconciler) seen(
 	if err := r.access.Hint(ctx, d.AccountID, ref); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, seenWithin)
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 	pause := 100 * time.Millisecond
 	again := time.Now().Add(pause)
-	for look := lookFirst; ; look = min(look*3/2, lookLast) {
+	for look := minPollInterval; ; look = min(look*3/2, maxPollInterval) {
 		ok, err := shows(ctx)
 		if err == nil && !ok && time.Now().After(again) {
 			// The vendor's list may have lagged at the last look.
@@ -343,7 +343,7 @@ func (r *Reconciler) seen(
 }
 
 // toSimulationError converts a simulated device's error to the type of package access.
-func simulation(err error) error {
+func toSimulationError(err error) error {
 	e := adapter.AsError(err)
 	if e == nil {
 		return err

@@ -113,7 +113,7 @@ func TestLargeAccount_AllLocksAreAdded(t *testing.T) {
 		t.Errorf("%d added events, %d connected events", added, connected)
 	}
 	due, err := b.access.DueDevices(t.Context(), 2*many,
-		worker.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
+		worker.Saturated{Accounts: []uuid.UUID{}, Workspaces: []uuid.UUID{}, Creators: []uuid.UUID{}})
 	b.must(err)
 	if len(due) < many {
 		t.Errorf("%d reads planned", len(due))

@@ -18,60 +18,60 @@ import (
 // than a quiet one.
 const (
 	// Events about devices.
-	hintsEvery, hintsFirst = 50 * time.Millisecond, 40
+	eventInterval, eventBurst = 50 * time.Millisecond, 40
 	// Listings of the account.
-	listEvery, listsFirst = time.Second, 10
+	refreshInterval, refreshBurst = time.Second, 10
 	// Lock operations per second, and their burst. Each one becomes an event.
-	operated, operatedOnce = 100, 500
+	operationsPerSecond, operationBurst = 100, 500
 	// A resync costs as much as this many listings, because it reads all devices.
-	resyncIs = 5
+	resyncCost = 5
 )
 
 // hints turns the events of an account's adapter into records and wake-ups.
 type hints struct {
 	*Adapters
-	account uuid.UUID
-	pace    *rate.Limiter
-	lists   *rate.Limiter
-	doings  *rate.Limiter
+	account        uuid.UUID
+	eventLimit     *rate.Limiter
+	refreshLimit   *rate.Limiter
+	operationLimit *rate.Limiter
 	// logLimit limits the log messages about dropped operations.
-	hurried rate.Sometimes
+	logLimit rate.Sometimes
 
 	// owed fires when the account must be listed.
-	owed <-chan time.Time
+	refreshAt <-chan time.Time
 	// resync requests a read of all devices as well.
 	resync bool
 }
 
 func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
 	h := &hints{
-		Adapters: r,
-		account:  account,
-		pace:     rate.NewLimiter(rate.Every(hintsEvery), hintsFirst),
-		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
-		doings:   rate.NewLimiter(operated, operatedOnce),
-		hurried:  rate.Sometimes{Interval: time.Hour},
+		Adapters:       r,
+		account:        account,
+		eventLimit:     rate.NewLimiter(rate.Every(eventInterval), eventBurst),
+		refreshLimit:   rate.NewLimiter(rate.Every(refreshInterval), refreshBurst),
+		operationLimit: rate.NewLimiter(operationsPerSecond, operationBurst),
+		logLimit:       rate.Sometimes{Interval: time.Hour},
 	}
 	for {
 		select {
 		case e, open := <-events:
 			// Another instance may run the listing.
 			if !open {
-				if h.owed != nil {
-					h.whole()
+				if h.refreshAt != nil {
+					h.refresh()
 				}
 				return
 			}
 			h.wait()
-			h.take(waiting(e, events))
-		case <-h.owed:
-			h.whole()
+			h.handle(drainPending(e, events))
+		case <-h.refreshAt:
+			h.refresh()
 		}
 	}
 }
 
 // drainPending returns the event and all that are queued behind it.
-func waiting(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
+func drainPending(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
 	batch := []adapter.Event{e}
 	for range cap(events) {
 		select {
@@ -90,7 +90,7 @@ func waiting(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
 func (h *hints) wait() {
 	select {
 	case <-h.stop:
-	case <-time.After(h.pace.Reserve().Delay()):
+	case <-time.After(h.eventLimit.Reserve().Delay()):
 	}
 }
 
@@ -99,30 +99,30 @@ var operations = map[adapter.EventKind]access.OperationKind{
 	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
 }
 
-func (h *hints) take(batch []adapter.Event) {
+func (h *hints) handle(batch []adapter.Event) {
 	refs := map[string]bool{}
 	for _, e := range batch {
 		kind, operation := operations[e.Kind]
 		switch {
-		case operation && !h.doings.Allow():
-			h.hurried.Do(func() {
+		case operation && !h.operationLimit.Allow():
+			h.logLimit.Do(func() {
 				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped",
 					"account", h.account)
 			})
 			// List the account to learn the lock states.
-			h.owe(false)
+			h.requestRefresh(false)
 		case operation:
-			h.operated(e, kind)
+			h.recordOperation(e, kind)
 		case e.Kind == adapter.DeviceRemoved:
-			h.left(e)
+			h.recordRemoval(e)
 		case e.Kind == adapter.Resync:
-			h.owe(true)
+			h.requestRefresh(true)
 		case e.Kind == adapter.DeviceListed,
 			e.Kind == adapter.AccountRevoked,
 			e.Kind == adapter.StatusChanged,
 			e.Device == "":
 			// The device list shows the change.
-			h.owe(false)
+			h.requestRefresh(false)
 		default:
 			refs[string(e.Device)] = true
 		}
@@ -136,13 +136,13 @@ func (h *hints) take(batch []adapter.Event) {
 		return err
 	})
 	if err != nil {
-		h.owe(true)
+		h.requestRefresh(true)
 	} else if others {
-		h.owe(false)
+		h.requestRefresh(false)
 	}
 }
 
-func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
+func (h *hints) recordOperation(e adapter.Event, kind access.OperationKind) {
 	known := true
 	err := h.do(func(ctx context.Context) (err error) {
 		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{
@@ -156,28 +156,28 @@ func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
 		return err
 	})
 	if err != nil || !known {
-		h.owe(false)
+		h.requestRefresh(false)
 	}
 }
 
 // requestRefresh schedules a listing of the account as soon as the rate limit allows; with resync,
 // all devices are read as well.
-func (h *hints) owe(resync bool) {
-	if h.owed != nil && (h.resync || !resync) {
+func (h *hints) requestRefresh(resync bool) {
+	if h.refreshAt != nil && (h.resync || !resync) {
 		return
 	}
 	cost := 1
 	if resync {
-		cost = resyncIs
+		cost = resyncCost
 	}
 	h.resync = resync
-	h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
+	h.refreshAt = time.After(h.refreshLimit.ReserveN(time.Now(), cost).Delay())
 }
 
 // refresh runs the requested listing. If it fails, it is requested again.
-func (h *hints) whole() {
+func (h *hints) refresh() {
 	resync := h.resync
-	h.owed, h.resync = nil, false
+	h.refreshAt, h.resync = nil, false
 	err := h.do(func(ctx context.Context) error {
 		if resync {
 			return h.access.Resync(ctx, h.account)
@@ -185,7 +185,7 @@ func (h *hints) whole() {
 		return h.access.Hint(ctx, h.account, "")
 	})
 	if err != nil {
-		h.owe(resync)
+		h.requestRefresh(resync)
 	}
 }
 
@@ -202,7 +202,7 @@ func (h *hints) do(what func(context.Context) error) error {
 
 // recordRemoval records that a device left its account. It retries until it succeeds, because no
 // other event reports a removal.
-func (h *hints) left(e adapter.Event) {
+func (h *hints) recordRemoval(e adapter.Event) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		err := h.access.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))

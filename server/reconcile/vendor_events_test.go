@@ -22,33 +22,33 @@ func TestHints_ResyncCost(t *testing.T) {
 		cost int    // per round
 	}{
 		"lists":                    {[]bool{false, false}, 1},
-		"everything":               {[]bool{true, false, true}, resyncIs},
-		"a listing, then a resync": {[]bool{false, true}, 1 + resyncIs},
+		"everything":               {[]bool{true, false, true}, resyncCost},
+		"a listing, then a resync": {[]bool{false, true}, 1 + resyncCost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const minutes = 10
-				h := &hints{lists: rate.NewLimiter(rate.Every(listEvery), listsFirst)}
+				h := &hints{refreshLimit: rate.NewLimiter(rate.Every(refreshInterval), refreshBurst)}
 				looks, all := 0, 0
 				for begin := time.Now(); ; looks++ {
 					for _, resync := range test.asks {
-						h.owe(resync)
+						h.requestRefresh(resync)
 					}
 					if h.resync {
 						all++
 					}
-					<-h.owed
+					<-h.refreshAt
 					if time.Since(begin) > minutes*time.Minute {
 						break
 					}
-					h.owed, h.resync = nil, false
+					h.refreshAt, h.resync = nil, false
 				}
-				budget := listsFirst + int(minutes*time.Minute/listEvery)
+				budget := refreshBurst + int(minutes*time.Minute/refreshInterval)
 				if most := budget/test.cost + 1; looks > most || looks < most-2 {
 					t.Errorf("%d looks in %d minutes, want about %d", looks, minutes, most)
 				}
-				if want := test.cost >= resyncIs; (all > 0) != want {
+				if want := test.cost >= resyncCost; (all > 0) != want {
 					t.Errorf("%d resyncs", all)
 				}
 			})
@@ -62,13 +62,13 @@ func TestHints_LockOperationsAreLimited(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	h := &hints{
-		Adapters: &Adapters{log: slog.New(slog.NewTextHandler(&log, nil))},
-		lists:    rate.NewLimiter(rate.Every(listEvery), listsFirst),
-		doings:   rate.NewLimiter(operated, 0),
-		hurried:  rate.Sometimes{Interval: time.Hour},
+		Adapters:       &Adapters{log: slog.New(slog.NewTextHandler(&log, nil))},
+		refreshLimit:   rate.NewLimiter(rate.Every(refreshInterval), refreshBurst),
+		operationLimit: rate.NewLimiter(operationsPerSecond, 0),
+		logLimit:       rate.Sometimes{Interval: time.Hour},
 	} // no budget left: recording one would fail
 	for range 3 {
-		h.take(
+		h.handle(
 			[]adapter.Event{
 				{Kind: adapter.LockOperated, Device: "l1"},
 				{Kind: adapter.AccessDenied, Device: "l1"},
@@ -76,7 +76,7 @@ func TestHints_LockOperationsAreLimited(t *testing.T) {
 			},
 		)
 	}
-	if h.owed == nil || h.resync {
+	if h.refreshAt == nil || h.resync {
 		t.Error("the lock states are not read")
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {

@@ -37,7 +37,7 @@ func (h *handlers) CreateAccessCode(
 		return nil, err
 	}
 	if r.Body.Sync {
-		if attempt, err = h.settled(ctx, attempt); err != nil {
+		if attempt, err = h.awaitAttempt(ctx, attempt); err != nil {
 			return nil, err
 		}
 		if code, err = h.access.GetCode(ctx, p, true, code.ID.String(), "", ""); err != nil {
@@ -82,7 +82,7 @@ func (h *handlers) ListAccessCodes(
 		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
-	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, filter, part)
 	}, codePosition, toAccessCode, "access_codes")
 	return longPage{list, page}, err
@@ -105,7 +105,7 @@ func (h *handlers) UpdateAccessCode(
 		ExternalModificationAllowed: cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification),
 		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
 	})
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (h *handlers) DeleteAccessCode(
 	ctx context.Context, r openapi.DeleteAccessCodeRequestObject,
 ) (openapi.DeleteAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (h *handlers) ListAcsEntrances(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(e acs.Entrance) (time.Time, uuid.UUID) { return e.CreatedAt, e.ID })
+	last := lastPosition(list, func(e acs.Entrance) (time.Time, uuid.UUID) { return e.CreatedAt, e.ID })
 	return openapi.ListAcsEntrances200JSONResponse{
 		Ok:           true,
 		AcsEntrances: each(list, toAcsEntrance),

@@ -92,7 +92,7 @@ func (h *handlers) ListAcsUsers(
 }
 
 func lastUser(list []acs.User) access.Position {
-	return lastOf(list, func(u acs.User) (time.Time, uuid.UUID) { return u.CreatedAt, u.ID })
+	return lastPosition(list, func(u acs.User) (time.Time, uuid.UUID) { return u.CreatedAt, u.ID })
 }
 
 func (h *handlers) UpdateAcsUser(
@@ -276,7 +276,7 @@ func toAcsUser(u acs.User) api.AcsUser {
 		UserIdentityFullName:     u.Identity.FullName,
 		UserIdentityEmailAddress: u.Identity.Email,
 		UserIdentityPhoneNumber:  u.Identity.Phone,
-		PendingMutations: each(u.Pending, func(m acs.Mutation) api.AcsUserMutation {
+		PendingMutations: each(u.Pending, func(m acs.PendingChange) api.AcsUserMutation {
 			return api.AcsUserMutation{
 				MutationCode: m.Code,
 				Message:      m.Message,

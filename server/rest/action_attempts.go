@@ -16,7 +16,7 @@ func (h *handlers) GetActionAttempt(
 	ctx context.Context, r openapi.GetActionAttemptRequestObject,
 ) (openapi.GetActionAttemptResponseObject, error) {
 	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
-	answer, err := h.attempted(ctx, attempt, err, false)
+	answer, err := h.attemptResponse(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (h *handlers) ListActionAttempts(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	last := lastPosition(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
 	return openapi.ListActionAttempts200JSONResponse{
 		Ok:             true,
 		ActionAttempts: shown,
@@ -47,11 +47,11 @@ func (h *handlers) ListActionAttempts(
 }
 
 // attemptResponse returns the response of an operation that starts an attempt, or its error.
-func (h *handlers) attempted(
+func (h *handlers) attemptResponse(
 	ctx context.Context, attempt access.Attempt, err error, sync bool,
 ) (api.ActionAttemptResponse, error) {
 	if err == nil && sync {
-		attempt, err = h.settled(ctx, attempt)
+		attempt, err = h.awaitAttempt(ctx, attempt)
 	}
 	if err != nil {
 		return api.ActionAttemptResponse{}, err
@@ -61,18 +61,18 @@ func (h *handlers) attempted(
 }
 
 // syncTimeout is how long a request with sync waits for its attempt to end.
-const syncWithin = 10 * time.Second
+const syncTimeout = 10 * time.Second
 
-// awaitAttempt waits up to syncWithin until an attempt ends, and returns its latest state. It does not wait if too many
+// awaitAttempt waits up to syncTimeout until an attempt ends, and returns its latest state. It does not wait if too many
 // requests wait.
-func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
+func (h *handlers) awaitAttempt(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
 	who := principal(ctx).CredentialID
 	if !h.waits.enter(who) {
 		return attempt, nil
 	}
 	defer h.waits.leave(who)
-	admission.Rest(ctx)
-	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncWithin)
+	admission.Release(ctx)
+	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncTimeout)
 }
 
 func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.ActionAttempt, error) {

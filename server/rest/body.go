@@ -9,24 +9,24 @@ import (
 
 const (
 	// initialBufferSize is the initial buffer size. Larger announced sizes are not trusted.
-	usual = 4 << 10
+	initialBufferSize = 4 << 10
 	// blockSize is the unit in which long bodies are read.
-	block = 64 << 10
+	blockSize = 64 << 10
 )
 
 // blocks pools the blocks of long bodies, so that clients with many long bodies cause little garbage.
-var blocks = sync.Pool{New: func() any { return new([block]byte) }}
+var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // readWhole reads a body; size is its announced length, or negative. A short body needs a single read, because each
 // read can release the request's slot. A long body is kept in blocks until it is complete: a growing buffer would
 // reserve twice the size for hundreds of bodies that may never complete.
 func readWhole(body io.Reader, size int64) ([]byte, error) {
-	if 0 < size && size <= usual {
+	if 0 < size && size <= initialBufferSize {
 		whole := make([]byte, size)
 		_, err := io.ReadFull(body, whole)
 		return whole, err
 	}
-	begin := make([]byte, usual)
+	begin := make([]byte, initialBufferSize)
 	n, err := fill(body, begin)
 	if err != nil {
 		return begin[:n], unlessEnd(err)
@@ -36,17 +36,17 @@ func readWhole(body io.Reader, size int64) ([]byte, error) {
 
 // readLong reads the rest of a body.
 func readLong(body io.Reader, begin []byte) (whole []byte, err error) {
-	var long []*[block]byte
+	var long []*[blockSize]byte
 	defer func() {
 		for _, b := range long {
 			blocks.Put(b)
 		}
 	}()
 	parts, n := [][]byte{begin}, 0
-	for size := usual; err == nil; size = min(2*size, block) {
+	for size := initialBufferSize; err == nil; size = min(2*size, blockSize) {
 		var room []byte
-		if size == block {
-			b := blocks.Get().(*[block]byte)
+		if size == blockSize {
+			b := blocks.Get().(*[blockSize]byte)
 			long = append(long, b)
 			room = b[:]
 		} else {

@@ -10,7 +10,7 @@ import (
 
 func TestReadWhole(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{0, 1, usual - 1, usual, usual + 1, 2 * usual, 2*usual + 1, block, 2*block - 1, 2 * block, 1<<20 - 1, 1 << 20} {
+	for _, size := range []int{0, 1, initialBufferSize - 1, initialBufferSize, initialBufferSize + 1, 2 * initialBufferSize, 2*initialBufferSize + 1, blockSize, 2*blockSize - 1, 2 * blockSize, 1<<20 - 1, 1 << 20} {
 		sent := make([]byte, size)
 		for i := range sent {
 			sent[i] = byte(i * 31 / 7)
@@ -28,7 +28,7 @@ func TestReadWhole(t *testing.T) {
 func TestReadWhole_TruncatedBody(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
-	for _, size := range []int{0, 1, usual, 3 * block} {
+	for _, size := range []int{0, 1, initialBufferSize, 3 * blockSize} {
 		from := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(cut))
 		if _, err := readWhole(from, 1<<20); !errors.Is(err, cut) {
 			t.Errorf("%d bytes: %v", size, err)
@@ -43,7 +43,7 @@ func TestReadWhole_BoundedMemory(t *testing.T) {
 	if _, err := readWhole(r, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if r.most > block {
+	if r.most > blockSize {
 		t.Errorf("there is room for %d bytes more than have come", r.most)
 	}
 }

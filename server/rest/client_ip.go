@@ -25,14 +25,14 @@ func (c *Callers) Guess(address string) (after time.Duration, told func(refused 
 	return 0, func(refused bool) {
 		found := undecided // successes are not remembered, because they may be a person's password
 		if refused {
-			found = isBad
+			found = isInvalid
 		}
-		c.callers.tried(address, try, found)
+		c.callers.recordVerdict(address, try, found)
 	}
 }
 
 // Page counts a request of an address for a page, or returns how long it must wait.
 func (c *Callers) Page(address string) (after time.Duration) {
 	l := c.callers.limits.PagesPerSecond
-	return c.callers.take("page/"+address, rate.Limit(l), pagesRoom*l)
+	return c.callers.takeToken("page/"+address, rate.Limit(l), pageBurstSeconds*l)
 }

@@ -77,7 +77,7 @@ func (h *handlers) ListClientSessions(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(c access.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
+	last := lastPosition(list, func(c access.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
 	return openapi.ListClientSessions200JSONResponse{
 		Ok:             true,
 		ClientSessions: each(list, toClientSession),

@@ -65,7 +65,7 @@ func (h *handlers) ListConnectWebviews(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(w access.Webview) (time.Time, uuid.UUID) { return w.CreatedAt, w.ID })
+	last := lastPosition(list, func(w access.Webview) (time.Time, uuid.UUID) { return w.CreatedAt, w.ID })
 	shown := each(list, func(w access.Webview) api.ConnectWebview { return h.toConnectWebview(ctx, w) })
 	return openapi.ListConnectWebviews200JSONResponse{
 		Ok:              true,

@@ -42,7 +42,7 @@ func (h *handlers) ListConnectedAccounts(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	last := lastPosition(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
 	return openapi.ListConnectedAccounts200JSONResponse{
 		Ok:                true,
 		ConnectedAccounts: each(list, toConnectedAccount),

@@ -18,7 +18,7 @@ import (
 const jsonType = "application/json"
 
 // commonResponses has the responses of all operations with a credential, by status.
-var everywhere = map[string]string{"403": "Forbidden", "413": "PayloadTooLarge", "429": "TooManyRequests"}
+var commonResponses = map[string]string{"403": "Forbidden", "413": "PayloadTooLarge", "429": "TooManyRequests"}
 
 // Document returns the validated contract. Each method of `x-methods` is a separate operation, and each operation
 // lists the responses that all operations can return.
@@ -29,7 +29,7 @@ func Document() (*openapi3.T, error) {
 	}
 	for path, item := range doc.Paths.Map() {
 		if item.Post != nil && !isPublic(item.Post) {
-			item.Post.Responses = withAnswers(doc, item.Post.Responses, everywhere)
+			item.Post.Responses = withAnswers(doc, item.Post.Responses, commonResponses)
 		}
 		if err := expandKey(doc, item); err != nil {
 			return nil, fmt.Errorf("contract of %s: %w", path, err)
@@ -71,7 +71,7 @@ func isPublic(op *openapi3.Operation) bool {
 }
 
 // keyResponses has the additional responses of operations with an Idempotency-Key, by status.
-var keyed = map[string]string{"409": "Conflict", "422": "KeyReused"}
+var keyResponses = map[string]string{"409": "Conflict", "422": "KeyReused"}
 
 // expandKey replaces `x-idempotency-key` of the POST by its parameter and responses.
 func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
@@ -88,7 +88,7 @@ func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
 		Ref:   "#/components/parameters/" + name,
 		Value: doc.Components.Parameters[name].Value,
 	})
-	post.Responses = withAnswers(doc, post.Responses, keyed)
+	post.Responses = withAnswers(doc, post.Responses, keyResponses)
 	return nil
 }
 

@@ -125,7 +125,7 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 }
 
 // authenticateCaller authenticates the caller as the operation requires, and checks that it may call the operation.
-func (e *edge) identify(x *exchange, r *http.Request) error {
+func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 	if x.operation.public {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 		return err
 	}
 	if !strings.HasPrefix(token, access.PublishablePrefix) { // keys of publishable keys depend on the parameters
-		if err := e.repeat(x, token, workspaceID, ""); err != nil {
+		if err := e.countRepeat(x, token, workspaceID, ""); err != nil {
 			return err
 		}
 	}
@@ -145,11 +145,11 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	p, err := e.authenticate(r.Context(), token, workspaceID)
 	found := undecided
 	if refused := new(access.Error); err == nil {
-		found = isGood
+		found = isValid
 	} else if errors.As(err, &refused) && refused.Kind == access.Unauthorized {
-		found = isBad
+		found = isInvalid
 	}
-	e.callers.tried(address, token, found)
+	e.callers.recordVerdict(address, token, found)
 	if err != nil {
 		return err
 	}
@@ -161,11 +161,11 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
 		return access.WorkspaceSuspended()
 	}
-	return x.operation.admits(p)
+	return x.operation.authorize(p)
 }
 
 // authorize returns an error if a valid credential may not call the operation.
-func (o *operation) admits(p access.Principal) error {
+func (o *operation) authorize(p access.Principal) error {
 	kinds := schemesOf(p)
 	for _, kind := range kinds {
 		if slices.Contains(o.accepts, kind) {

@@ -63,7 +63,7 @@ func (h *handlers) ListUnmanagedDevices(
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
 	},
 		devicePosition, toUnmanagedDevice, "devices")

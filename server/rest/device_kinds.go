@@ -31,16 +31,16 @@ func (h *handlers) ListThermostats(
 }
 
 // listKind lists all matching devices in one response, because the contract has no pages for these lists.
-func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (kindList, error) {
+func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (twoNameList, error) {
 	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
 	if err != nil {
-		return kindList{}, err
+		return twoNameList{}, err
 	}
 	filter := access.DeviceFilter{
 		IDs:           r.DeviceIds,
-		AccountIDs:    both(r.ConnectedAccountID, r.ConnectedAccountIds),
+		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,
-		Types:         valuesOf(both(r.DeviceType, r.DeviceTypes)),
+		Types:         valuesOf(intersect(r.DeviceType, r.DeviceTypes)),
 		Manufacturer:  r.Manufacturer,
 		IncludeIf:     r.IncludeIf,
 		ExcludeIf:     r.ExcludeIf,
@@ -51,19 +51,19 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 		// The server has no spaces, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
-	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := streamRows(ctx, access.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
 	}, devicePosition, toDevice, "devices", name)
-	return kindList{list}, err
+	return twoNameList{list}, err
 }
 
 // twoNameList is the response of a list without pages that returns its rows under two names.
-type kindList struct{ rows }
+type twoNameList struct{ rows }
 
-func (l kindList) write(w http.ResponseWriter) error {
+func (l twoNameList) write(w http.ResponseWriter) error {
 	return l.answer(w, func(part) any { return map[string]bool{"ok": true} })
 }
 
-func (l kindList) VisitListLocksResponse(w http.ResponseWriter) error        { return l.write(w) }
-func (l kindList) VisitListNoiseSensorsResponse(w http.ResponseWriter) error { return l.write(w) }
-func (l kindList) VisitListThermostatsResponse(w http.ResponseWriter) error  { return l.write(w) }
+func (l twoNameList) VisitListLocksResponse(w http.ResponseWriter) error        { return l.write(w) }
+func (l twoNameList) VisitListNoiseSensorsResponse(w http.ResponseWriter) error { return l.write(w) }
+func (l twoNameList) VisitListThermostatsResponse(w http.ResponseWriter) error  { return l.write(w) }

@@ -24,7 +24,7 @@ func (h *handlers) ListDevices(
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
 	}, devicePosition, toDevice, "devices")
 	return longPage{list, page}, err
@@ -35,9 +35,9 @@ func devicePosition(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt
 func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 	return access.DeviceFilter{
 		IDs:           r.DeviceIds,
-		AccountIDs:    both(r.ConnectedAccountID, r.ConnectedAccountIds),
+		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,
-		Types:         valuesOf(both(r.DeviceType, r.DeviceTypes)),
+		Types:         valuesOf(intersect(r.DeviceType, r.DeviceTypes)),
 		Manufacturer:  r.Manufacturer,
 		IncludeIf:     r.IncludeIf,
 		ExcludeIf:     r.ExcludeIf,

@@ -131,7 +131,7 @@ func TestTruncatedResponsesCloseConnection(t *testing.T) {
 	}
 }
 
-// Requests end after answerWithin, because clients do not wait longer.
+// Requests end after requestTimeout, because clients do not wait longer.
 func TestRequestsTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestRequestsTimeOut(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if took := time.Since(begin); took != answerWithin || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "try again") {
+		if took := time.Since(begin); took != requestTimeout || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "try again") {
 			t.Errorf("%d after %s: %s", w.Code, took, w.Body)
 		}
 	})

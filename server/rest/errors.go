@@ -35,7 +35,7 @@ type failure struct {
 }
 
 // statusClientClosedRequest is the status of requests that the client abandoned, in the log and the metrics. It is nginx's number.
-const clientHungUp = 499
+const statusClientClosedRequest = 499
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }
 
@@ -167,11 +167,11 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if x.failure = f.kind; f.status < http.StatusInternalServerError {
 			e.logCause(x, err)
 		}
-		x.torn = x.unread == nil // a truncated response must not look complete
+		x.truncated = x.writeErr == nil // a truncated response must not look complete
 		return
 	}
-	if f.status >= http.StatusInternalServerError && x.hungUp(err) {
-		f.status = clientHungUp
+	if f.status >= http.StatusInternalServerError && x.clientDisconnected(err) {
+		f.status = statusClientClosedRequest
 	}
 	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
 		Type:             f.kind,

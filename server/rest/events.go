@@ -25,15 +25,15 @@ func (h *handlers) ListEvents(
 		Since:     r.Body.Since,
 		Between:   r.Body.Between,
 		IDs:       r.Body.EventIds,
-		DeviceIDs: both(r.Body.DeviceID, r.Body.DeviceIds),
-		CodeIDs:   both(r.Body.AccessCodeID, r.Body.AccessCodeIds),
-		Types:     valuesOf(both(r.Body.EventType, r.Body.EventTypes)),
+		DeviceIDs: intersect(r.Body.DeviceID, r.Body.DeviceIds),
+		CodeIDs:   intersect(r.Body.AccessCodeID, r.Body.AccessCodeIds),
+		Types:     valuesOf(intersect(r.Body.EventType, r.Body.EventTypes)),
 
 		ConnectedAccountID: r.Body.ConnectedAccountID,
 		WebviewID:          r.Body.ConnectWebviewID,
 		CustomerKey:        r.Body.CustomerKey,
 		IdentityID:         r.Body.UserIdentityID,
-		SystemIDs:          both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
+		SystemIDs:          intersect(r.Body.AcsSystemID, r.Body.AcsSystemIds),
 		SystemUserID:       r.Body.AcsUserID,
 		AccessGroupID:      r.Body.AcsAccessGroupID,
 		EntranceID:         r.Body.AcsEntranceID,
@@ -64,7 +64,7 @@ type someEvents struct{ Events []access.Event }
 func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 	size := 0
 	for _, event := range e.Events {
-		size += len(event.Fields) + usualHead
+		size += len(event.Fields) + typicalEventHeadBytes
 	}
 	b := append(make([]byte, 0, size), `{"ok":true,"events":[`...)
 	for i, event := range e.Events {
@@ -81,10 +81,10 @@ func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {
 }
 
 // typicalEventHeadBytes is the approximate size of an event without its own fields, in bytes.
-const usualHead = 250
+const typicalEventHeadBytes = 250
 
 func writeJSON(w http.ResponseWriter, answer any) error {
-	b, err := written(answer)
+	b, err := encodeResponse(answer)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,9 @@ type handlers struct {
 var _ openapi.StrictServerInterface = (*handlers)(nil)
 
 // recheckAccess returns an error if the caller has lost access since the request started.
-func (h *handlers) still(ctx context.Context) error { return h.access.StillSees(ctx, principal(ctx)) }
+func (h *handlers) recheckAccess(ctx context.Context) error {
+	return h.access.RecheckScope(ctx, principal(ctx))
+}
 
 // each maps a list. The result is never nil, so that it becomes [] in JSON.
 func each[A, B any](list []A, to func(A) B) []B {
@@ -42,7 +44,7 @@ func each[A, B any](list []A, to func(A) B) []B {
 }
 
 // lastPosition returns the position of the last row of a page.
-func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
+func lastPosition[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
 	if len(rows) > 0 {
 		last.At, last.ID = at(rows[len(rows)-1])
 	}
@@ -50,7 +52,7 @@ func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Pos
 }
 
 // intersect combines a value and a list of values into one condition; nil is no condition. Identifiers ignore case.
-func both(one string, many *[]string) *[]string {
+func intersect(one string, many *[]string) *[]string {
 	switch {
 	case one == "":
 		return many

@@ -284,7 +284,7 @@ func repeated(
 func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (account any, devices []any) {
 	t.Helper()
 	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
-		DisplayName: kind, SeeOnly: seeOnly, Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`)})
+		DisplayName: kind, Unmanaged: seeOnly, Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestHealthReportsEachPart(t *testing.T) {
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.DatabaseURL = dsn
-		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond, Full: time.Second}
+		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond, DiskFull: time.Second}
 	})
 	admin, name := elsewhere(t, dsn)
 	sql := func(text string, args ...any) {
@@ -250,7 +250,7 @@ func TestHealthLogsCause(t *testing.T) {
 // The health changes before the server rejects requests.
 func TestHealth_Stopping(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.StopAfter = time.Minute })
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.ShutdownDelay = time.Minute })
 	if status, _ := health(t, s.App.URL); status != http.StatusOK {
 		t.Fatalf("status %d", status)
 	}

@@ -47,7 +47,7 @@ func keyOf(o *operation, header http.Header) (string, error) {
 
 // replay replays the stored response to a request with a known key. Responses are stored as they are sent; all
 // successful ones have the status 200.
-func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
+func (h *handlers) replay(next openapi.StrictHandlerFunc, _ string) openapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		x := exchangeOf(ctx)
 		if x.key == "" {
@@ -58,23 +58,23 @@ func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.Strict
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
 		keyed := access.KeyedRequest{
-			Operation: x.operation.path,
-			Key:       x.key,
-			Content:   content,
-			Aside:     admission.Aside,
+			Operation:   x.operation.path,
+			Key:         x.key,
+			Content:     content,
+			WithoutSlot: admission.WithoutSlot,
 		}
 		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
 			response, err := next(ctx, w, r, request)
 			if err != nil {
 				return nil, err
 			}
-			return written(response)
+			return encodeResponse(response)
 		}, func(ctx context.Context, attempt uuid.UUID) ([]byte, error) {
 			a, err := h.access.GetAttempt(ctx, x.principal, attempt.String())
 			if err != nil {
 				return nil, err
 			}
-			return h.resumed(ctx, x.operation, a)
+			return h.resumedResponse(ctx, x.operation, a)
 		})
 		if err != nil {
 			return nil, err
@@ -90,26 +90,26 @@ func (h *handlers) once(next openapi.StrictHandlerFunc, _ string) openapi.Strict
 }
 
 // encodeResponse encodes a response like the generated code.
-func written(answer any) ([]byte, error) {
+func encodeResponse(answer any) ([]byte, error) {
 	var out bytes.Buffer
 	err := json.NewEncoder(&out).Encode(answer)
 	return out.Bytes(), err
 }
 
 // resumedResponse returns the response to a request that was interrupted while it waited for its attempt to end.
-func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
-	answer, err := h.attempted(ctx, a, nil, true)
+func (h *handlers) resumedResponse(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
+	answer, err := h.attemptResponse(ctx, a, nil, true)
 	if err != nil {
 		return nil, err
 	}
 	if o.path != "/access_codes/create" {
-		return written(answer)
+		return encodeResponse(answer)
 	}
 	code, err := h.access.GetCode(ctx, principal(ctx), true, a.CodeID.String(), "", "")
 	if err != nil {
 		return nil, err
 	}
-	return written(api.AccessCodeCreatedResponse{
+	return encodeResponse(api.AccessCodeCreatedResponse{
 		Ok:            true,
 		AccessCode:    toAccessCode(code),
 		ActionAttempt: answer.ActionAttempt,

@@ -11,7 +11,7 @@ import (
 
 // keyRepeats counts the requests per Idempotency-Key. Clients repeat a request a few times. Without a limit, endless
 // repeats would cause lookups and waits for known results.
-type repeats struct {
+type keyRepeats struct {
 	now  func() time.Time
 	seed maphash.Seed
 
@@ -23,40 +23,40 @@ type repeats struct {
 
 const (
 	// maxRepeats bounds the requests of one key in two spans.
-	mostRepeats = 20
-	repeatsSpan = 10 * time.Second
+	maxRepeats    = 20
+	repeatsWindow = 10 * time.Second
 	// maxRepeatedKeys bounds the keys in a span. A span ends early if there are more.
-	mostRepeated = 50_000
+	maxRepeatedKeys = 50_000
 )
 
 // keyRequest identifies a key like access.KeyedRequest: by sender, workspace and operation, and for publishable keys by
 // content.
-type repeated struct{ sender, workspaceID, operation, key, content string }
+type keyRequest struct{ sender, workspaceID, operation, key, content string }
 
-func newRepeats() *repeats {
-	return &repeats{now: time.Now, seed: maphash.MakeSeed()}
+func newRepeats() *keyRepeats {
+	return &keyRepeats{now: time.Now, seed: maphash.MakeSeed()}
 }
 
 // admit counts a request with a key, or returns how long it must wait. Requests that must wait do not count, and
 // calling unanswered uncounts one.
-func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
+func (c *keyRepeats) admit(r keyRequest) (after time.Duration, unanswered func()) {
 	name := maphash.Comparable(c.seed, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	switch span := now.Sub(c.turned); {
-	case span >= 2*repeatsSpan:
+	case span >= 2*repeatsWindow:
 		c.turned, c.current, c.previous = now, map[uint64]int{}, nil
-	case span >= repeatsSpan: // the next span starts where the previous one ended
-		c.turned, c.current, c.previous = c.turned.Add(repeatsSpan), map[uint64]int{}, c.current
-	case len(c.current) >= mostRepeated:
+	case span >= repeatsWindow: // the next span starts where the previous one ended
+		c.turned, c.current, c.previous = c.turned.Add(repeatsWindow), map[uint64]int{}, c.current
+	case len(c.current) >= maxRepeatedKeys:
 		c.turned, c.current, c.previous = now, map[uint64]int{}, c.current
 	}
-	rest := c.turned.Add(repeatsSpan).Sub(now)
+	rest := c.turned.Add(repeatsWindow).Sub(now)
 	switch {
-	case c.current[name] >= mostRepeats:
-		return rest + repeatsSpan, nil
-	case c.current[name]+c.previous[name] >= mostRepeats:
+	case c.current[name] >= maxRepeats:
+		return rest + repeatsWindow, nil
+	case c.current[name]+c.previous[name] >= maxRepeats:
 		return rest, nil
 	}
 	c.current[name]++
@@ -73,7 +73,7 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 }
 
 // countRepeat counts a request if it has a key.
-func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
+func (e *edge) countRepeat(x *exchange, sender, workspaceID, content string) error {
 	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
 		return nil
@@ -81,10 +81,10 @@ func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
 	if id, err := uuid.Parse(workspaceID); err == nil { // normalize the spelling
 		workspaceID = id.String()
 	}
-	after, unanswered := e.repeats.come(repeated{sender, workspaceID, x.operation.path, key, content})
+	after, unanswered := e.repeats.admit(keyRequest{sender, workspaceID, x.operation.path, key, content})
 	if x.unanswered = unanswered; after > 0 {
-		return tooMany(after, fmt.Sprintf("More than %d requests with this %s within a few seconds; "+
-			"send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
+		return rateLimited(after, fmt.Sprintf("More than %d requests with this %s within a few seconds; "+
+			"send it again, with the same key, after the time in the header Retry-After", maxRepeats, keyHeader))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const (
 var errExcess = errors.New("the JSON exceeds a limit")
 
 // limitedJSON reads JSON until it exceeds a limit, so that a megabyte of brackets is rejected early.
-type measured struct {
+type limitedJSON struct {
 	io.Reader
 	problem string // the exceeded limit; empty if none
 
@@ -23,7 +23,7 @@ type measured struct {
 	quoted, escaped bool
 }
 
-func (m *measured) Read(p []byte) (int, error) {
+func (m *limitedJSON) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	if m.problem = m.excess(p[:n]); m.problem != "" {
 		return n, errExcess
@@ -32,7 +32,7 @@ func (m *measured) Read(p []byte) (int, error) {
 }
 
 // excess returns the limit that more exceeds, or an empty string.
-func (m *measured) excess(more []byte) string {
+func (m *limitedJSON) excess(more []byte) string {
 	for _, c := range more {
 		switch {
 		case m.escaped:

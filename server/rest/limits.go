@@ -42,21 +42,21 @@ type callers struct {
 }
 
 type caller struct {
-	bucket *rate.Limiter
-	seen   time.Time
-	good   map[[sha256.Size]byte]time.Time // valid credentials from this address, and when
-	trying map[[sha256.Size]byte]int       // credentials being checked, with the number of requests
+	bucket   *rate.Limiter
+	seen     time.Time
+	valid    map[[sha256.Size]byte]time.Time // valid credentials from this address, and when
+	checking map[[sha256.Size]byte]int       // credentials being checked, with the number of requests
 }
 
 const (
-	mostCallers  = 20_000
-	mostGood     = 100 // valid credentials remembered per address
-	goodFor      = time.Hour
-	prunedAfter  = time.Minute // minimum between two evictions, unless there are too many callers
-	quietFor     = 10 * time.Minute
-	failureRoom  = 2 // burst of failures, in minutes
-	requestsRoom = 2 // burst of requests, in seconds
-	pagesRoom    = 10
+	maxCallers          = 20_000
+	maxValidCredentials = 100 // valid credentials remembered per address
+	validCredentialTTL  = time.Hour
+	pruneInterval       = time.Minute // minimum between two evictions, unless there are too many callers
+	idleAfter           = 10 * time.Minute
+	failureBurstMinutes = 2 // burst of failures, in minutes
+	requestBurstSeconds = 2 // burst of requests, in seconds
+	pageBurstSeconds    = 10
 )
 
 func newCallers(l Limits) *callers {
@@ -66,15 +66,15 @@ func newCallers(l Limits) *callers {
 // get returns a caller. The lock must be held.
 func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	now := c.now()
-	if len(c.known) >= mostCallers || now.Sub(c.pruned) > prunedAfter {
+	if len(c.known) >= maxCallers || now.Sub(c.pruned) > pruneInterval {
 		c.prune(now)
 	}
 	k := c.known[name]
 	if k == nil {
 		k = &caller{
-			bucket: rate.NewLimiter(per, room),
-			good:   map[[sha256.Size]byte]time.Time{},
-			trying: map[[sha256.Size]byte]int{},
+			bucket:   rate.NewLimiter(per, room),
+			valid:    map[[sha256.Size]byte]time.Time{},
+			checking: map[[sha256.Size]byte]int{},
 		}
 		c.known[name] = k
 	}
@@ -87,15 +87,15 @@ func (c *callers) get(name string, per rate.Limit, room int) *caller {
 func (c *callers) prune(now time.Time) {
 	c.pruned = now
 	for name, k := range c.known {
-		if now.Sub(k.seen) > quietFor {
+		if now.Sub(k.seen) > idleAfter {
 			delete(c.known, name)
 		}
 	}
-	if len(c.known) < mostCallers {
+	if len(c.known) < maxCallers {
 		return
 	}
 	for name := range c.known {
-		if len(c.known) <= mostCallers*3/4 {
+		if len(c.known) <= maxCallers*3/4 {
 			return
 		}
 		delete(c.known, name)
@@ -112,17 +112,17 @@ func (c *callers) admit(address, token string) time.Duration {
 	defer c.mu.Unlock()
 	k := c.address(address)
 	hash := sha256.Sum256([]byte(token))
-	if at, ok := k.good[hash]; ok && c.now().Sub(at) < goodFor {
+	if at, ok := k.valid[hash]; ok && c.now().Sub(at) < validCredentialTTL {
 		return 0
 	}
-	others := len(k.trying)
-	if k.trying[hash] > 0 { // repeating a credential is not another guess
+	others := len(k.checking)
+	if k.checking[hash] > 0 { // repeating a credential is not another guess
 		others--
 	}
 	if after := wait(k.bucket.TokensAt(c.now())-float64(others), c.failureRate()); after > 0 {
 		return after
 	}
-	k.trying[hash]++
+	k.checking[hash]++
 	return 0
 }
 
@@ -131,7 +131,7 @@ func (c *callers) failureRate() rate.Limit {
 }
 
 func (c *callers) address(address string) *caller {
-	return c.get("address/"+address, c.failureRate(), failureRoom*c.limits.FailuresPerMinute)
+	return c.get("address/"+address, c.failureRate(), failureBurstMinutes*c.limits.FailuresPerMinute)
 }
 
 // verdict is the result of checking a credential.
@@ -139,12 +139,12 @@ type verdict int
 
 const (
 	undecided verdict = iota // the check failed
-	isBad
-	isGood
+	isInvalid
+	isValid
 )
 
 // recordVerdict records the verdict about a credential of an address.
-func (c *callers) tried(address, token string, v verdict) {
+func (c *callers) recordVerdict(address, token string, v verdict) {
 	if c.limits.FailuresPerMinute == 0 {
 		return
 	}
@@ -152,47 +152,47 @@ func (c *callers) tried(address, token string, v verdict) {
 	defer c.mu.Unlock()
 	k := c.address(address)
 	hash := sha256.Sum256([]byte(token))
-	if k.trying[hash]--; k.trying[hash] <= 0 {
-		delete(k.trying, hash)
+	if k.checking[hash]--; k.checking[hash] <= 0 {
+		delete(k.checking, hash)
 	}
 	switch v {
-	case isBad:
+	case isInvalid:
 		k.bucket.AllowN(c.now(), 1)
-		delete(k.good, hash)
-	case isGood:
-		if _, known := k.good[hash]; !known && len(k.good) >= mostGood {
-			k.forgetOldest()
+		delete(k.valid, hash)
+	case isValid:
+		if _, known := k.valid[hash]; !known && len(k.valid) >= maxValidCredentials {
+			k.evictOldest()
 		}
-		k.good[hash] = c.now()
+		k.valid[hash] = c.now()
 	}
 }
 
 // evictOldest makes room for another valid credential.
-func (k *caller) forgetOldest() {
+func (k *caller) evictOldest() {
 	var oldest [sha256.Size]byte
 	var since time.Time
-	for hash, at := range k.good {
+	for hash, at := range k.valid {
 		if since.IsZero() || at.Before(since) {
 			oldest, since = hash, at
 		}
 	}
-	delete(k.good, oldest)
+	delete(k.valid, oldest)
 }
 
 // request counts a request of a credential, or returns how long it must wait.
 func (c *callers) request(credential string) time.Duration {
 	l := c.limits.RequestsPerSecond
-	return c.take("credential/"+credential, rate.Limit(l), requestsRoom*l)
+	return c.takeToken("credential/"+credential, rate.Limit(l), requestBurstSeconds*l)
 }
 
 // workspace counts a workspace that a credential creates or resets, or returns how long it must wait.
 func (c *callers) workspace(credential string) time.Duration {
 	l := c.limits.WorkspacesPerMinute
-	return c.take("workspaces/"+credential, rate.Limit(l)/60, l)
+	return c.takeToken("workspaces/"+credential, rate.Limit(l)/60, l)
 }
 
 // takeToken takes a token from a caller's bucket, or returns how long the caller must wait. 0 per means no limit.
-func (c *callers) take(name string, per rate.Limit, room int) time.Duration {
+func (c *callers) takeToken(name string, per rate.Limit, room int) time.Duration {
 	if per == 0 {
 		return 0
 	}
@@ -214,7 +214,7 @@ func wait(tokens float64, per rate.Limit) time.Duration {
 }
 
 // rateLimited is the error of a rate-limited request.
-func tooMany(after time.Duration, message string) *failure {
+func rateLimited(after time.Duration, message string) *failure {
 	return &failure{
 		status:     http.StatusTooManyRequests,
 		kind:       "too_many_requests",
@@ -224,28 +224,28 @@ func tooMany(after time.Duration, message string) *failure {
 }
 
 func tooManyFailures(after time.Duration) *failure {
-	return tooMany(after, fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
+	return rateLimited(after, fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
 		int(math.Ceil(after.Seconds()))))
 }
 
 func tooManyRequests(after time.Duration) *failure {
-	return tooMany(after, "Too many requests with this credential; try again after the time in the header Retry-After")
+	return rateLimited(after, "Too many requests with this credential; try again after the time in the header Retry-After")
 }
 
 func tooManyWorkspaces(after time.Duration) *failure {
-	return tooMany(after, "This credential creates or resets workspaces too fast; "+
+	return rateLimited(after, "This credential creates or resets workspaces too fast; "+
 		"use an existing one, or try again after the time in the header Retry-After")
 }
 
 // tooBusy is the error of a request that got no slot, because the client has too many concurrent requests.
 func tooBusy() *failure {
-	return tooMany(time.Second, "Too many concurrent requests from this address, or unread responses; "+
+	return rateLimited(time.Second, "Too many concurrent requests from this address, or unread responses; "+
 		"read the responses, and send fewer requests concurrently")
 }
 
 // queueFairly admits requests by fair queueing.
-func (e *edge) inTurn(next http.Handler) http.Handler {
-	return admission.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
+func (e *edge) queueFairly(next http.Handler) http.Handler {
+	return admission.Middleware(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
 }
 
 // AddressOf returns the client address of a request: for IPv6, the /64 network. Behind a trusted proxy it is the last

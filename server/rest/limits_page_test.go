@@ -19,8 +19,8 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| a body | %d MiB |", maxBody>>20),
 		fmt.Sprintf("| JSON in a body | %d values, %d deep |", maxValues, maxDepth),
 		fmt.Sprintf("| errors reported for one request | %d |", maxIssues),
-		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
-		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, mostRepeats, repeatsSpan.Seconds(), 2*repeatsSpan.Seconds()),
+		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", maxWaits, maxWaitsPerCredential),
+		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, maxRepeats, repeatsWindow.Seconds(), 2*repeatsWindow.Seconds()),
 		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", WorkspacesPerMinute),
 		fmt.Sprintf("| workspaces of a credential that creates them | %d |", access.MostWorkspaces),
 	} {
@@ -33,8 +33,8 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 func TestFewRequestsWaitAtOnce(t *testing.T) {
 	t.Parallel()
 	var w waits
-	for n := range mostWaitsEach + 1 {
-		if got := w.enter(workspaceA); got != (n < mostWaitsEach) {
+	for n := range maxWaitsPerCredential + 1 {
+		if got := w.enter(workspaceA); got != (n < maxWaitsPerCredential) {
 			t.Fatalf("the wait %d of a credential: %v", n, got)
 		}
 	}

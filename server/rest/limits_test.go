@@ -21,12 +21,12 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
 	const here, there = "192.0.2.1", "192.0.2.2"
-	c.tried(here, "good", isGood)
+	c.recordVerdict(here, "good", isValid)
 	for i := range 12 { // twice as many at once
 		if after := c.admit(here, "guess"); after != 0 {
 			t.Fatalf("guess %d waits for %s", i, after)
 		}
-		c.tried(here, "guess", isBad)
+		c.recordVerdict(here, "guess", isInvalid)
 	}
 	if after := c.admit(here, "another"); after <= 9*time.Second || after > 10*time.Second {
 		t.Errorf("one more waits for %s, want a minute's sixth", after)
@@ -41,7 +41,7 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	if after := c.admit(here, "another"); after != 0 {
 		t.Errorf("after that long one waits for %s", after)
 	}
-	c.tried(here, "good", isBad) // revoked
+	c.recordVerdict(here, "good", isInvalid) // revoked
 	if after := c.admit(here, "good"); after == 0 {
 		t.Error("what is good no more is looked into without end")
 	}
@@ -64,10 +64,10 @@ func TestConcurrentGuessesAreLimited(t *testing.T) {
 		t.Errorf("%d guesses are looked into at once, want 12", admitted)
 	}
 	for i := range 12 {
-		c.tried(here, strconv.Itoa(i), isGood)
+		c.recordVerdict(here, strconv.Itoa(i), isValid)
 	}
 	for range 1000 {
-		c.tried(here, "0", undecided)
+		c.recordVerdict(here, "0", undecided)
 	}
 	if after := c.admit(here, "another"); after != 0 {
 		t.Errorf("after credentials that were good one waits for %s", after)
@@ -78,20 +78,20 @@ func TestValidCredentialsAreRemembered(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
 	const here = "192.0.2.1"
-	for i := range 2 * mostGood {
+	for i := range 2 * maxValidCredentials {
 		*now = now.Add(time.Second)
-		c.tried(here, strconv.Itoa(i), isGood)
+		c.recordVerdict(here, strconv.Itoa(i), isValid)
 	}
 	for range 12 {
-		c.tried(here, "guess", isBad)
+		c.recordVerdict(here, "guess", isInvalid)
 	}
-	if after := c.admit(here, strconv.Itoa(2*mostGood-1)); after != 0 {
+	if after := c.admit(here, strconv.Itoa(2*maxValidCredentials-1)); after != 0 {
 		t.Errorf("the last one waits for %s", after)
 	}
 	if after := c.admit(here, "0"); after == 0 {
 		t.Error("more than are kept are known")
 	}
-	if n := len(c.known["address/"+here].good); n != mostGood {
+	if n := len(c.known["address/"+here].valid); n != maxValidCredentials {
 		t.Errorf("%d are kept", n)
 	}
 }
@@ -121,14 +121,14 @@ func TestRequestsOfOneCredentialAreLimited(t *testing.T) {
 func TestCallersAreForgotten(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 1})
-	for i := range 2 * mostCallers {
-		c.tried(strconv.Itoa(i), "guess", isBad)
+	for i := range 2 * maxCallers {
+		c.recordVerdict(strconv.Itoa(i), "guess", isInvalid)
 	}
-	if len(c.known) > mostCallers {
+	if len(c.known) > maxCallers {
 		t.Errorf("%d are remembered", len(c.known))
 	}
-	*now = now.Add(quietFor + time.Second)
-	c.tried("last", "guess", isBad)
+	*now = now.Add(idleAfter + time.Second)
+	c.recordVerdict("last", "guess", isInvalid)
 	if len(c.known) != 1 {
 		t.Errorf("%d are remembered when all but one are quiet", len(c.known))
 	}
@@ -177,7 +177,7 @@ func TestGuessesWithoutAddressAreLimited(t *testing.T) {
 	for i := range 150 {
 		if guess := strconv.Itoa(i); c.admit("", guess) == 0 {
 			admitted++
-			c.tried("", guess, isBad)
+			c.recordVerdict("", guess, isInvalid)
 		}
 	}
 	if admitted != 12 {

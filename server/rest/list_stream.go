@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	mostAtOnce = 1000 // rows in memory at a time
-	mostRows   = 1000 // rows of a page, unless its default limit is larger
+	maxRowsInMemory = 1000 // rows in memory at a time
+	maxPageRows     = 1000 // rows of a page, unless its default limit is larger
 )
 
 // capLimit caps the limit of a page. Further rows are on the next page.
-func (o *operation) bounded(limit int) int {
-	if limit <= mostRows {
+func (o *operation) capLimit(limit int) int {
+	if limit <= maxPageRows {
 		return limit
 	}
-	most := mostRows
+	most := maxPageRows
 	for _, p := range o.body.properties {
 		if n, err := strconv.Atoi(string(p.fallback)); p.name == "limit" && err == nil {
 			most = max(most, n)
@@ -39,7 +39,7 @@ func (o *operation) bounded(limit int) int {
 type rows struct {
 	ctx   context.Context
 	names []string      // names of the lists in the response
-	begun *bytes.Buffer // the start of the response
+	head  *bytes.Buffer // the start of the response
 	first part
 	limit int
 	still func(context.Context) error // fails if the caller has lost access
@@ -56,17 +56,17 @@ type part struct {
 
 // streamRows reads the first part of a page, for a response that has its rows under each of the names. Before each
 // further part, still checks that the caller has access.
-func inParts[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
+func streamRows[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
 	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
 	r = rows{
 		ctx:   ctx,
 		limit: page.Limit,
 		still: still,
 		names: names,
-		begun: bytes.NewBufferString(`{"` + names[0] + `":[`),
+		head:  bytes.NewBufferString(`{"` + names[0] + `":[`),
 	}
 	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
-		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, mostAtOnce)})
+		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, maxRowsInMemory)})
 		if err != nil {
 			return p, err
 		}
@@ -80,21 +80,21 @@ func inParts[A, B any](ctx context.Context, page access.Page, still func(context
 			}
 			to.Truncate(to.Len() - 1) // the newline
 		}
-		return part{to.Bytes()[begin:], len(list), lastOf(list, at), more}, nil
+		return part{to.Bytes()[begin:], len(list), lastPosition(list, at), more}, nil
 	}
-	r.first, err = r.read(ctx, r.begun, page.After, r.limit)
+	r.first, err = r.read(ctx, r.head, page.After, r.limit)
 	return r, err
 }
 
 // streamRest streams the other parts, each after the client has read the previous one. So memory does not depend on the
 // length of the list or the speed of the client. It returns the last part, or an error if the caller has lost access.
-func (r rows) rest(w io.Writer) (last part, err error) {
+func (r rows) streamRest(w io.Writer) (last part, err error) {
 	last = r.first
 	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
 		text := bytes.NewBufferString(",")
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // per part, so that slow readers are served
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), requestTimeout) // per part, so that slow readers are served
 		var next part
-		err := admission.Again(ctx, func() (err error) {
+		err := admission.Reacquire(ctx, func() (err error) {
 			if err := r.still(ctx); err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 // answer writes the rows, and the fields that end returns for the last part.
 func (r rows) answer(w http.ResponseWriter, end func(part) any) (err error) {
 	w.Header().Set("Content-Type", jsonUTF8)
-	last, out := r.first, r.begun
+	last, out := r.first, r.head
 	long := r.first.more && r.first.n < r.limit
 	for i, name := range r.names {
 		if i > 0 {
@@ -134,7 +134,7 @@ func (r rows) answer(w http.ResponseWriter, end func(part) any) (err error) {
 			return err
 		}
 		out = &bytes.Buffer{}
-		if last, err = r.rest(w); err != nil {
+		if last, err = r.streamRest(w); err != nil {
 			return err
 		}
 	}

@@ -36,8 +36,8 @@ func itself(n int) int { return n }
 func TestLongListsAreStreamed(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
-		r, err := inParts(t.Context(), access.Page{Limit: limit}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
-			if p.Limit > mostAtOnce {
+		r, err := streamRows(t.Context(), access.Page{Limit: limit}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+			if p.Limit > maxRowsInMemory {
 				t.Errorf("%d rows are read at once", p.Limit)
 			}
 			return readRows(ctx, p)
@@ -74,7 +74,7 @@ func TestList_ReadFails(t *testing.T) {
 	lost := errors.New("lost")
 	for good := range 3 {
 		reads := 0
-		r, err := inParts(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		r, err := streamRows(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 			if reads++; reads > good {
 				return nil, false, lost
 			}
@@ -96,7 +96,7 @@ func TestList_AccessLost(t *testing.T) {
 	ended := errors.New("ended")
 	for good := range 3 {
 		reads, asked := 0, 0
-		r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(context.Context) error {
+		r, err := streamRows(t.Context(), access.Page{Limit: allRows}, func(context.Context) error {
 			if asked++; asked > good {
 				return ended
 			}
@@ -118,7 +118,7 @@ func TestList_AccessLost(t *testing.T) {
 // The remaining rows can be deleted after the first part.
 func TestList_RowsDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	r, err := inParts(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+	r, err := streamRows(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 		if p.After.ID != uuid.Nil {
 			return nil, false, nil
 		}
@@ -139,7 +139,7 @@ func TestPageLengthIsBounded(t *testing.T) {
 	long := &operation{body: &shape{properties: []*property{{name: "limit", fallback: []byte("22900")}}}}
 	short := &operation{body: &shape{properties: []*property{{name: "limit", fallback: []byte("500")}}}}
 	for limit, want := range map[int][2]int{1: {1, 1}, 1000: {1000, 1000}, 1001: {1001, 1000}, 22901: {22900, 1000}, 1 << 60: {22900, 1000}} {
-		if got := [2]int{long.bounded(limit), short.bounded(limit)}; got != want {
+		if got := [2]int{long.capLimit(limit), short.capLimit(limit)}; got != want {
 			t.Errorf("%d: %d, want %d", limit, got, want)
 		}
 	}

@@ -39,14 +39,14 @@ func (h *handlers) UnlockDoor(
 
 func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock bool) (api.ActionAttemptResponse, error) {
 	attempt, err := h.access.MoveBolt(ctx, principal(ctx), body.DeviceID, lock)
-	return h.attempted(ctx, attempt, err, body.Sync)
+	return h.attemptResponse(ctx, attempt, err, body.Sync)
 }
 
 func (h *handlers) ConfigureAutoLock(
 	ctx context.Context, r openapi.ConfigureAutoLockRequestObject,
 ) (openapi.ConfigureAutoLockResponseObject, error) {
 	attempt, err := h.access.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (h *handlers) SimulateKeypadCodeEntry(
 		attempt, err = h.simulator.EnterCode(ctx, p, r.Body.DeviceID, r.Body.Code)
 		return err
 	})
-	answer, err := h.attempted(ctx, attempt, err, false)
+	answer, err := h.attemptResponse(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (h *handlers) SimulateManualLockViaKeypad(
 		attempt, err = h.simulator.LockByHand(ctx, p, r.Body.DeviceID)
 		return err
 	})
-	answer, err := h.attempted(ctx, attempt, err, false)
+	answer, err := h.attemptResponse(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
 	}

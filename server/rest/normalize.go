@@ -21,7 +21,7 @@ import (
 const maxBody = 1 << 20
 
 // requestTimeout bounds the time for a request, including the database. Clients do not wait longer.
-const answerWithin = 50 * time.Second
+const requestTimeout = 50 * time.Second
 
 // canonicalBody is the body that the generated handlers read.
 type canonicalBody struct{ bytes.Reader }
@@ -45,7 +45,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 			e.fail(w, r, err)
 			return
 		}
-		ctx, cancel := context.WithTimeout(x.acting(x.span.In(r.Context())), answerWithin)
+		ctx, cancel := context.WithTimeout(x.acting(x.span.NewContext(r.Context())), requestTimeout)
 		defer cancel()
 		request := *r.WithContext(ctx) // the log needs the original method
 		request.Method = http.MethodPost
@@ -57,11 +57,11 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 
 // admit runs the checks in the order that clients rely on, and returns the canonical body.
 func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
-	err := e.identify(x, r)
+	err := e.authenticateCaller(x, r)
 	if err != nil {
 		return nil, err
 	}
-	if !x.operation.takes(r.Method) {
+	if !x.operation.allowsMethod(r.Method) {
 		return nil, methodNotAllowed(x.operation.methods)
 	}
 	if x.key, err = keyOf(x.operation, r.Header); err != nil {
@@ -81,7 +81,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 		return nil, invalid(issues)
 	}
 	if x.principal.Kind == access.PublishableKey {
-		if err := e.repeat(x, x.principal.CredentialID.String(), "", string(body)); err != nil {
+		if err := e.countRepeat(x, x.principal.CredentialID.String(), "", string(body)); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength > maxBody {
 		return nil, &http.MaxBytesError{Limit: maxBody}
 	}
-	measured := &measured{Reader: http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)}
+	measured := &limitedJSON{Reader: http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)}
 	whole, err := readWhole(measured, r.ContentLength)
 	if err != nil && !errors.Is(err, errExcess) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {

@@ -70,6 +70,6 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 }
 
 // allowsMethod reports whether the operation accepts the method. HEAD is a GET without a response body.
-func (o *operation) takes(method string) bool {
+func (o *operation) allowsMethod(method string) bool {
 	return slices.Contains(o.methods, method) || method == http.MethodHead && slices.Contains(o.methods, http.MethodGet)
 }

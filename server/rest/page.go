@@ -42,7 +42,7 @@ type page struct {
 func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	x := exchangeOf(ctx)
 	opened := page{
-		Page:     access.Page{Limit: x.operation.bounded(limit)},
+		Page:     access.Page{Limit: x.operation.capLimit(limit)},
 		pager:    p,
 		exchange: x,
 		query:    maps.Clone(x.params),

@@ -9,7 +9,7 @@ import (
 
 // limitWorkspaces limits how fast a credential creates and resets workspaces. Each sandbox workspace has an account with new
 // locks, and workspaces are never deleted. Rejected and replayed requests do not count.
-func (e *edge) paced(next openapi.StrictHandlerFunc, operation string) openapi.StrictHandlerFunc {
+func (e *edge) limitWorkspaces(next openapi.StrictHandlerFunc, operation string) openapi.StrictHandlerFunc {
 	if operation != "CreateWorkspace" && operation != "ResetSandbox" {
 		return next
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // commonHeaders are the headers of every response. All responses share the values.
-var answered = []struct {
+var commonHeaders = []struct {
 	name   string
 	values []string
 }{
@@ -46,11 +46,11 @@ type exchange struct {
 
 	unanswered func() // called if the server fails; may be nil
 
-	status  int // 0 until the response starts
-	written int
-	unread  error  // why the response was not sent completely
-	torn    bool   // the server failed after the response had started
-	failure string // error.type of the response
+	status    int // 0 until the response starts
+	written   int
+	writeErr  error  // why the response was not sent completely
+	truncated bool   // the server failed after the response had started
+	failure   string // error.type of the response
 
 	begun time.Time
 	turn  time.Time   // when the request got its slot; only with traces
@@ -127,8 +127,8 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	n, err := x.ResponseWriter.Write(b)
 	x.written += n
-	if x.unread == nil {
-		x.unread = err
+	if x.writeErr == nil {
+		x.writeErr = err
 	}
 	return n, err
 }
@@ -148,7 +148,7 @@ func (e *edge) observe(next http.Handler) http.Handler {
 		x.request = r
 		header := w.Header()
 		header[requestIDHeader] = []string{x.id}
-		for _, always := range answered {
+		for _, always := range commonHeaders {
 			header[always.name] = always.values
 		}
 		defer func() {
@@ -158,7 +158,7 @@ func (e *edge) observe(next http.Handler) http.Handler {
 			if thrown != nil && !aborted {
 				e.fail(x, r, &panicked{value: thrown, stack: debug.Stack()})
 			}
-			if x.torn {
+			if x.truncated {
 				aborted, thrown = true, http.ErrAbortHandler
 			}
 			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // the client is still connected
@@ -204,24 +204,24 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	if x.failure != "" {
 		attributes = append(attributes, slog.String("error", x.failure))
 	}
-	e.logger.LogAttrs(x.span.In(x.request.Context()), slog.LevelInfo, "request", attributes...)
+	e.logger.LogAttrs(x.span.NewContext(x.request.Context()), slog.LevelInfo, "request", attributes...)
 }
 
 // clientDisconnected reports whether an error means that the client has disconnected.
-func (x *exchange) hungUp(err error) bool {
+func (x *exchange) clientDisconnected(err error) bool {
 	return errors.Is(err, context.Canceled) && x.request.Context().Err() != nil
 }
 
 // logCause logs the cause that the caller does not see.
 func (e *edge) logCause(x *exchange, err error) {
-	if x.unread != nil && errors.Is(err, x.unread) {
+	if x.writeErr != nil && errors.Is(err, x.writeErr) {
 		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the client did not read the whole response",
 			slog.String("request_id", x.id), slog.String("cause", err.Error()))
 		return
 	}
 	level := slog.LevelError
-	if x.hungUp(err) {
+	if x.clientDisconnected(err) {
 		level = slog.LevelInfo
 	}
-	e.logger.LogAttrs(x.span.In(x.request.Context()), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+	e.logger.LogAttrs(x.span.NewContext(x.request.Context()), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
 }

@@ -112,7 +112,7 @@ func NewHandler(o Options) (http.Handler, error) {
 		logger:    o.Logger,
 		health:    o.Health,
 	}
-	return newEdge(h, o.Access.Authenticate, o, h.once)
+	return newEdge(h, o.Access.Authenticate, o, h.replay)
 }
 
 // edge is the code between HTTP and the handlers.
@@ -120,7 +120,7 @@ type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
 	callers      *callers
-	repeats      *repeats
+	repeats      *keyRepeats
 
 	trustForwarded bool
 
@@ -151,11 +151,11 @@ func newEdge(
 		traces:         o.Traces,
 	}
 	router := chi.NewRouter()
-	router.Use(e.observe, cors, e.inTurn, e.canonical)
+	router.Use(e.observe, cors, e.queueFairly, e.canonical)
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // only for methods that HTTP does not define
 	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
-	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.paced}, around) // innermost first
+	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.limitWorkspaces}, around) // innermost first
 	return openapi.HandlerWithOptions(openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  e.fail,
 		ResponseErrorHandlerFunc: e.fail,

@@ -53,7 +53,7 @@ func knownKeys(_ context.Context, token, workspaceID string) (access.Principal, 
 	case publicKey:
 		return access.Principal{WorkspaceID: workspaceA, Kind: access.PublishableKey}, nil
 	case sessionKey, customerKey:
-		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Reach: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
+		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Scope: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
 	}
 	return access.Principal{}, &access.Error{Kind: access.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
 }

@@ -35,7 +35,7 @@ func TestWaitingSimulationsReleaseSlot(t *testing.T) {
 	})
 	device := s.Device(t, "august")
 	gate := s.Gate(t, "before update", "connected_accounts", "true")
-	const most = admission.Turns * 3 / 4 // of one address
+	const most = admission.DefaultSlots * 3 / 4 // of one address
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer gate.Open()

@@ -14,8 +14,8 @@ func (e *edge) beginSpan(x *exchange, r *http.Request) {
 		return
 	}
 	x.span = e.traces.Request(r.Context(), r.Header, x.begun, r.Method, x.operation.path)
-	x.span.Note("its turn has come", x.turn)
-	x.span.Note("the credential is good", time.Now())
+	x.span.AddEvent("its turn has come", x.turn)
+	x.span.AddEvent("the credential is good", time.Now())
 }
 
 // endSpan ends the span with the result of the request. Public operations have no span, because load balancers call
@@ -24,10 +24,10 @@ func (e *edge) endSpan(x *exchange, route string) {
 	if e.traces == nil {
 		return
 	}
-	if public := x.operation != nil && x.operation.public; !public && !x.span.Begun() {
-		x.span = e.traces.Stranger(x.request.Context(), x.begun, x.request.Method, route)
+	if public := x.operation != nil && x.operation.public; !public && !x.span.Decided() {
+		x.span = e.traces.UnauthenticatedRequest(x.request.Context(), x.begun, x.request.Method, route)
 	}
-	if !x.span.On() {
+	if !x.span.Recording() {
 		return
 	}
 	x.span.Set(traces.Status(x.status), traces.RequestID(x.id), traces.Workspace(x.principal.WorkspaceID))

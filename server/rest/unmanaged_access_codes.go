@@ -20,7 +20,7 @@ func (h *handlers) ListUnmanagedAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
 	}, codePosition, toUnmanagedAccessCode, "access_codes")
 	return longPage{list, page}, err
@@ -47,7 +47,7 @@ func (h *handlers) UpdateUnmanagedAccessCode(
 	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (h *handlers) ConvertUnmanagedAccessCode(
 ) (openapi.ConvertUnmanagedAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (h *handlers) DeleteUnmanagedAccessCode(
 	ctx context.Context, r openapi.DeleteUnmanagedAccessCodeRequestObject,
 ) (openapi.DeleteUnmanagedAccessCodeResponseObject, error) {
 	attempt, err := h.access.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
-	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (h *handlers) ListUserIdentities(
 	if err != nil {
 		return nil, err
 	}
-	last := lastOf(list, func(i acs.Identity) (time.Time, uuid.UUID) { return i.CreatedAt, i.ID })
+	last := lastPosition(list, func(i acs.Identity) (time.Time, uuid.UUID) { return i.CreatedAt, i.ID })
 	return openapi.ListUserIdentities200JSONResponse{
 		Ok:             true,
 		UserIdentities: each(list, toUserIdentity),

@@ -13,8 +13,8 @@ import (
 
 // Limits on concurrent waits of simulations and requests with sync. Each wait polls the database.
 const (
-	mostWaits     = 400
-	mostWaitsEach = 100 // per credential
+	maxWaits              = 400
+	maxWaitsPerCredential = 100 // per credential
 )
 
 // waits counts the requests that wait for an attempt or a simulation, by credential.
@@ -28,7 +28,7 @@ type waits struct {
 func (w *waits) enter(credential uuid.UUID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.all >= mostWaits || w.each[credential] >= mostWaitsEach {
+	if w.all >= maxWaits || w.each[credential] >= maxWaitsPerCredential {
 		return false
 	}
 	if w.each == nil {
@@ -55,14 +55,14 @@ func (h *handlers) simulated(ctx context.Context, do, named func(access.Principa
 	began := principal(ctx)
 	if h.waits.enter(began.CredentialID) {
 		defer h.waits.leave(began.CredentialID)
-		admission.Rest(ctx)
+		admission.Release(ctx)
 	}
 	done := do(began)
-	now, err := h.access.StandsNow(ctx, began)
+	now, err := h.access.Recheck(ctx, began)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(began.Reach, func(id uuid.UUID) bool { return !slices.Contains(now.Reach, id) }) {
+	if slices.ContainsFunc(began.Scope, func(id uuid.UUID) bool { return !slices.Contains(now.Scope, id) }) {
 		if err := named(now); err != nil {
 			return err
 		}

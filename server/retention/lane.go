@@ -60,7 +60,7 @@ func (l workspaceLane) Due(ctx context.Context, workspace uuid.UUID) (bool, erro
 	return l.access.RetentionDue(ctx, workspace)
 }
 
-func (l workspaceLane) Sweep(ctx context.Context, limit int32, _ worker.Crowds) ([]uuid.UUID, error) {
+func (l workspaceLane) Sweep(ctx context.Context, limit int32, _ worker.Saturated) ([]uuid.UUID, error) {
 	return l.access.DueRetentions(ctx, limit)
 }
 

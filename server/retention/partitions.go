@@ -35,7 +35,7 @@ func (l *partitionLane) pause() time.Duration {
 	return partitionPause
 }
 
-func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ worker.Crowds) ([]uuid.UUID, error) {
+func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ worker.Saturated) ([]uuid.UUID, error) {
 	if due, err := l.Due(ctx, uuid.Nil); err != nil || !due {
 		return nil, err
 	}

@@ -99,16 +99,16 @@ func (l *lock) setAutoLock(on bool, seconds float64) *problem {
 // autoLock starts the timer that locks an unlocked lock. It works even if the cloud cannot reach the lock; l.mu is
 // held.
 func (l *lock) autoLock() {
-	l.turns++
+	l.autoLockTimer++
 	if l.mem.Locked || !l.mem.AutoLock {
 		return
 	}
-	turn := l.turns
+	turn := l.autoLockTimer
 	after := l.box.scaled(time.Duration(l.mem.AutoLockSecs * float64(time.Second)))
 	l.box.sched.at(time.Now().Add(after), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if turn == l.turns && !l.mem.Removed {
+		if turn == l.autoLockTimer && !l.mem.Removed {
 			// a jam is announced
 			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true)
 		}

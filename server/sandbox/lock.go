@@ -19,18 +19,18 @@ type lock struct {
 	prof profile
 	gate *gate // nil where writes may overlap
 
-	mu      sync.Mutex
-	mem     memory
-	ended   bool                // the account was deleted: files are not written
-	view    []stored            // the cloud's copy of mem.Codes
-	ops     []*op               // pending writes, oldest first
-	lastAt  time.Time           // time of the last pending write; later ones follow it
-	failed  map[string]*failure // failed last writes by access code
-	actions []action            // the last lock and unlock commands, oldest first
-	actedAt time.Time           // time of the last pending command; later ones follow it
-	turns   int                 // generation of the auto-lock timer; an older timer does nothing
-	faults  Faults
-	rng     *rand.Rand
+	mu            sync.Mutex
+	mem           memory
+	deleted       bool                // the account was deleted: files are not written
+	view          []stored            // the cloud's copy of mem.Codes
+	ops           []*op               // pending writes, oldest first
+	lastAt        time.Time           // time of the last pending write; later ones follow it
+	failed        map[string]*failure // failed last writes by access code
+	actions       []action            // the last lock and unlock commands, oldest first
+	actedAt       time.Time           // time of the last pending command; later ones follow it
+	autoLockTimer int                 // generation of the auto-lock timer; an older timer does nothing
+	faults        Faults
+	rng           *rand.Rand
 }
 
 // gate admits one write at a time.
@@ -99,7 +99,7 @@ func (l *lock) now() time.Time {
 // commit changes the lock's memory, file first, and publishes it to the cloud. If change or the file fails, nothing
 // changes; l.mu is held.
 func (l *lock) commit(change func(*memory) *problem) *problem {
-	if l.ended {
+	if l.deleted {
 		return refuse(lockNotFound, "There is no such lock.")
 	}
 	m := l.mem.clone()
@@ -180,7 +180,7 @@ func (l *lock) connect(change func(*memory)) *problem {
 func (l *lock) forget() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.mem.Removed = true, true
+	l.deleted, l.mem.Removed = true, true
 	return l.box.files().remove(l.file())
 }
 

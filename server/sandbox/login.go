@@ -85,7 +85,7 @@ func accountKey(partner, provider, email string) string {
 
 // FreshKey returns the key of a new account with which a partner starts over with new locks. Pending requests to the
 // old locks do not reach the new ones, and later logins use new accounts as well.
-func Anew(partner string) string { return partner + "#" + uuid.NewString() }
+func FreshKey(partner string) string { return partner + "#" + uuid.NewString() }
 
 func (s *Sandbox) base(partner string) string {
 	s.mu.RLock()

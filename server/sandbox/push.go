@@ -46,7 +46,7 @@ type webhook struct {
 
 	queue   [][]byte // undelivered events, oldest first; account.mu guards it
 	sending bool
-	gone    bool
+	deleted bool
 }
 
 const (
@@ -121,7 +121,7 @@ func (a *account) push(e event) {
 func (a *account) deliver(w *webhook) {
 	for {
 		a.mu.Lock()
-		if len(w.queue) == 0 || w.gone || a.box.ctx.Err() != nil {
+		if len(w.queue) == 0 || w.deleted || a.box.ctx.Err() != nil {
 			w.sending = false
 			a.mu.Unlock()
 			return
@@ -180,7 +180,7 @@ func (a *account) unsubscribe(id string) (found bool, err error) {
 	if i < 0 {
 		return false, nil
 	}
-	a.state.Webhooks[i].gone = true
+	a.state.Webhooks[i].deleted = true
 	a.state.Webhooks = slices.Delete(a.state.Webhooks, i, i+1)
 	return true, a.box.files().save(a.file(), a.state)
 }

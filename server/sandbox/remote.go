@@ -20,7 +20,7 @@ type accountRequest struct {
 }
 
 // ownerOnly authenticates the owner of the cloud; other callers get UNAUTHORIZED.
-func (s *Sandbox) ofOwner(act func(accountRequest) *problem) http.HandlerFunc {
+func (s *Sandbox) ownerOnly(act func(accountRequest) *problem) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if subtle.ConstantTimeCompare([]byte(token), []byte(s.tokens.Owner())) != 1 {

@@ -19,8 +19,8 @@ const bodyLimit = 64 << 10
 func (s *Sandbox) routes() http.Handler {
 	all := chi.NewRouter()
 	all.Post("/login", s.login)
-	all.Put("/accounts", s.ofOwner(s.putAccount))
-	all.Delete("/accounts", s.ofOwner(s.deleteAccount))
+	all.Put("/accounts", s.ownerOnly(s.putAccount))
+	all.Delete("/accounts", s.ownerOnly(s.deleteAccount))
 	r := chi.NewRouter()
 	all.Mount("/", r)
 	r.Use(s.authenticate)

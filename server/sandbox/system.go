@@ -57,10 +57,10 @@ type system struct {
 	acct *account
 	rng  *rand.Rand // guarded by mu
 
-	mu     sync.Mutex
-	mem    systemMemory
-	faults SystemFaults
-	gone   bool // the account was deleted: files are not written
+	mu      sync.Mutex
+	mem     systemMemory
+	faults  SystemFaults
+	deleted bool // the account was deleted: files are not written
 }
 
 // systemMemory is the persistent state of a system, and the format of its file.
@@ -197,7 +197,7 @@ func (y *system) commit(change func(*systemMemory) *problem) *problem {
 	if p := change(&next); p != nil {
 		return p
 	}
-	if y.gone {
+	if y.deleted {
 		return refuse(systemNotFound, "The account has no such access system.")
 	}
 	if err := y.acct.box.files().save(y.file(), next); err != nil {
@@ -211,18 +211,18 @@ func (y *system) commit(change func(*systemMemory) *problem) *problem {
 func (y *system) forget() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.gone = true
+	y.deleted = true
 	return y.acct.box.files().remove(y.file())
 }
 
 // maxNameSize is the maximum size of a user's name in bytes.
-const longestName = 120
+const maxNameSize = 120
 
 // put creates the user, or replaces the one with that identifier or external identifier.
 func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
 	switch {
-	case p.FullName == "" || len(p.FullName) > longestName:
-		return p, refuse(invalidUser, "full_name must have 1 to %d characters.", longestName)
+	case p.FullName == "" || len(p.FullName) > maxNameSize:
+		return p, refuse(invalidUser, "full_name must have 1 to %d characters.", maxNameSize)
 	case p.StartsAt != nil && p.EndsAt != nil && !p.EndsAt.After(*p.StartsAt):
 		return p, refuse(invalidUser, "ends_at must be after starts_at.")
 	}

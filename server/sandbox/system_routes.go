@@ -114,9 +114,9 @@ func getSystem(_ *http.Request, y *system) (any, *problem) {
 		"name":      m.Name,
 		"time_zone": m.TimeZone,
 		"online":    m.Online,
-		"users":     some(m.Users),
-		"entrances": some(m.Entrances),
-		"groups":    some(m.Groups),
+		"users":     nonNil(m.Users),
+		"entrances": nonNil(m.Entrances),
+		"groups":    nonNil(m.Groups),
 	}, nil
 }
 
@@ -124,12 +124,12 @@ func readSystem(_ *http.Request, y *system) (any, *problem) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	m := y.mem.clone()
-	m.Users, m.Entrances, m.Groups = some(m.Users), some(m.Entrances), some(m.Groups)
+	m.Users, m.Entrances, m.Groups = nonNil(m.Users), nonNil(m.Entrances), nonNil(m.Groups)
 	return m, nil
 }
 
 // nonNil replaces a nil list by one that is [] in JSON.
-func some[T any](list []T) []T {
+func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

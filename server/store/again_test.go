@@ -19,15 +19,15 @@ func TestMigrationIsRetriedAfterLockTimeout(t *testing.T) {
 		took time.Duration
 	}{
 		"it is done":                      {[]error{nil}, nil, 0},
-		"it waits, then it is in the way": {[]error{waits, deadlock, nil}, nil, 2 * migrateAgain},
-		"it is wrong":                     {[]error{deadlock, wrong}, wrong, migrateAgain},
-		"the lock is never released":      {[]error{waits}, waits, migrateFor + migrateAgain},
+		"it waits, then it is in the way": {[]error{waits, deadlock, nil}, nil, 2 * migrateInterval},
+		"it is wrong":                     {[]error{deadlock, wrong}, wrong, migrateInterval},
+		"the lock is never released":      {[]error{waits}, waits, migrateTimeout + migrateInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begun, try := time.Now(), -1
-				err := again(t.Context(), func() error {
+				err := retryMigration(t.Context(), func() error {
 					try++
 					return c.ends[min(try, len(c.ends)-1)]
 				})

@@ -12,7 +12,7 @@ import (
 )
 
 // joint is a transaction that all queries with its context join. It is not safe for concurrent use, like its connection.
-type joint struct {
+type ambientTx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn
 	give   func() // returns the connection
@@ -22,22 +22,22 @@ type joint struct {
 	change *change
 }
 
-type jointKey struct{}
+type ambientTxKey struct{}
 
-// jointOf returns the transaction of a context; nil: none.
-func jointOf(ctx context.Context, pool *pgxpool.Pool) *joint {
-	j, _ := ctx.Value(jointKey{}).(*joint)
+// ambientTxOf returns the transaction of a context; nil: none.
+func ambientTxOf(ctx context.Context, pool *pgxpool.Pool) *ambientTx {
+	j, _ := ctx.Value(ambientTxKey{}).(*ambientTx)
 	if j == nil || j.pool != pool || j.tx == nil {
 		return nil
 	}
 	return j
 }
 
-// InOne runs f in a transaction that all queries and all InTx calls with its context join. It commits if f returns nil
-// or when f calls CommitOne. Like InTx it may run f again, unless CommitOne was called.
-func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
-	var after error // the error after CommitOne, which must not cause a retry
-	err := untangled(ctx, func() (err error) {
+// WithAmbientTx runs f in a transaction that all queries and all InTx calls with its context join. It commits if f returns nil
+// or when f calls CommitAmbient. Like InTx it may run f again, unless CommitAmbient was called.
+func (db *DB) WithAmbientTx(ctx context.Context, f func(context.Context) error) error {
+	var after error // the error after CommitAmbient, which must not cause a retry
+	err := retryDeadlocks(ctx, func() (err error) {
 		conn, release, err := db.acquire(ctx)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 			release()
 			return err
 		}
-		j := &joint{pool: db.Pool, conn: conn, give: release, tx: tx, act: actOf(ctx), change: &change{}}
+		j := &ambientTx{pool: db.Pool, conn: conn, give: release, tx: tx, act: actOf(ctx), change: &change{}}
 		defer func() {
 			if j.tx != nil { // also when f panics
 				j.tx = nil
@@ -55,7 +55,7 @@ func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 				release()
 			}
 		}()
-		err = f(context.WithValue(ctx, jointKey{}, j))
+		err = f(context.WithValue(ctx, ambientTxKey{}, j))
 		if j.tx == nil {
 			after = err
 			return nil
@@ -71,20 +71,20 @@ func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 	return after
 }
 
-// CommitOne commits the transaction of InOne early. Later queries with the context run outside of it.
-func (db *DB) CommitOne(ctx context.Context) error {
-	if j := jointOf(ctx, db.Pool); j != nil {
+// CommitAmbient commits the transaction of WithAmbientTx early. Later queries with the context run outside of it.
+func (db *DB) CommitAmbient(ctx context.Context) error {
+	if j := ambientTxOf(ctx, db.Pool); j != nil {
 		return j.commit(ctx)
 	}
 	return nil
 }
 
-// Apart returns a context outside of the transaction of InOne.
-func Apart(ctx context.Context) context.Context {
-	return context.WithValue(ctx, jointKey{}, (*joint)(nil))
+// Apart returns a context outside of the transaction of WithAmbientTx.
+func DetachTx(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ambientTxKey{}, (*ambientTx)(nil))
 }
 
-func (j *joint) commit(ctx context.Context) error {
+func (j *ambientTx) commit(ctx context.Context) error {
 	then := j.then
 	if err := commit(ctx, j.conn.Conn(), j.tx, j.act, j.change); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (j *joint) commit(ctx context.Context) error {
 	return nil
 }
 
-func (j *joint) part(ctx context.Context, f func(Tx) error) error {
+func (j *ambientTx) part(ctx context.Context, f func(Tx) error) error {
 	then, changed := len(j.then), *j.change
 	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) })
 	if err != nil {
@@ -107,29 +107,29 @@ func (j *joint) part(ctx context.Context, f func(Tx) error) error {
 }
 
 // joining sends queries to the transaction of their context, or to the pool.
-type joining struct{ db *DB }
+type ambientQueries struct{ db *DB }
 
-func (q joining) to(ctx context.Context) dbsqlc.DBTX {
-	j := jointOf(ctx, q.db.Pool)
+func (q ambientQueries) to(ctx context.Context) dbsqlc.DBTX {
+	j := ambientTxOf(ctx, q.db.Pool)
 	switch {
 	case j == nil:
 		if within, ok := ctx.Value(withinKey{}).(time.Duration); ok {
-			return prompt{q.db.acquire, within}
+			return timedQueries{q.db.acquire, within}
 		}
 		if s := shareOf(ctx); s != nil {
 			return shared{q.db.Pool, s}
 		}
 		return q.db.Pool
 	case j.act != nil:
-		return watched{j.tx, j.change}
+		return auditedQueries{j.tx, j.change}
 	}
 	return j.tx
 }
 
 // asked returns the act for which a statement outside of any transaction changes rows; nil: none, or it changes nothing.
-func (q joining) asked(ctx context.Context, sql string) (*Act, *statement) {
+func (q ambientQueries) asked(ctx context.Context, sql string) (*Act, *statement) {
 	act := actOf(ctx)
-	if act == nil || jointOf(ctx, q.db.Pool) != nil {
+	if act == nil || ambientTxOf(ctx, q.db.Pool) != nil {
 		return nil, nil
 	}
 	if s := statementOf(sql); s.writes {
@@ -138,29 +138,29 @@ func (q joining) asked(ctx context.Context, sql string) (*Act, *statement) {
 	return nil, nil
 }
 
-func (q joining) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+func (q ambientQueries) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	if act, s := q.asked(ctx, sql); act != nil {
 		return q.db.audited(ctx, act, s, sql, args)
 	}
 	to := q.to(ctx)
-	if jointOf(ctx, q.db.Pool) != nil {
+	if ambientTxOf(ctx, q.db.Pool) != nil {
 		return to.Exec(ctx, sql, args...)
 	}
-	err = untangled(ctx, func() error {
+	err = retryDeadlocks(ctx, func() error {
 		tag, err = to.Exec(ctx, sql, args...)
 		return err
 	})
 	return tag, err
 }
 
-func (q joining) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (q ambientQueries) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if act, _ := q.asked(ctx, sql); act != nil {
 		return nil, errUnaudited
 	}
 	return q.to(ctx).Query(ctx, sql, args...)
 }
 
-func (q joining) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+func (q ambientQueries) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if act, _ := q.asked(ctx, sql); act != nil {
 		return failedRow{errUnaudited}
 	}

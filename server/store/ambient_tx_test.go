@@ -17,7 +17,7 @@ import (
 // insert writes a workspace within whatever its context has it join.
 func insert(ctx context.Context, db *store.DB, name string, then func()) error {
 	return db.InTx(ctx, func(tx store.Tx) error {
-		tx.Then(then)
+		tx.AfterCommit(then)
 		return tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: name})
 	})
 }
@@ -41,14 +41,14 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 	broken := errors.New("broken")
 	told := 0
 	for _, result := range []error{broken, nil} {
-		err := db.InOne(t.Context(), func(ctx context.Context) error {
+		err := db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
 			for _, name := range []string{"a", "b"} {
 				if err := insert(ctx, db, name, func() { told++ }); err != nil {
 					return err
 				}
 			}
 			err := db.InTx(ctx, func(tx store.Tx) error { // a part that is undone alone
-				tx.Then(func() { t.Error("Then was called without a commit") })
+				tx.AfterCommit(func() { t.Error("Then was called without a commit") })
 				if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"}); err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 			if !errors.Is(err, broken) {
 				t.Errorf("the part: %v", err)
 			}
-			if within, apart := names(t, ctx, db), names(t, store.Apart(ctx), db); len(within) != 2 || len(apart) != 0 || told != 0 {
+			if within, apart := names(t, ctx, db), names(t, store.DetachTx(ctx), db); len(within) != 2 || len(apart) != 0 || told != 0 {
 				t.Errorf("within there are %v, apart from it %v, %d told", within, apart, told)
 			}
 			return result
@@ -77,15 +77,15 @@ func TestTransactionThatIsEndedEarlyStands(t *testing.T) {
 	db := open(t, storetest.New(t))
 	broken := errors.New("broken")
 	told, runs := 0, 0
-	err := db.InOne(t.Context(), func(ctx context.Context) error {
+	err := db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
 		runs++
 		if err := insert(ctx, db, "a", func() { told++ }); err != nil {
 			return err
 		}
-		if err := db.CommitOne(ctx); err != nil || told != 1 {
+		if err := db.CommitAmbient(ctx); err != nil || told != 1 {
 			t.Errorf("%v, %d told", err, told)
 		}
-		if seen := names(t, store.Apart(ctx), db); len(seen) != 1 {
+		if seen := names(t, store.DetachTx(ctx), db); len(seen) != 1 {
 			t.Errorf("%v", seen)
 		}
 		return errors.Join(insert(ctx, db, "b", func() {}), broken)
@@ -116,7 +116,7 @@ func TestJoinedDeadlockIsTriedAgainAsAWhole(t *testing.T) {
 	for i := range rows {
 		first := true
 		done.Go(func() {
-			err := db.InOne(t.Context(), func(ctx context.Context) error {
+			err := db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
 				runs.Add(1)
 				if err := rename(ctx, rows[i]); err != nil {
 					return err

@@ -66,7 +66,7 @@ const maxSubjects = 1000
 type actKey struct{}
 
 // Acting returns the context of an act; nil: work of the server itself.
-func Acting(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
+func WithAct(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
 
 // SameAct marks an act without an entry as a continuation of interrupted acts with the same name. It extends their
 // entry, if there is one.
@@ -103,7 +103,7 @@ func (c *change) name(kind string, id uuid.UUID) {
 	}
 }
 
-func (c *change) saw(s *statement, args []any) {
+func (c *change) record(s *statement, args []any) {
 	c.wrote = true
 	s.named(args, c.name)
 }
@@ -198,41 +198,41 @@ func (e *auditEntry) args() []any {
 }
 
 // watched records what the queries of an act change.
-type watched struct {
+type auditedQueries struct {
 	dbsqlc.DBTX
 	change *change
 }
 
-func (w watched) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (w auditedQueries) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	tag, err := w.DBTX.Exec(ctx, sql, args...)
 	if s := statementOf(sql); err == nil && s.writes && (s.compound || tag.RowsAffected() > 0) {
-		w.change.saw(s, args)
+		w.change.record(s, args)
 	}
 	return tag, err
 }
 
-func (w watched) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (w auditedQueries) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if s := statementOf(sql); s.writes {
-		w.change.saw(s, args)
+		w.change.record(s, args)
 	}
 	return w.DBTX.Query(ctx, sql, args...)
 }
 
-func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+func (w auditedQueries) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	row := w.DBTX.QueryRow(ctx, sql, args...)
 	if s := statementOf(sql); s.writes {
-		return watchedRow{row, func() { w.change.saw(s, args) }}
+		return auditedRow{row, func() { w.change.record(s, args) }}
 	}
 	return row
 }
 
-// watchedRow records a change once it returns a row.
-type watchedRow struct {
+// auditedRow records a change once it returns a row.
+type auditedRow struct {
 	pgx.Row
 	saw func()
 }
 
-func (r watchedRow) Scan(dest ...any) error {
+func (r auditedRow) Scan(dest ...any) error {
 	err := r.Row.Scan(dest...)
 	if err == nil {
 		r.saw()
@@ -244,17 +244,17 @@ func (r watchedRow) Scan(dest ...any) error {
 // to save time. If the statement changes no row, there is no entry.
 func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, args []any) (tag pgconn.CommandTag, err error) {
 	c := &change{}
-	c.saw(s, args)
+	c.record(s, args)
 	entries, committed := act.entriesFor(c)
 	if !s.alone || len(entries) != 1 {
 		err = db.InTx(ctx, func(tx Tx) error {
-			tag, err = watched{tx.in, tx.change}.Exec(ctx, sql, args...)
+			tag, err = auditedQueries{tx.in, tx.change}.Exec(ctx, sql, args...)
 			return err
 		})
 		return tag, err
 	}
 	whole := withEntry(sql, entries[0].statement(), len(args), s.sure)
-	err = untangled(ctx, func() error {
+	err = retryDeadlocks(ctx, func() error {
 		tag, err = db.Pool.Exec(ctx, whole, append(slices.Clip(args), entries[0].args()...)...)
 		return err
 	})

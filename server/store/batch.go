@@ -33,7 +33,7 @@ func (tx Tx) LockWorkspaceDeviceWithCodes(ctx context.Context, arg dbsqlc.LockWo
 }
 
 func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (dbsqlc.Device, error)) (l LockedDevice, err error) {
-	err = tx.Together(ctx,
+	err = tx.Batch(ctx,
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
 		func(tx Tx) (err error) { l.Pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
@@ -44,13 +44,13 @@ func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (dbsq
 // Together runs one query per step in one round trip, and stops at the first error. Each step runs its query on the Tx
 // that it receives. It is called twice, once to queue the query, which then finds nothing, and once to read the result,
 // so it must do nothing but run the same query both times.
-func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
+func (tx Tx) Batch(ctx context.Context, steps ...func(Tx) error) error {
 	batch := tx.in.batch()
 	if err := run(steps, Tx{Queries: dbsqlc.New(queue{batch})}); err != nil {
 		return err
 	}
 	results := tx.in.send(ctx, batch)
-	err := run(steps, Tx{Queries: dbsqlc.New(watched{answers{results}, tx.change})})
+	err := run(steps, Tx{Queries: dbsqlc.New(auditedQueries{batchResults{results}, tx.change})})
 	if closed := results.Close(); err == nil {
 		err = closed
 	}
@@ -64,7 +64,7 @@ func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) e
 		for i, one := range some {
 			steps[i] = func(tx Tx) error { return query(tx, one) }
 		}
-		if err := tx.Together(ctx, steps...); err != nil {
+		if err := tx.Batch(ctx, steps...); err != nil {
 			return err
 		}
 	}
@@ -74,21 +74,21 @@ func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) e
 // Conclude is Together for the last queries of a transaction, in one round trip with the commit. Nothing may use the
 // transaction afterwards. A step learns its result only after the commit, so it must be a query that changes rows or
 // fails.
-func (tx Tx) Conclude(ctx context.Context, steps ...func(Tx) error) error {
+func (tx Tx) BatchLast(ctx context.Context, steps ...func(Tx) error) error {
 	if tx.in.part {
-		return tx.Together(ctx, steps...)
+		return tx.Batch(ctx, steps...)
 	}
 	batch := tx.in.batch()
 	var own dbsqlc.DBTX = queue{batch}
 	if tx.act != nil {
-		own = watched{own, tx.change}
+		own = auditedQueries{own, tx.change}
 	}
 	if err := run(steps, Tx{Queries: dbsqlc.New(own)}); err != nil {
 		return err
 	}
 	committed := tx.act.end(batch, tx.change)
 	results := tx.in.send(ctx, batch)
-	err := run(steps, Tx{Queries: dbsqlc.New(answers{results})})
+	err := run(steps, Tx{Queries: dbsqlc.New(batchResults{results})})
 	if closed := results.Close(); closed == nil {
 		*tx.in = transaction{over: true}
 		committed()
@@ -119,40 +119,42 @@ func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandT
 // Query queues a query.
 func (q queue) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
 	q.batch.Queue(sql, args...)
-	return nothing{}, nil
+	return emptyResult{}, nil
 }
 
 // QueryRow queues a query for a row.
 func (q queue) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	q.batch.Queue(sql, args...)
-	return nothing{}
+	return emptyResult{}
 }
 
 // nothing is the empty result of a queued query.
-type nothing struct{ pgx.Rows }
+type emptyResult struct{ pgx.Rows }
 
 // Next returns false.
-func (nothing) Next() bool { return false }
+func (emptyResult) Next() bool { return false }
 
 // Err returns nil.
-func (nothing) Err() error { return nil }
+func (emptyResult) Err() error { return nil }
 
 // Close does nothing.
-func (nothing) Close() {}
+func (emptyResult) Close() {}
 
 // Scan does nothing.
-func (nothing) Scan(...any) error { return nil }
+func (emptyResult) Scan(...any) error { return nil }
 
 // answers reads the results of a batch in the order of its queries.
-type answers struct{ results pgx.BatchResults }
+type batchResults struct{ results pgx.BatchResults }
 
 // Exec reads the result of a statement.
-func (a answers) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
+func (a batchResults) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
 	return a.results.Exec()
 }
 
 // Query reads rows.
-func (a answers) Query(context.Context, string, ...any) (pgx.Rows, error) { return a.results.Query() }
+func (a batchResults) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	return a.results.Query()
+}
 
 // QueryRow reads a row.
-func (a answers) QueryRow(context.Context, string, ...any) pgx.Row { return a.results.QueryRow() }
+func (a batchResults) QueryRow(context.Context, string, ...any) pgx.Row { return a.results.QueryRow() }

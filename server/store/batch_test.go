@@ -86,7 +86,7 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	workspace, first, second := uuid.New(), uuid.New(), uuid.New()
-	ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
+	ctx := store.WithAct(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
 	if _, err := db.Pool.Exec(ctx, "insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)", workspace); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	}
 	var one, other dbsqlc.ActionAttempt
 	err := db.InTx(ctx, func(tx store.Tx) error {
-		return tx.Together(ctx,
+		return tx.Batch(ctx,
 			func(tx store.Tx) (err error) {
 				one, err = tx.InsertActionAttempt(ctx, attempt(first, "pending"))
 				return err
@@ -116,7 +116,7 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 		t.Errorf("the audit log names %v, want %s and %s", subjects, first, second)
 	}
 	err = db.InTx(ctx, func(tx store.Tx) error {
-		return tx.Together(ctx,
+		return tx.Batch(ctx,
 			func(tx store.Tx) error {
 				_, err := tx.InsertActionAttempt(ctx, attempt(uuid.New(), "pending"))
 				return err
@@ -169,7 +169,7 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 			return errors.Join(tx.InsertWorkspace(t.Context(), named("given up")), refused)
 		}, func(err error) bool { return errors.Is(err, refused) }},
 		"together with what fails": {func(tx store.Tx) error {
-			return tx.Together(t.Context(),
+			return tx.Batch(t.Context(),
 				func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("one")) },
 				func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("the same")) })
 		}, func(err error) bool { return store.Violates(err, "workspaces_pkey") }},
@@ -208,7 +208,7 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	of := func(workspace uuid.UUID) context.Context {
-		return store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
+		return store.WithAct(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
 	}
 	there := func(workspace uuid.UUID) (attempts, audited int) {
 		if err := db.Pool.QueryRow(t.Context(), `select (select count(*) from action_attempts where workspace_id = $1),
@@ -230,11 +230,11 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 		workspace, told := uuid.New(), 0
 		ctx := of(workspace)
 		err := db.InTx(ctx, func(tx store.Tx) error {
-			tx.Then(func() { told++ })
+			tx.AfterCommit(func() { told++ })
 			if err := insert(ctx, workspace, uuid.New())(tx); err != nil {
 				return err
 			}
-			err := tx.Conclude(ctx, insert(ctx, workspace, uuid.New()), insert(ctx, workspace, uuid.New()))
+			err := tx.BatchLast(ctx, insert(ctx, workspace, uuid.New()), insert(ctx, workspace, uuid.New()))
 			if attempts, audited := there(workspace); attempts != 3 || audited != 3 {
 				t.Errorf("others see %d attempts and %d of them audited", attempts, audited)
 			}
@@ -246,7 +246,7 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	})
 	t.Run("without an act", func(t *testing.T) {
 		workspace := uuid.New()
-		err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.Conclude(t.Context(), insert(t.Context(), workspace, uuid.New())) })
+		err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.BatchLast(t.Context(), insert(t.Context(), workspace, uuid.New())) })
 		if attempts, audited := there(workspace); err != nil || attempts != 1 || audited != 0 {
 			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
 		}
@@ -255,11 +255,11 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 		workspace, same, told := uuid.New(), uuid.New(), 0
 		ctx := of(workspace)
 		err := db.InTx(ctx, func(tx store.Tx) error {
-			tx.Then(func() { told++ })
+			tx.AfterCommit(func() { told++ })
 			if err := insert(ctx, workspace, uuid.New())(tx); err != nil {
 				return err
 			}
-			return tx.Conclude(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
+			return tx.BatchLast(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
 		})
 		if attempts, audited := there(workspace); !store.Violates(err, "action_attempts_pkey") || attempts != 0 || audited != 0 || told != 0 {
 			t.Errorf("%v, with %d attempts and %d of them audited, and who waits was told %d times", err, attempts, audited, told)
@@ -269,7 +269,7 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 		workspace, same := uuid.New(), uuid.New()
 		ctx := of(workspace)
 		err := db.InTx(ctx, func(tx store.Tx) error {
-			_ = tx.Together(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
+			_ = tx.Batch(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
 			return nil
 		})
 		if attempts, audited := there(workspace); err == nil || attempts != 0 || audited != 0 {
@@ -278,8 +278,8 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	})
 	t.Run("it is a part", func(t *testing.T) {
 		workspace, refused := uuid.New(), errors.New("what follows is refused")
-		err := db.InOne(of(workspace), func(ctx context.Context) error {
-			err := db.InTx(ctx, func(tx store.Tx) error { return tx.Conclude(ctx, insert(ctx, workspace, uuid.New())) })
+		err := db.WithAmbientTx(of(workspace), func(ctx context.Context) error {
+			err := db.InTx(ctx, func(tx store.Tx) error { return tx.BatchLast(ctx, insert(ctx, workspace, uuid.New())) })
 			return errors.Join(err, refused)
 		})
 		if attempts, audited := there(workspace); !errors.Is(err, refused) || attempts != 0 || audited != 0 {

@@ -20,25 +20,25 @@ import (
 // Linux then retransmits for 15 minutes. These limits detect it sooner, without ending statements that the database is
 // working on, because its kernel still acknowledges.
 const (
-	connectWithin = 10 * time.Second // to connect, unless the URL has a connect_timeout
-	rested        = time.Second      // an idle connection is pinged before use after this time
-	pongWithin    = 5 * time.Second  // to answer the ping, unless the URL has a pool_ping_timeout
-	besideWithin  = 10 * time.Second // to answer on the separate connection, whose statements are short
-	heardWithin   = 30 * time.Second // for an acknowledgment
+	connectTimeout = 10 * time.Second // to connect, unless the URL has a connect_timeout
+	pingAfterIdle  = time.Second      // an idle connection is pinged before use after this time
+	pingTimeout    = 5 * time.Second  // to answer the ping, unless the URL has a pool_ping_timeout
+	sideTimeout    = 10 * time.Second // to answer on the separate connection, whose statements are short
+	ackTimeout     = 30 * time.Second // for an acknowledgment
 )
 
-// dialer returns a dialer whose connections fail after heardWithin without an acknowledgment.
+// dialer returns a dialer whose connections fail after ackTimeout without an acknowledgment.
 func dialer(cfg *pgx.ConnConfig) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         cfg.ConnectTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: heardWithin / 2, Interval: heardWithin / 6, Count: 3},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: ackTimeout / 2, Interval: ackTimeout / 6, Count: 3},
 		Control: func(network, _ string, c syscall.RawConn) (err error) {
 			if runtime.GOOS != "linux" || !strings.HasPrefix(network, "tcp") {
 				return nil
 			}
 			const tcpUserTimeout = 18 // TCP_USER_TIMEOUT, linux/tcp.h
 			if failed := c.Control(func(fd uintptr) {
-				err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(heardWithin.Milliseconds()))
+				err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(ackTimeout.Milliseconds()))
 			}); failed != nil {
 				return failed
 			}
@@ -53,7 +53,7 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	within := cfg.PingTimeout
 	var pool atomic.Pointer[pgxpool.Pool]
 	cfg.ShouldPing = func(ctx context.Context, at pgxpool.ShouldPingParams) (again bool) {
-		if at.IdleDuration <= rested {
+		if at.IdleDuration <= pingAfterIdle {
 			return false
 		}
 		answers, lost := asked(ctx, at.Conn, within)
@@ -102,18 +102,18 @@ type withinKey struct{}
 
 // Within returns the context for short statements. Each fails if the answer takes longer than limit after it got a
 // connection. Statements in transactions are not affected.
-func Within(ctx context.Context, limit time.Duration) context.Context {
+func WithStatementTimeout(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, withinKey{}, limit)
 }
 
 // prompt sends statements with a time limit.
-type prompt struct {
+type timedQueries struct {
 	acquire func(context.Context) (_ *pgxpool.Conn, release func(), err error)
 	within  time.Duration
 }
 
 // begin returns a connection for a statement, and a context with the time limit. end releases both.
-func (q prompt) begin(ctx context.Context) (_ context.Context, _ *pgxpool.Conn, end func(), err error) {
+func (q timedQueries) begin(ctx context.Context) (_ context.Context, _ *pgxpool.Conn, end func(), err error) {
 	conn, release, err := q.acquire(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -128,7 +128,7 @@ func (q prompt) begin(ctx context.Context) (_ context.Context, _ *pgxpool.Conn, 
 	}), nil
 }
 
-func (q prompt) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (q timedQueries) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	ctx, conn, end, err := q.begin(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
@@ -137,7 +137,7 @@ func (q prompt) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comma
 	return conn.Exec(ctx, sql, args...)
 }
 
-func (q prompt) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (q timedQueries) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	ctx, conn, end, err := q.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (q prompt) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return sharedRows{rows, end}, nil
 }
 
-func (q prompt) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+func (q timedQueries) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	ctx, conn, end, err := q.begin(ctx)
 	if err != nil {
 		return failedRow{err}

@@ -138,7 +138,7 @@ func TestConnectionsThatAreLostAtRestAreAskedTogether(t *testing.T) {
 func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
-	none := store.Within(t.Context(), time.Nanosecond)
+	none := store.WithStatementTimeout(t.Context(), time.Nanosecond)
 	if err := db.InTxOnce(none, func(tx store.Tx) error { return execIn(none, tx, "select 1") }); err != nil {
 		t.Errorf("in a transaction: %v", err)
 	}
@@ -146,7 +146,7 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 		if err := execIn(t.Context(), tx, "lock table webhooks in access exclusive mode"); err != nil {
 			return err
 		}
-		short := store.Within(t.Context(), 50*time.Millisecond)
+		short := store.WithStatementTimeout(t.Context(), 50*time.Millisecond)
 		if _, err := db.DueWebhooks(short, dbsqlc.DueWebhooksParams{MaxRows: 1}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it was waited for: %v", err)
 		}
@@ -155,7 +155,7 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enough := store.Within(t.Context(), testenv.Timeout(time.Minute))
+	enough := store.WithStatementTimeout(t.Context(), testenv.Timeout(time.Minute))
 	if _, err := db.DueWebhooks(enough, dbsqlc.DueWebhooksParams{MaxRows: 1}); err != nil {
 		t.Error(err)
 	}

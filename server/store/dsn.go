@@ -54,7 +54,7 @@ func attempts(err error) string {
 }
 
 // Place returns the host, or the directory of the socket, and the name of the database of a connection string.
-func Place(dsn string) (host, name string, err error) {
+func Location(dsn string) (host, name string, err error) {
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return "", "", notConnected(err)

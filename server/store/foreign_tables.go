@@ -19,8 +19,8 @@ const tablesOfOthers = `select quote_ident(c.relname) from pg_class c
 const ours = `select count(*) = 4 from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p')
 	and relname in ('goose_db_version', 'server_keys', 'credential_workspaces', 'action_attempts')`
 
-// leaveOthersAlone fails if a migration would create tables next to those of another application.
-func leaveOthersAlone(ctx context.Context, db *sql.DB) error {
+// refuseForeignTables fails if a migration would create tables next to those of another application.
+func refuseForeignTables(ctx context.Context, db *sql.DB) error {
 	var schema sql.NullString
 	if err := db.QueryRowContext(ctx, "select quote_ident(current_schema())").Scan(&schema); err != nil {
 		return fmt.Errorf("look for a schema in the database: %w", err)

@@ -37,7 +37,7 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	if at := db.full.Load(); at != 0 {
 		c.Full = time.Unix(0, at)
 	}
-	err = db.beside.QueryRow(ctx, `select now(), pg_is_in_recovery() or current_setting('transaction_read_only')::boolean,
+	err = db.side.QueryRow(ctx, `select now(), pg_is_in_recovery() or current_setting('transaction_read_only')::boolean,
 		(select coalesce(max(version_id), 0) from goose_db_version where is_applied)`).Scan(&c.At, &c.ReadOnly, &c.Schema)
 	if err != nil {
 		return c, fmt.Errorf("read the state of the database: %w", err)
@@ -45,7 +45,7 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	if c.ReadOnly {
 		return c, nil
 	}
-	_, err = db.beside.Exec(ctx, `insert into leases as l (key, holder, fence, held_until) values ('health', $1, 1, '-infinity')
+	_, err = db.side.Exec(ctx, `insert into leases as l (key, holder, fence, held_until) values ('health', $1, 1, '-infinity')
 		on conflict (key) do update set holder = excluded.holder, fence = l.fence + 1`, uuid.New())
 	if err != nil {
 		return c, fmt.Errorf("write to the database: %w", err)

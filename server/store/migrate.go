@@ -27,10 +27,10 @@ var migrations embed.FS
 // MinPostgres is the oldest major version of PostgreSQL that the schema works on.
 const MinPostgres = 14
 
-// A migration that does not get its locks is retried every migrateAgain, for migrateFor.
+// A migration that does not get its locks is retried every migrateInterval, for migrateTimeout.
 const (
-	migrateFor   = 5 * time.Minute
-	migrateAgain = time.Second
+	migrateTimeout  = 5 * time.Minute
+	migrateInterval = time.Second
 )
 
 // Migrate upgrades the schema of the database to this program's. Any number of programs may call it concurrently: an
@@ -51,7 +51,7 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	if version/10000 < MinPostgres {
 		return fmt.Errorf("the database is PostgreSQL %d; version %d or newer is needed", version/10000, MinPostgres)
 	}
-	if err := leaveOthersAlone(ctx, db); err != nil {
+	if err := refuseForeignTables(ctx, db); err != nil {
 		return err
 	}
 	dir, err := fs.Sub(files, "migrations")
@@ -66,14 +66,14 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	err = again(ctx, func() error {
+	err = retryMigration(ctx, func() error {
 		_, err := p.Up(ctx)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
-	if err := again(ctx, func() error { return migrateRiver(ctx, dsn) }); err != nil {
+	if err := retryMigration(ctx, func() error { return migrateRiver(ctx, dsn) }); err != nil {
 		return err
 	}
 	return firstPartitions(ctx, dsn)
@@ -81,16 +81,16 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 
 // again retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
 // servers continue between the attempts.
-func again(ctx context.Context, migrate func() error) error {
+func retryMigration(ctx context.Context, migrate func() error) error {
 	for begun := time.Now(); ; {
 		err := migrate()
-		if !GaveUp(err) && !tangled(err) || time.Since(begun) > migrateFor {
+		if !IsLockTimeout(err) && !isDeadlock(err) || time.Since(begun) > migrateTimeout {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(migrateAgain):
+		case <-time.After(migrateInterval):
 		}
 	}
 }
@@ -111,7 +111,7 @@ func firstPartitions(ctx context.Context, dsn string) error {
 	if err != nil || slices.ContainsFunc(there, func(p Partition) bool { return !now.Before(p.From) && now.Before(p.To) }) {
 		return err
 	}
-	if _, err = db.MakePartitions(ctx, now, 7*Day); GaveUp(err) {
+	if _, err = db.MakePartitions(ctx, now, 7*Day); IsLockTimeout(err) {
 		return nil
 	}
 	return err

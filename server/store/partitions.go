@@ -21,16 +21,16 @@ var partitioned = []string{"delivery_attempts", "deliveries", "events"}
 // Day is the unit of partition bounds, in UTC.
 const Day = 24 * time.Hour
 
-// FirstID returns a bound that is less than every identifier created at t or later, and greater than those created
+// MinIDAt returns a bound that is less than every identifier created at t or later, and greater than those created
 // before (RFC 9562: an identifier starts with 48 bits of milliseconds). It is not a valid identifier.
-func FirstID(t time.Time) (id uuid.UUID) {
+func MinIDAt(t time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 0))<<16)
 	return id
 }
 
-// clocksApart is the maximum difference between the clock of a server, which is in identifiers, and that of the database
+// maxClockSkew is the maximum difference between the clock of a server, which is in identifiers, and that of the database
 // at which events are still found by time.
-const clocksApart = Day
+const maxClockSkew = Day
 
 // EventIDs returns bounds for the identifiers of events of a period. The upper bound is at most tomorrow, so that plans
 // exclude future partitions and the default one.
@@ -38,7 +38,7 @@ func EventIDs(since, until time.Time) (first, last uuid.UUID) {
 	if now := time.Now(); until.After(now) {
 		until = now
 	}
-	return FirstID(since.Add(-clocksApart)), FirstID(until.Add(clocksApart))
+	return MinIDAt(since.Add(-maxClockSkew)), MinIDAt(until.Add(maxClockSkew))
 }
 
 // Partition is a period of events, with their deliveries and delivery attempts.
@@ -73,8 +73,8 @@ func partitions(ctx context.Context, db dbsqlc.DBTX) ([]Partition, error) {
 		var from *uuid.UUID
 		var to uuid.UUID
 		err = r.Scan(&p.Name, &from, &to)
-		if p.To = madeAt(to); from != nil {
-			p.From = madeAt(*from)
+		if p.To = timeOfID(to); from != nil {
+			p.From = timeOfID(*from)
 		}
 		return p, err
 	})
@@ -84,16 +84,16 @@ func partitions(ctx context.Context, db dbsqlc.DBTX) ([]Partition, error) {
 	return out, nil
 }
 
-// madeAt returns the time in an identifier.
-func madeAt(id uuid.UUID) time.Time {
+// timeOfID returns the time in an identifier.
+func timeOfID(id uuid.UUID) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).UTC()
 }
 
 const (
-	// partitionPatience is how long a change of the partitions waits for a lock, for others wait behind it. It is shorter
+	// partitionLockTimeout is how long a change of the partitions waits for a lock, for others wait behind it. It is shorter
 	// than the time after which the database looks for those who wait for each other.
-	partitionPatience = 200 * time.Millisecond
-	partitionTries    = 10
+	partitionLockTimeout = 200 * time.Millisecond
+	maxPartitionTries    = 10
 	// movedRows is the maximum number of rows to move into a new partition, which blocks writers.
 	movedRows = 10_000
 )
@@ -109,18 +109,18 @@ func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 			if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionPatience.Milliseconds())); err != nil {
+			if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionLockTimeout.Milliseconds())); err != nil {
 				return err
 			}
 			return f(tx)
 		})
-		if !GaveUp(err) || try == partitionTries {
+		if !IsLockTimeout(err) || try == maxPartitionTries {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(partitionPatience + rand.N(time.Duration(try)*partitionPatience)):
+		case <-time.After(partitionLockTimeout + rand.N(time.Duration(try)*partitionLockTimeout)):
 		}
 	}
 }
@@ -156,7 +156,7 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 	from := endOf(all, today)
 	if from.Equal(today) { // today's events are in the default partition: they are moved unless there are too many
 		var rest int
-		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", FirstID(today), movedRows+1).Scan(&rest); err != nil {
+		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", MinIDAt(today), movedRows+1).Scan(&rest); err != nil {
 			return nil, err
 		}
 		if rest > movedRows {
@@ -190,7 +190,7 @@ func makePartition(ctx context.Context, tx pgx.Tx, p Partition) error {
 	var create, join strings.Builder
 	for _, of := range partitioned {
 		fmt.Fprintf(&create, "create table %s (like %s including all);\n", p.table(of), of)
-		from, to := FirstID(p.From), FirstID(p.To)
+		from, to := MinIDAt(p.From), MinIDAt(p.To)
 		fmt.Fprintf(&join, `lock table %[1]s_rest in access exclusive mode;
 			with odd as (delete from %[1]s_rest where event_id >= '%[3]s' and event_id < '%[4]s' returning *) insert into %[2]s select * from odd;
 			alter table %[1]s attach partition %[2]s for values from ('%[3]s') to ('%[4]s');
@@ -258,10 +258,10 @@ func (db *DB) RowsGoBefore(ctx context.Context, before time.Time, retention time
 	}
 	for _, p := range all {
 		if in := !before.Before(p.From) && before.Before(p.To); in && !p.From.IsZero() && p.To.Sub(p.From) <= retention/2 {
-			return FirstID(p.From), nil
+			return MinIDAt(p.From), nil
 		}
 	}
-	return FirstID(before), nil
+	return MinIDAt(before), nil
 }
 
 // AnalyzePartitions analyzes the partitioned tables as a whole, unless that was done within the interval every.
@@ -271,7 +271,7 @@ func (db *DB) AnalyzePartitions(ctx context.Context, every time.Duration) error 
 		var due bool
 		err := db.Pool.QueryRow(ctx, "select coalesce(last_analyze, '-infinity') < now() - $2::interval from pg_stat_user_tables where relid = $1::regclass", of, every).Scan(&due)
 		if err == nil && due {
-			err = untangled(ctx, func() error {
+			err = retryDeadlocks(ctx, func() error {
 				_, err := db.Pool.Exec(ctx, "analyze "+of)
 				return err
 			})

@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// madeAt is an SQL expression for an identifier created at a time.
+// timeOfID is an SQL expression for an identifier created at a time.
 func madeAt(at string) string {
 	return "(lpad(to_hex((extract(epoch from " + at + ") * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 3) || '8' || substr(md5(random()::text), 1, 15))::uuid"
 }
@@ -294,7 +294,7 @@ func TestWhatHasNoPartitionIsKeptAndMovedLater(t *testing.T) {
 	}
 	// The rest of the rest goes one by one.
 	before, err := h.db.RowsGoBefore(t.Context(), h.now.Add(-time.Hour), retention)
-	if err != nil || before != store.FirstID(made[0].From) {
+	if err != nil || before != store.MinIDAt(made[0].From) {
 		t.Errorf("%s %v", before, err)
 	}
 }
@@ -381,9 +381,9 @@ func TestRowsGoByThemselvesOnlyWhereTheirPartitionDoesNot(t *testing.T) {
 	for _, kept := range []time.Duration{time.Hour, 10 * store.Day, retention} {
 		at := h.now.Add(-kept)
 		i := slices.IndexFunc(all, func(p store.Partition) bool { return !at.Before(p.From) && at.Before(p.To) })
-		want := store.FirstID(at) // the partition is too wide for it
+		want := store.MinIDAt(at) // the partition is too wide for it
 		if kept == retention {
-			want = store.FirstID(all[i].From)
+			want = store.MinIDAt(all[i].From)
 		}
 		if got, err := h.db.RowsGoBefore(t.Context(), at, kept); err != nil || got != want {
 			t.Errorf("%s: %s, want %s (%v)", kept, got, want, err)

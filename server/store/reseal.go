@@ -90,15 +90,15 @@ func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, bloc
 	return rows, next, err
 }
 
-// MayStandStill disables the idle timeout of a transaction. It must lock no rows.
-func (tx Tx) MayStandStill(ctx context.Context) error {
+// DisableIdleTimeout disables the idle timeout of a transaction. It must lock no rows.
+func (tx Tx) DisableIdleTimeout(ctx context.Context) error {
 	_, err := tx.in.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")
 	return err
 }
 
-// UnderWay counts the transactions in the database that started before a time. It does not count the holder of
+// CountTransactionsBefore counts the transactions in the database that started before a time. It does not count the holder of
 // LockRotation, which does nothing else.
-func (db *DB) UnderWay(ctx context.Context, before time.Time) (n int64, err error) {
+func (db *DB) CountTransactionsBefore(ctx context.Context, before time.Time) (n int64, err error) {
 	err = db.Pool.QueryRow(ctx, `select count(*) from pg_stat_activity a
 		where a.datname = current_database() and a.backend_type = 'client backend' and a.xact_start < $1 and a.pid <> pg_backend_pid()
 		and not exists (select 1 from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted
@@ -112,7 +112,7 @@ func (db *DB) Reseal(ctx context.Context, c SealedColumn, was, now []Sealed) err
 	for i := range was {
 		ids[i], before[i], after[i] = was[i].Row, was[i].Sealed, now[i].Sealed
 	}
-	err := untangled(ctx, func() error {
+	err := retryDeadlocks(ctx, func() error {
 		_, err := db.Pool.Exec(ctx, fmt.Sprintf(`update %[1]s t set %[2]s = n.after
 			from unnest($2::bytea[], $3::bytea[]) n(before, after) where t.ctid = any($1::text[]::tid[]) and t.%[2]s = n.before`,
 			c.table, c.column), ids, before, after)

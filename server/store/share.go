@@ -54,14 +54,14 @@ func shareOf(ctx context.Context) *share {
 }
 
 // take waits for a slot of the share, which give returns. Without a share it returns immediately.
-func (s *share) take(ctx context.Context) error {
+func (s *share) acquire(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
 	begun := time.Now()
 	err := s.wait(ctx)
-	if traces.On(ctx) && (err != nil || time.Since(begun) >= waited) {
-		ended(traces.Since(ctx, begun, waitName, traces.Database()), err)
+	if traces.Recording(ctx) && (err != nil || time.Since(begun) >= minTracedWait) {
+		ended(traces.Record(ctx, begun, waitName, traces.Database()), err)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (s *share) wait(ctx context.Context) error {
 	return err
 }
 
-func (s *share) give() {
+func (s *share) release() {
 	for ; s != nil; s = s.of {
 		<-s.Part
 	}
@@ -92,15 +92,15 @@ func (s *share) give() {
 // acquire takes a connection from the pool until release is called.
 func (db *DB) acquire(ctx context.Context) (_ *pgxpool.Conn, release func(), err error) {
 	s := shareOf(ctx)
-	if err := s.take(ctx); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return nil, nil, err
 	}
 	conn, err := db.Pool.Acquire(ctx)
 	if err != nil {
-		s.give()
+		s.release()
 		return nil, nil, err
 	}
-	return conn, func() { conn.Release(); s.give() }, nil
+	return conn, func() { conn.Release(); s.release() }, nil
 }
 
 // shared sends queries to the pool within a share.
@@ -110,30 +110,30 @@ type shared struct {
 }
 
 func (q shared) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if err := q.share.take(ctx); err != nil {
+	if err := q.share.acquire(ctx); err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	defer q.share.give()
+	defer q.share.release()
 	return q.pool.Exec(ctx, sql, args...)
 }
 
 func (q shared) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := q.share.take(ctx); err != nil {
+	if err := q.share.acquire(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := q.pool.Query(ctx, sql, args...)
 	if err != nil {
-		q.share.give()
+		q.share.release()
 		return nil, err
 	}
-	return sharedRows{rows, sync.OnceFunc(q.share.give)}, nil
+	return sharedRows{rows, sync.OnceFunc(q.share.release)}, nil
 }
 
 func (q shared) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := q.share.take(ctx); err != nil {
+	if err := q.share.acquire(ctx); err != nil {
 		return failedRow{err}
 	}
-	return sharedRow{q.pool.QueryRow(ctx, sql, args...), q.share.give}
+	return sharedRow{q.pool.QueryRow(ctx, sql, args...), q.share.release}
 }
 
 type sharedRows struct {

@@ -19,43 +19,43 @@ import (
 )
 
 // DB is a pool of connections to one database. Its queries run outside of transactions, unless their context joins one
-// (InOne).
+// (WithAmbientTx).
 type DB struct {
 	*dbsqlc.Queries
-	// PlannedAnew runs queries with optional conditions. PostgreSQL plans them for each call: the generic plan of a
+	// UnpreparedQueries runs queries with optional conditions. PostgreSQL plans them for each call: the generic plan of a
 	// prepared statement would sort a whole table for one page.
-	PlannedAnew *dbsqlc.Queries
+	UnpreparedQueries *dbsqlc.Queries
 	// Beside uses a connection of its own, for queries by callers that hold a connection of the pool. If all connections
 	// were held by such callers, they would wait for each other.
-	Beside     *dbsqlc.Queries
-	Pool       *pgxpool.Pool
-	beside     prompt
-	besidePool *pgxpool.Pool
-	full       *atomic.Int64
+	SideQueries *dbsqlc.Queries
+	Pool        *pgxpool.Pool
+	side        timedQueries
+	sidePool    *pgxpool.Pool
+	full        *atomic.Int64
 }
 
-// plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
-type plannedAnew struct{ dbsqlc.DBTX }
+// unprepared sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
+type unprepared struct{ dbsqlc.DBTX }
 
-func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (p unprepared) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return p.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
 // Option changes how Open connects.
 type Option func(*pgxpool.Config)
 
-// heldIdle is how long a transaction may be idle. A server that hangs or is cut off in a transaction would otherwise
+// idleTxTimeout is how long a transaction may be idle. A server that hangs or is cut off in a transaction would otherwise
 // keep its row locks, while other servers take over its leases and wait for the rows.
-const heldIdle = 15 * time.Second
+const idleTxTimeout = 15 * time.Second
 
 // queued is how long a statement waits for a lock before its transaction is retried. Statements of a hung server would
-// otherwise get a row one after another, and each keep it for heldIdle.
+// otherwise get a row one after another, and each keep it for idleTxTimeout.
 //
 // A statement may wait twice for a row: for its place at the head of the queue, and for the row. Both waits together
-// must be shorter than heldIdle. So a row is free after heldIdle if the hung server held it, and after twice queued plus
-// heldIdle if the server was waiting for it. A part of InOne that times out keeps the locks of the earlier parts for
-// heldIdle.
-const queued = 5 * time.Second
+// must be shorter than idleTxTimeout. So a row is free after idleTxTimeout if the hung server held it, and after twice queued plus
+// idleTxTimeout if the server was waiting for it. A part of WithAmbientTx that times out keeps the locks of the earlier parts for
+// idleTxTimeout.
+const lockTimeout = 5 * time.Second
 
 // byIndex disables sequential scans if there is an index. PostgreSQL plans one for tables with few rows and for
 // partitions that were analyzed while empty, and keeps that plan for up to a minute after the table has started to grow.
@@ -72,12 +72,12 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	if maxConns > 0 {
 		cfg.MaxConns = maxConns
 	}
-	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectWithin)
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
 	cfg.ConnConfig.DialFunc = dialer(cfg.ConnConfig).DialContext
-	cfg.PingTimeout = cmp.Or(cfg.PingTimeout, pongWithin)
+	cfg.PingTimeout = cmp.Or(cfg.PingTimeout, pingTimeout)
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	settings := "-- name: SetUpConnection :exec\n" + byIndex
-	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": heldIdle, "lock_timeout": queued} {
+	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": idleTxTimeout, "lock_timeout": lockTimeout} {
 		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
 			settings += fmt.Sprintf("; set %s = %d", name, limit.Milliseconds())
 		}
@@ -85,7 +85,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
 		registerTimes(conn.TypeMap())
-		ctx, cancel := context.WithTimeout(ctx, connectWithin)
+		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 		defer cancel()
 		// Not while connecting: poolers refuse connections with parameters that they do not know.
 		_, err := conn.Exec(ctx, settings)
@@ -110,22 +110,22 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		pool.Close()
 		return nil, notConnected(err)
 	}
-	db := &DB{Pool: pool, besidePool: side, full: full}
-	db.beside = prompt{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
+	db := &DB{Pool: pool, sidePool: side, full: full}
+	db.side = timedQueries{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
 		conn, err := side.Acquire(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		return conn, conn.Release, nil
-	}, besideWithin}
-	db.Beside = dbsqlc.New(db.beside)
-	db.Queries, db.PlannedAnew = dbsqlc.New(joining{db}), dbsqlc.New(plannedAnew{joining{db}})
+	}, sideTimeout}
+	db.SideQueries = dbsqlc.New(db.side)
+	db.Queries, db.UnpreparedQueries = dbsqlc.New(ambientQueries{db}), dbsqlc.New(unprepared{ambientQueries{db}})
 	return db, nil
 }
 
 // Close closes all connections, after waiting for those in use.
 func (db *DB) Close() {
-	db.besidePool.Close()
+	db.sidePool.Close()
 	db.Pool.Close()
 }
 
@@ -143,28 +143,28 @@ func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
 		return Tx{dbsqlc.New(t), t, then, act, c}
 	}
-	return Tx{dbsqlc.New(watched{t, c}), t, then, act, c}
+	return Tx{dbsqlc.New(auditedQueries{t, c}), t, then, act, c}
 }
 
 // Begun starts the transaction if necessary, and returns it.
-func (tx Tx) Begun(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
+func (tx Tx) Start(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
 
 // Then registers f to be called after the commit. It is not called after a rollback.
-func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
+func (tx Tx) AfterCommit(f func()) { *tx.then = append(*tx.then, f) }
 
 // tries is how often a transaction that others obstruct is tried.
-const tries = 5
+const maxTries = 5
 
 // InTx runs f in a transaction, and commits it if f returns nil. It runs f again after a deadlock or a lock timeout, so
 // f must set all variables outside of itself each time.
 //
-// Within InOne it is a part of that transaction: a rollback affects only the part, but the commit and the retry affect
+// Within WithAmbientTx it is a part of that transaction: a rollback affects only the part, but the commit and the retry affect
 // the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
-	if j := jointOf(ctx, db.Pool); j != nil {
+	if j := ambientTxOf(ctx, db.Pool); j != nil {
 		return j.part(ctx, f)
 	}
-	return untangled(ctx, func() error { return db.InTxOnce(ctx, f) })
+	return retryDeadlocks(ctx, func() error { return db.InTxOnce(ctx, f) })
 }
 
 // InTxOnce is InTx without retries, in a transaction of its own.
@@ -199,10 +199,10 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 }
 
 // untangled runs a transaction, and retries it after a deadlock or a lock timeout.
-func untangled(ctx context.Context, run func() error) error {
+func retryDeadlocks(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		if !tangled(err) && !GaveUp(err) || try == tries {
+		if !isDeadlock(err) && !IsLockTimeout(err) || try == maxTries {
 			return err
 		}
 		select { // not in step with the other
@@ -235,14 +235,14 @@ func Violates(err error, constraint string) bool {
 	return ok && e.ConstraintName == constraint
 }
 
-// GaveUp reports whether a statement ended because of lock_timeout.
-func GaveUp(err error) bool {
+// IsLockTimeout reports whether a statement ended because of lock_timeout.
+func IsLockTimeout(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == lockNotAvailable
 }
 
 // tangled reports whether the database ended a transaction because of a deadlock.
-func tangled(err error) bool {
+func isDeadlock(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == deadlockDetected
 }

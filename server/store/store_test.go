@@ -34,7 +34,7 @@ func open(t *testing.T, dsn string) *store.DB {
 
 // execIn runs a statement that is none of the package's own.
 func execIn(ctx context.Context, tx store.Tx, sql string, args ...any) error {
-	own, err := tx.Begun(ctx)
+	own, err := tx.Start(ctx)
 	if err == nil {
 		_, err = own.Exec(ctx, sql, args...)
 	}
@@ -81,7 +81,7 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 		done.Go(func() {
 			err := db.InTx(t.Context(), func(tx store.Tx) error {
 				runs.Add(1)
-				tx.Then(func() { told.Add(1) })
+				tx.AfterCommit(func() { told.Add(1) })
 				if err := execIn(t.Context(), tx, rename, rows[i]); err != nil {
 					return err
 				}
@@ -113,7 +113,7 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	db := open(t, storetest.New(t))
 	broken := errors.New("broken")
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
-		tx.Then(func() { t.Error("Then was called without a commit") })
+		tx.AfterCommit(func() { t.Error("Then was called without a commit") })
 		if err := tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 			t.Fatalf("%t, %v", held, err)
 		}
 		held.Go(func() {
-			if _, err := tx.Exec(t.Context(), lock); !store.GaveUp(err) {
+			if _, err := tx.Exec(t.Context(), lock); !store.IsLockTimeout(err) {
 				t.Errorf("one that waits behind another of its server: %v", err)
 			}
 		})
@@ -194,7 +194,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 			return db.InTx(t.Context(), func(tx store.Tx) error { return execIn(t.Context(), tx, lock) })
 		},
 		"part": func() error {
-			return db.InOne(t.Context(), func(ctx context.Context) error {
+			return db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
 				return db.InTx(ctx, func(tx store.Tx) error { return execIn(ctx, tx, lock) })
 			})
 		},
@@ -202,7 +202,7 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 			return db.ScheduleRetention(t.Context(), dbsqlc.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
 		},
 		"statement that is audited": func() error {
-			ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: id})
+			ctx := store.WithAct(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: id})
 			return db.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
 		},
 	}
@@ -251,7 +251,7 @@ func TestWhatHasWaitedForLongIsTriedAgain(t *testing.T) {
 		runs++
 		return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
-	if !store.GaveUp(err) || runs != 5 {
+	if !store.IsLockTimeout(err) || runs != 5 {
 		t.Errorf("%v after %d runs", err, runs)
 	}
 	runs = 0
@@ -259,7 +259,7 @@ func TestWhatHasWaitedForLongIsTriedAgain(t *testing.T) {
 		runs++
 		return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
-	if !store.GaveUp(err) || runs != 1 {
+	if !store.IsLockTimeout(err) || runs != 1 {
 		t.Errorf("one that is not to be run again: %v after %d runs", err, runs)
 	}
 }
@@ -270,7 +270,7 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 	db := open(t, storetest.New(t))
 	limits := func(ctx context.Context) (out [2]string) {
 		err := db.InTx(ctx, func(tx store.Tx) error {
-			own, err := tx.Begun(ctx)
+			own, err := tx.Start(ctx)
 			if err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 		return out
 	}
 	want := limits(t.Context())
-	err := db.InOne(t.Context(), func(ctx context.Context) error {
+	err := db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
 		_, err := db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{IdempotencyKeyID: uuid.New(), WorkspaceID: uuid.New(), CredentialID: uuid.New(), Operation: "x",
 			KeyMac: []byte("k"), RequestMac: []byte("r"), Retention: time.Hour, Patience: "100"})
 		if got := limits(ctx); got != want {
@@ -300,7 +300,7 @@ func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
 	db := open(t, storetest.New(t))
 	seen := -1
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
-		tx.Then(func() {
+		tx.AfterCommit(func() {
 			ws, err := db.ListAllWorkspaces(t.Context())
 			if seen = len(ws); err != nil {
 				t.Error(err)

@@ -20,7 +20,7 @@ func TestTimesOfAllShapesAreReadInUTC(t *testing.T) {
 	}
 	defer db.Close()
 	last := time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC)
-	for name, pool := range map[string]*pgxpool.Pool{"pool": db.Pool, "separate": db.besidePool} {
+	for name, pool := range map[string]*pgxpool.Pool{"pool": db.Pool, "separate": db.sidePool} {
 		var one time.Time
 		var some, none *time.Time
 		var many []time.Time

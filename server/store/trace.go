@@ -15,7 +15,7 @@ import (
 
 // Traced adds statements to traces: the name of the query and its duration, but not its text, arguments, or error
 // messages, which may quote either. otelpgx would include error messages.
-func Traced(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer{} }
+func WithTracing(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer{} }
 
 type tracer struct{}
 
@@ -26,17 +26,17 @@ var (
 )
 
 func (tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if !traces.On(ctx) {
+	if !traces.Recording(ctx) {
 		return ctx
 	}
 	name := nameOf(data.SQL)
-	ctx, _ = traces.Begin(ctx, name, traces.Database(), traces.Statement(name))
+	ctx, _ = traces.Start(ctx, name, traces.Database(), traces.Statement(name))
 	return ctx
 }
 
 func (tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	span := traces.Of(ctx)
-	if !span.On() {
+	span := traces.FromContext(ctx)
+	if !span.Recording() {
 		return
 	}
 	if data.Err == nil {
@@ -46,7 +46,7 @@ func (tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQuer
 }
 
 func (tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	if !traces.On(ctx) {
+	if !traces.Recording(ctx) {
 		return ctx
 	}
 	name := "batch"
@@ -57,19 +57,19 @@ func (tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBa
 	if len(queued) > 0 {
 		name += " " + nameOf(queued[0].SQL)
 	}
-	ctx, _ = traces.Begin(ctx, name, traces.Database(), traces.Statement(name), traces.BatchSize(data.Batch.Len()))
+	ctx, _ = traces.Start(ctx, name, traces.Database(), traces.Statement(name), traces.BatchSize(data.Batch.Len()))
 	return ctx
 }
 
 func (tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
 func (tracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
-	ended(traces.Of(ctx), data.Err)
+	ended(traces.FromContext(ctx), data.Err)
 }
 
 func ended(span traces.Span, err error) {
 	if err != nil {
-		word := traces.Word(err, "lost")
+		word := traces.ErrorWord(err, "lost")
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 			word = e.Code
 		}
@@ -80,14 +80,14 @@ func ended(span traces.Span, err error) {
 
 // Waits for a connection, from the pool or a share, are traced from this duration on.
 const (
-	waited   = 2 * time.Millisecond
-	waitName = "wait for a connection"
+	minTracedWait = 2 * time.Millisecond
+	waitName      = "wait for a connection"
 )
 
 type acquiringKey struct{}
 
 func (tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	if !traces.On(ctx) {
+	if !traces.Recording(ctx) {
 		return ctx
 	}
 	return context.WithValue(ctx, acquiringKey{}, time.Now())
@@ -95,10 +95,10 @@ func (tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.
 
 func (tracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
 	since, ok := ctx.Value(acquiringKey{}).(time.Time)
-	if !ok || data.Err == nil && time.Since(since) < waited {
+	if !ok || data.Err == nil && time.Since(since) < minTracedWait {
 		return
 	}
-	ended(traces.Since(ctx, since, waitName, traces.Database()), data.Err)
+	ended(traces.Record(ctx, since, waitName, traces.Database()), data.Err)
 }
 
 // nameOf returns the name of a query in queries/, or the keyword of a statement that begins or ends a transaction.

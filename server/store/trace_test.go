@@ -20,14 +20,14 @@ func TestWhatSetsUpAConnectionHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(t.Context(), storetest.New(t), 2, store.Traced)
+	db, err := store.Open(t.Context(), storetest.New(t), 2, store.WithTracing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
 	request := spans.Request(t.Context(), nil, time.Now(), http.MethodPost, "/devices/list")
 	for range 2 {
-		conn, err := db.Pool.Acquire(request.In(t.Context()))
+		conn, err := db.Pool.Acquire(request.NewContext(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}

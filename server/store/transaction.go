@@ -13,7 +13,7 @@ type transaction struct {
 	conn *pgxpool.Conn
 	tx   pgx.Tx // nil: not started
 	over bool   // the commit went along with the last statements
-	part bool   // a part of InOne
+	part bool   // a part of WithAmbientTx
 }
 
 // begin returns the transaction, which it starts if necessary.

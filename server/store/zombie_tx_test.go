@@ -85,9 +85,9 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 							return err
 						}
 						c.mute.Store(freeze)
-						return tx.Conclude(ctx, locked, locked)
+						return tx.BatchLast(ctx, locked, locked)
 					}
-					own, err := tx.Begun(ctx)
+					own, err := tx.Start(ctx)
 					if err != nil {
 						return err
 					}
@@ -112,7 +112,7 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 			testenv.Until(t, "the row is locked", func() bool { return !free() })
 			var ended int64
 			testenv.Until(t, "the row is free", func() bool {
-				n, err := other.EndStandstills(t.Context())
+				n, err := other.EndHungSessions(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

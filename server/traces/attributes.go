@@ -120,7 +120,7 @@ func Operation(name string) Attribute { return text("deviceaccess.operation", na
 
 // ServerAddress returns the scheme, host, and port of a URL, and nothing else: paths, queries, and users may contain
 // tokens.
-func At(address string) (out []Attribute) {
+func ServerAddress(address string) (out []Attribute) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
 		return nil

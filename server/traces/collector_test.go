@@ -85,7 +85,7 @@ func TestHangingCollector_DoesNotBlockServer(t *testing.T) {
 		// the SDK gives up each batch after 30 s
 		c.Traces = traces.Options{
 			Endpoint: url,
-			Every:    time.Millisecond,
+			Interval: time.Millisecond,
 			Queue:    8,
 			Batch:    1,
 			Timeout:  time.Hour,
@@ -124,7 +124,7 @@ func TestQueueIsBounded(t *testing.T) {
 	url, asked := hanging(t)
 	tr, _ := to(t, traces.Options{
 		Endpoint: url,
-		Every:    time.Millisecond,
+		Interval: time.Millisecond,
 		Queue:    16,
 		Batch:    4,
 		Timeout:  time.Hour,
@@ -132,7 +132,7 @@ func TestQueueIsBounded(t *testing.T) {
 	sendSpans(t, tr, 1000)
 	apptest.Until(t, "the collector has a request", func() bool { return asked() > 0 })
 	sendSpans(t, tr, 1000)
-	if f := tr.Figures(); f["dropped"] != 2000-16 || f["sent"] != 0 {
+	if f := tr.Counts(); f["dropped"] != 2000-16 || f["sent"] != 0 {
 		t.Errorf("2000 spans with a queue for 16: %v", f)
 	}
 }
@@ -152,7 +152,7 @@ func TestCollectorDown_LoggedOnce(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	tr, log := to(t, traces.Options{Endpoint: s.URL + "/v1/" + canary, Every: time.Millisecond})
+	tr, log := to(t, traces.Options{Endpoint: s.URL + "/v1/" + canary, Interval: time.Millisecond})
 	apptest.Until(t, "sending has failed often", func() bool {
 		sendSpans(t, tr, 1)
 		mu.Lock()
@@ -165,7 +165,7 @@ func TestCollectorDown_LoggedOnce(t *testing.T) {
 	apptest.Until(
 		t,
 		"the collector has recovered",
-		func() bool { sendSpans(t, tr, 1); return tr.Figures()["sent"] > 0 },
+		func() bool { sendSpans(t, tr, 1); return tr.Counts()["sent"] > 0 },
 	)
 	apptest.Until(t, "the log has it", func() bool { return strings.Contains(log.String(), "again") })
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -176,7 +176,7 @@ func TestCollectorDown_LoggedOnce(t *testing.T) {
 	if strings.Contains(log.String(), canary) || strings.Contains(log.String(), "\x1b") {
 		t.Errorf("the log has the collector's address, or control characters:\n%q", log)
 	}
-	if f := tr.Figures(); f["failed"] < 5 {
+	if f := tr.Counts(); f["failed"] < 5 {
 		t.Errorf("%v", f)
 	}
 }
@@ -217,9 +217,9 @@ func TestBrokenCollectors(t *testing.T) {
 				t.Cleanup(s.Close)
 				url = s.URL
 			}
-			tr, log := to(t, traces.Options{Endpoint: url + "/v1/traces", Every: time.Millisecond})
+			tr, log := to(t, traces.Options{Endpoint: url + "/v1/traces", Interval: time.Millisecond})
 			sendSpans(t, tr, 10)
-			apptest.Until(t, "the spans have failed", func() bool { return tr.Figures()["failed"] == 10 })
+			apptest.Until(t, "the spans have failed", func() bool { return tr.Counts()["failed"] == 10 })
 			apptest.Until(
 				t,
 				"the log has it",

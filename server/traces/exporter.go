@@ -15,7 +15,7 @@ import (
 
 // countingExporter exports spans. It bounds the queue, counts the outcome of each span, and logs when the collector
 // starts to fail and when it recovers.
-type outlet struct {
+type countingExporter struct {
 	sdktrace.SpanExporter
 	log      *slog.Logger
 	redacted *strings.Replacer
@@ -25,9 +25,9 @@ type outlet struct {
 	sent, failed, dropped atomic.Uint64
 
 	// used only by the sending goroutine
-	failing   bool
-	complain  time.Time // earliest next report
-	saidDrops uint64
+	failing       bool
+	nextReport    time.Time // earliest next report
+	reportedDrops uint64
 
 	open  context.Context // ends when sending stops
 	cut   context.CancelFunc
@@ -35,17 +35,17 @@ type outlet struct {
 }
 
 const (
-	complainEvery = 10 * time.Minute
-	closeWithin   = time.Second
-	problemSize   = 300
+	reportInterval   = 10 * time.Minute
+	closeTimeout     = time.Second
+	maxProblemLength = 300
 )
 
-func newOutlet(to sdktrace.SpanExporter, o Options, log *slog.Logger) *outlet {
+func newCountingExporter(to sdktrace.SpanExporter, o Options, log *slog.Logger) *countingExporter {
 	hidden := []string{o.Endpoint, "the collector"}
 	for _, s := range o.secrets {
 		hidden = append(hidden, s, "***")
 	}
-	out := &outlet{
+	out := &countingExporter{
 		SpanExporter: to,
 		log:          log,
 		redacted:     strings.NewReplacer(hidden...),
@@ -57,26 +57,26 @@ func newOutlet(to sdktrace.SpanExporter, o Options, log *slog.Logger) *outlet {
 }
 
 // processor returns a processor for ended spans.
-func (o *outlet) processor(opt Options) sdktrace.SpanProcessor {
-	return gate{
+func (o *countingExporter) processor(opt Options) sdktrace.SpanProcessor {
+	return queueLimiter{
 		o,
 		sdktrace.NewBatchSpanProcessor(
 			o,
 			sdktrace.WithMaxQueueSize(opt.Queue),
 			sdktrace.WithMaxExportBatchSize(opt.Batch),
-			sdktrace.WithBatchTimeout(opt.Every),
+			sdktrace.WithBatchTimeout(opt.Interval),
 		),
 	}
 }
 
 // queueLimiter drops spans when the queue is full. The SDK's queue drops them too, but does not count them.
-type gate struct {
-	out *outlet
+type queueLimiter struct {
+	out *countingExporter
 	sdktrace.SpanProcessor
 }
 
 // OnEnd queues or drops a span. It never blocks.
-func (g gate) OnEnd(s sdktrace.ReadOnlySpan) {
+func (g queueLimiter) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
@@ -90,7 +90,7 @@ func (g gate) OnEnd(s sdktrace.ReadOnlySpan) {
 
 // ExportSpans sends spans and counts the outcome. It returns no error, because the SDK would write each error to
 // standard error.
-func (o *outlet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (o *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer o.waiting.Add(-int64(len(spans)))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,35 +101,35 @@ func (o *outlet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 	} else {
 		o.sent.Add(uint64(len(spans)))
 	}
-	o.tell(err)
+	o.report(err)
 	return nil
 }
 
-func (o *outlet) tell(err error) {
+func (o *countingExporter) report(err error) {
 	dropped := o.dropped.Load()
 	lost := slog.Group("lost", "failed", o.failed.Load(), "dropped", dropped)
 	switch now := time.Now(); {
 	case err == nil && o.failing:
-		o.failing, o.saidDrops = false, dropped
+		o.failing, o.reportedDrops = false, dropped
 		o.log.Info("the collector takes traces again", lost)
 	// limits the reports of a flapping collector, too
-	case err != nil && now.After(o.complain):
-		o.failing, o.complain, o.saidDrops = true, now.Add(complainEvery), dropped
+	case err != nil && now.After(o.nextReport):
+		o.failing, o.nextReport, o.reportedDrops = true, now.Add(reportInterval), dropped
 		o.log.Warn(
 			"the collector does not take traces; the server goes on without them",
 			"problem",
 			o.problem(err),
 			lost,
 		)
-	case dropped > o.saidDrops && now.After(o.complain):
-		o.complain, o.saidDrops = now.Add(complainEvery), dropped
+	case dropped > o.reportedDrops && now.After(o.nextReport):
+		o.nextReport, o.reportedDrops = now.Add(reportInterval), dropped
 		o.log.Warn("there are more traces than the collector takes, and some are dropped", lost)
 	}
 }
 
 // problem returns the text of an error without secrets and without control characters from the collector, which could
 // affect a terminal.
-func (o *outlet) problem(err error) string {
+func (o *countingExporter) problem(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -139,20 +139,20 @@ func (o *outlet) problem(err error) string {
 		}
 		return r
 	}, o.redacted.Replace(err.Error()))
-	return strings.ToValidUTF8(text[:min(len(text), problemSize)], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxProblemLength)], "")
 }
 
 // Shutdown is called by the SDK when everything was sent.
-func (o *outlet) Shutdown(ctx context.Context) error {
+func (o *countingExporter) Shutdown(ctx context.Context) error {
 	defer close(o.ended)
 	return o.SpanExporter.Shutdown(ctx)
 }
 
 // close cancels sending and waits for its end.
-func (o *outlet) close() {
+func (o *countingExporter) close() {
 	o.cut()
 	select {
 	case <-o.ended:
-	case <-time.After(closeWithin):
+	case <-time.After(closeTimeout):
 	}
 }

@@ -13,12 +13,12 @@ func (t *Traces) Logger(log *slog.Logger) *slog.Logger {
 	if t == nil {
 		return log
 	}
-	return slog.New(traced{log.Handler()})
+	return slog.New(traceHandler{log.Handler()})
 }
 
-type traced struct{ slog.Handler }
+type traceHandler struct{ slog.Handler }
 
-func (h traced) Handle(ctx context.Context, r slog.Record) error {
+func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
 		r = r.Clone()
 		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
@@ -26,6 +26,10 @@ func (h traced) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-func (h traced) WithAttrs(a []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(a)} }
+func (h traceHandler) WithAttrs(a []slog.Attr) slog.Handler {
+	return traceHandler{h.Handler.WithAttrs(a)}
+}
 
-func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
+func (h traceHandler) WithGroup(name string) slog.Handler {
+	return traceHandler{h.Handler.WithGroup(name)}
+}

@@ -33,7 +33,7 @@ type Options struct {
 	// Batch is the maximum number of spans in a request; 0 means 512.
 	Batch int
 	// Interval is the time between requests; 0 means 5 s.
-	Every time.Duration
+	Interval time.Duration
 	// TLS is the client configuration; nil uses the defaults of net/http.
 	TLS *tls.Config
 
@@ -42,14 +42,14 @@ type Options struct {
 
 // EndpointError reports an invalid endpoint of the collector.
 type EndpointError struct {
-	Given string // Variable is the name of the setting.
+	Variable string // Variable is the name of the setting.
 	// Problem completes a sentence that starts with the variable.
 	// Problem is the predicate of a sentence about the variable.
-	What string
+	Problem string
 }
 
 // Error implements error.
-func (e *EndpointError) Error() string { return e.Given + " " + e.What }
+func (e *EndpointError) Error() string { return e.Variable + " " + e.Problem }
 
 // FromEnvironment reads the environment variables of OpenTelemetry
 // (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and .../protocol/exporter). It rejects
@@ -109,20 +109,20 @@ func FromEnvironment(get func(string) string) (o Options, err error) {
 	if o.secrets, err = headerValues(setting("HEADERS")); err != nil {
 		return o, err
 	}
-	if err := sampled(value("TRACES_SAMPLER"), value("TRACES_SAMPLER_ARG")); err != nil {
+	if err := checkSampler(value("TRACES_SAMPLER"), value("TRACES_SAMPLER_ARG")); err != nil {
 		return o, err
 	}
 	if o.TLS, err = certificates(setting); err != nil {
 		return o, err
 	}
 	timeoutVariable, timeout := setting("TIMEOUT")
-	o.Timeout, o.Every = time.Millisecond, time.Millisecond
+	o.Timeout, o.Interval = time.Millisecond, time.Millisecond
 	for _, n := range []struct {
 		variable, text string
 		into           func(int)
 	}{
 		{timeoutVariable, timeout, func(ms int) { o.Timeout *= time.Duration(ms) }},
-		{"OTEL_BSP_SCHEDULE_DELAY", value("BSP_SCHEDULE_DELAY"), func(ms int) { o.Every *= time.Duration(ms) }},
+		{"OTEL_BSP_SCHEDULE_DELAY", value("BSP_SCHEDULE_DELAY"), func(ms int) { o.Interval *= time.Duration(ms) }},
 		{"OTEL_BSP_EXPORT_TIMEOUT", value("BSP_EXPORT_TIMEOUT"), func(int) {}}, // read by the SDK
 		{"OTEL_BSP_MAX_QUEUE_SIZE", value("BSP_MAX_QUEUE_SIZE"), func(n int) { o.Queue = n }},
 		{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", value("BSP_MAX_EXPORT_BATCH_SIZE"), func(n int) { o.Batch = n }},
@@ -166,7 +166,7 @@ var samplers = []string{
 }
 
 // checkSampler rejects values that the SDK would replace by its default.
-func sampled(name, arg string) error {
+func checkSampler(name, arg string) error {
 	name = strings.ToLower(name)
 	if name != "" && !slices.Contains(samplers, name) {
 		return fmt.Errorf("OTEL_TRACES_SAMPLER is %q, but must be one of %s", name, strings.Join(samplers, ", "))
@@ -212,7 +212,7 @@ func certificates(setting func(string) (string, string)) (*tls.Config, error) {
 // withDefaults sets the defaults of the specification.
 func (o Options) withDefaults() Options {
 	set(&o.Timeout, 10*time.Second)
-	set(&o.Every, 5*time.Second)
+	set(&o.Interval, 5*time.Second)
 	set(&o.Queue, sdktrace.DefaultMaxQueueSize)
 	set(&o.Batch, min(sdktrace.DefaultMaxExportBatchSize, o.Queue))
 	o.Batch = min(o.Batch, o.Queue)

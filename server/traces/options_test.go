@@ -68,7 +68,7 @@ func TestFromEnvironment_Endpoint(t *testing.T) {
 		"BSP_MAX_QUEUE_SIZE":        "64",
 		"BSP_MAX_EXPORT_BATCH_SIZE": "8",
 	}.options()
-	if err != nil || o.Timeout != 1500*time.Millisecond || o.Every != 250*time.Millisecond || o.Queue != 64 ||
+	if err != nil || o.Timeout != 1500*time.Millisecond || o.Interval != 250*time.Millisecond || o.Queue != 64 ||
 		o.Batch != 8 {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -132,10 +132,10 @@ func TestCollectorCertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Every = time.Millisecond
+		o.Interval = time.Millisecond
 		tr, _ := to(t, o)
 		sendSpans(t, tr, 1)
-		apptest.Until(t, "the span is "+outcome, func() bool { return tr.Figures()[outcome] == 1 })
+		apptest.Until(t, "the span is "+outcome, func() bool { return tr.Counts()[outcome] == 1 })
 	}
 }
 
@@ -146,7 +146,7 @@ func TestLogger_AddsTraceID(t *testing.T) {
 	log := tr.Logger(slog.New(slog.NewTextHandler(&out, nil))).With("room", "x")
 	span := tr.Request(t.Context(), http.Header{"Traceparent": {parent(true)}}, time.Now(), http.MethodGet, "/x")
 	defer span.End()
-	log.InfoContext(span.In(t.Context()), "within")
+	log.InfoContext(span.NewContext(t.Context()), "within")
 	log.InfoContext(t.Context(), "without")
 	within, without, _ := strings.Cut(out.String(), "\n")
 	if !strings.Contains(within, "trace_id="+theirTrace+" span_id=") || strings.Contains(without, "trace_id") {

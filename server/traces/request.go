@@ -21,8 +21,8 @@ func (t *Traces) Request(ctx context.Context, header http.Header, begun time.Tim
 
 // UnauthenticatedRequest is Request for a request without a valid credential. It ignores traceparent, and at most ten
 // such requests per second are traced. Otherwise any client could fill the queue.
-func (t *Traces) Stranger(ctx context.Context, begun time.Time, verb, route string) Span {
-	if t == nil || !t.strangers.Allow() {
+func (t *Traces) UnauthenticatedRequest(ctx context.Context, begun time.Time, verb, route string) Span {
+	if t == nil || !t.unauthenticated.Allow() {
 		return Span{}
 	}
 	return t.serve(ctx, begun, verb, route)

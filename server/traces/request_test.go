@@ -176,9 +176,9 @@ func TestWithoutCollector(t *testing.T) {
 	}
 	ctx, work := tr.Work(t.Context(), "device", uuid.New(), nil)
 	request := tr.Request(ctx, http.Header{"Traceparent": {parent(true)}}, time.Now(), http.MethodPost, "/x")
-	if work.On() || request.Begun() || tr.Stranger(ctx, time.Now(), http.MethodPost, "/x").Begun() ||
-		traces.On(request.In(ctx)) ||
-		traces.CauseOf(ctx).Is() {
+	if work.Recording() || request.Decided() || tr.UnauthenticatedRequest(ctx, time.Now(), http.MethodPost, "/x").Decided() ||
+		traces.Recording(request.NewContext(ctx)) ||
+		traces.CauseOf(ctx).Valid() {
 		t.Error("a span is recorded")
 	}
 	if err := tr.Stop(t.Context()); err != nil {
@@ -190,8 +190,8 @@ func TestWithoutCollector(t *testing.T) {
 func TestUntracedWorkAllocatesNothing(t *testing.T) {
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
-		inner, span := traces.Begin(ctx, "x")
-		traces.Of(inner).Set()
+		inner, span := traces.Start(ctx, "x")
+		traces.FromContext(inner).Set()
 		span.End()
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -14,21 +14,21 @@ import (
 type Span struct{ span trace.Span }
 
 // Recording reports whether work with ctx is traced. Callers check it before they compute expensive attributes.
-func On(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+func Recording(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
 // Start starts a span for a call to a database, a vendor, or an endpoint. It returns the zero Span if ctx is not
 // traced.
-func Begin(ctx context.Context, name string, about ...Attribute) (context.Context, Span) {
-	return begin(ctx, time.Time{}, trace.SpanKindClient, name, about)
+func Start(ctx context.Context, name string, about ...Attribute) (context.Context, Span) {
+	return start(ctx, time.Time{}, trace.SpanKindClient, name, about)
 }
 
 // Record starts a span, with an earlier start time, for internal work.
-func Since(ctx context.Context, begun time.Time, name string, about ...Attribute) Span {
-	_, s := begin(ctx, begun, trace.SpanKindInternal, name, about)
+func Record(ctx context.Context, begun time.Time, name string, about ...Attribute) Span {
+	_, s := start(ctx, begun, trace.SpanKindInternal, name, about)
 	return s
 }
 
-func begin(
+func start(
 	ctx context.Context,
 	at time.Time,
 	kind trace.SpanKind,
@@ -60,7 +60,7 @@ func pairs(about []Attribute) []attribute.KeyValue {
 }
 
 // FromContext returns the span of ctx.
-func Of(ctx context.Context) Span {
+func FromContext(ctx context.Context) Span {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		return Span{span}
 	}
@@ -68,13 +68,13 @@ func Of(ctx context.Context) Span {
 }
 
 // Recording reports whether the span is recorded.
-func (s Span) On() bool { return s.span != nil && s.span.IsRecording() }
+func (s Span) Recording() bool { return s.span != nil && s.span.IsRecording() }
 
 // Decided reports whether sampling has decided about the span, recorded or not.
-func (s Span) Begun() bool { return s.span != nil }
+func (s Span) Decided() bool { return s.span != nil }
 
 // NewContext returns ctx with the span, for work that belongs to it.
-func (s Span) In(ctx context.Context) context.Context {
+func (s Span) NewContext(ctx context.Context) context.Context {
 	if s.span == nil {
 		return ctx
 	}
@@ -83,22 +83,22 @@ func (s Span) In(ctx context.Context) context.Context {
 
 // Set adds attributes to the span.
 func (s Span) Set(about ...Attribute) {
-	if s.On() {
+	if s.Recording() {
 		s.span.SetAttributes(pairs(about)...)
 	}
 }
 
 // Fail marks the span as failed, with a word for the reason.
 func (s Span) Fail(word string) {
-	if s.On() {
+	if s.Recording() {
 		s.span.SetAttributes(ErrorType(word).kv)
 		s.span.SetStatus(codes.Error, "")
 	}
 }
 
 // AddEvent adds an event at a time within the span.
-func (s Span) Note(what string, at time.Time) {
-	if s.On() {
+func (s Span) AddEvent(what string, at time.Time) {
+	if s.Recording() {
 		s.span.AddEvent(what, trace.WithTimestamp(at))
 	}
 }
@@ -111,7 +111,7 @@ func (s Span) End() {
 }
 
 // ErrorWord returns canceled or timeout for a context error, and other for any other error.
-func Word(err error, other string) string {
+func ErrorWord(err error, other string) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "canceled"

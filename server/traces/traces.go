@@ -24,18 +24,18 @@ import (
 
 // Traces sends the spans of one server. The methods of a nil *Traces do nothing.
 type Traces struct {
-	tracer    trace.Tracer
-	provider  *sdktrace.TracerProvider
-	out       *outlet
-	strangers *rate.Limiter
+	tracer          trace.Tracer
+	provider        *sdktrace.TracerProvider
+	exporter        *countingExporter
+	unauthenticated *rate.Limiter
 }
 
 const (
-	flushWithin = 5 * time.Second // for Stop
+	flushTimeout = 5 * time.Second // for Stop
 	// unauthenticatedPerSecond limits the traced requests without a valid credential, which must not crowd out other
 	// spans.
-	strangersPerSecond = 10
-	longestValue       = 256 // characters of an attribute
+	unauthenticatedPerSecond = 10
+	maxValueLength           = 256 // characters of an attribute
 )
 
 // New starts sending spans, until Stop. It returns nil if no collector is configured. It does not wait for the
@@ -75,15 +75,15 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("send traces: %w", err)
 	}
-	t := &Traces{out: newOutlet(exporter, o, log), strangers: rate.NewLimiter(strangersPerSecond, strangersPerSecond)}
+	t := &Traces{exporter: newCountingExporter(exporter, o, log), unauthenticated: rate.NewLimiter(unauthenticatedPerSecond, unauthenticatedPerSecond)}
 	limits := sdktrace.NewSpanLimits()
-	if limits.AttributeValueLengthLimit < 0 || limits.AttributeValueLengthLimit > longestValue {
-		limits.AttributeValueLengthLimit = longestValue
+	if limits.AttributeValueLengthLimit < 0 || limits.AttributeValueLengthLimit > maxValueLength {
+		limits.AttributeValueLengthLimit = maxValueLength
 	}
 	options := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(about),
 		sdktrace.WithRawSpanLimits(limits),
-		sdktrace.WithSpanProcessor(t.out.processor(o)),
+		sdktrace.WithSpanProcessor(t.exporter.processor(o)),
 	}
 	if o.Sampler != nil {
 		options = append(options, sdktrace.WithSampler(o.Sampler))
@@ -99,10 +99,10 @@ func (t *Traces) Stop(ctx context.Context) error {
 		return nil
 	}
 	// Send them even if ctx has ended: the interrupted work is worth a look.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	err := t.provider.Shutdown(ctx)
-	t.out.close()
+	t.exporter.close()
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // counted and logged already
 	}
@@ -110,9 +110,9 @@ func (t *Traces) Stop(ctx context.Context) error {
 }
 
 // Counts returns the number of ended spans by outcome: sent, failed, or dropped.
-func (t *Traces) Figures() map[string]uint64 {
+func (t *Traces) Counts() map[string]uint64 {
 	if t == nil {
 		return map[string]uint64{"sent": 0, "failed": 0, "dropped": 0}
 	}
-	return map[string]uint64{"sent": t.out.sent.Load(), "failed": t.out.failed.Load(), "dropped": t.out.dropped.Load()}
+	return map[string]uint64{"sent": t.exporter.sent.Load(), "failed": t.exporter.failed.Load(), "dropped": t.exporter.dropped.Load()}
 }

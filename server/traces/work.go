@@ -15,7 +15,7 @@ type Cause struct {
 
 // maxDepth is the maximum depth of works that cause each other: a request's work on a device, its event, its delivery,
 // and one more. Without it, works that cause each other forever would be one endless trace.
-const deepest = 4
+const maxDepth = 4
 
 type depthKey struct{}
 
@@ -30,7 +30,7 @@ func CauseOf(ctx context.Context) Cause {
 }
 
 // Valid reports whether there is a cause.
-func (c Cause) Is() bool { return c.span.IsValid() }
+func (c Cause) Valid() bool { return c.span.IsValid() }
 
 // Work starts the span of a piece of work. Its parent is the first cause, and it links to the others. Without causes it
 // starts a trace.
@@ -44,7 +44,7 @@ func (t *Traces) Work(ctx context.Context, lane string, id uuid.UUID, causes []C
 	}
 	depth := 1
 	for i, c := range causes {
-		if i == 0 && c.depth < deepest {
+		if i == 0 && c.depth < maxDepth {
 			ctx, depth = trace.ContextWithSpanContext(ctx, c.span), c.depth+1
 		} else {
 			options = append(options, trace.WithLinks(trace.Link{SpanContext: c.span}))

@@ -49,7 +49,7 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 		t.Fatalf("another workspace left %d deliveries and %d attempts", deliveries, attempts)
 	}
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		own, err := tx.Begun(t.Context())
+		own, err := tx.Start(t.Context())
 		if err == nil { // another transaction locks the last one
 			_, err = own.Exec(t.Context(),
 				"select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update")

@@ -38,11 +38,11 @@ type Options struct {
 	DisableAfter time.Duration
 	// Quantum is how long a busy endpoint keeps its slot before others get it. 0 means five
 	// minutes.
-	Turn time.Duration
+	Quantum time.Duration
 	// PollInterval is how often a busy endpoint and its due deliveries are read again, since other
 	// instances may change them. 0 means 1 s.
-	Glance time.Duration
-	Log    *slog.Logger
+	PollInterval time.Duration
+	Log          *slog.Logger
 
 	// Observe receives the outcome and duration of each attempt. The outcome is delivered, retry,
 	// given_up, or gone. nil disables it.
@@ -51,16 +51,16 @@ type Options struct {
 
 // Deliverer delivers events to webhooks.
 type Deliverer struct {
-	access   *access.Service
-	client   *http.Client
-	opt      Options
-	stopping atomic.Bool
-	loads    *loads
-	more     atomic.Int64 // requests in flight beyond the guaranteed ones of each endpoint
+	access        *access.Service
+	client        *http.Client
+	opt           Options
+	stopping      atomic.Bool
+	memory        *memoryBudget
+	extraRequests atomic.Int64 // requests in flight beyond the guaranteed ones of each endpoint
 	// lastAccount maps a workspace to the account whose events were fanned out last, while more are due.
-	turns sync.Map
+	lastAccount sync.Map
 	// wakeups maps a webhook to a channel that signals new deliveries during its run in this process.
-	news sync.Map
+	wakeups sync.Map
 }
 
 // New creates a Deliverer.
@@ -77,11 +77,11 @@ func New(a *access.Service, opt Options) *Deliverer {
 	if opt.DisableAfter == 0 {
 		opt.DisableAfter = 5 * 24 * time.Hour
 	}
-	if opt.Glance == 0 {
-		opt.Glance = time.Second
+	if opt.PollInterval == 0 {
+		opt.PollInterval = time.Second
 	}
-	if opt.Turn == 0 {
-		opt.Turn = 5 * time.Minute
+	if opt.Quantum == 0 {
+		opt.Quantum = 5 * time.Minute
 	}
 	if opt.Observe == nil {
 		opt.Observe = func(string, time.Duration) {}
@@ -93,7 +93,7 @@ func New(a *access.Service, opt Options) *Deliverer {
 		access: a,
 		client: newClient(opt.AllowPrefixes, nil),
 		opt:    opt,
-		loads:  newLoads(),
+		memory: newMemoryBudget(),
 	}
 }
 
@@ -116,21 +116,21 @@ func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.WebhookDue(ctx, id)
 }
 
-func (l endpointLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (l endpointLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	ids, prompt, err := l.access.DueWebhooks(ctx, limit, but)
-	l.loads.known(prompt)
+	l.memory.importHealth(prompt)
 	return ids, err
 }
 
 // Owners implements worker.Owned.
 func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	owners, prompt, err := l.access.WebhookOwners(ctx, ids)
-	l.loads.known(prompt)
+	l.memory.importHealth(prompt)
 	return owners, err
 }
 
 // IsSuspect implements worker.Suspectable.
-func (l endpointLane) Doubts(id uuid.UUID) bool { return !l.loads.prompt(id) }
+func (l endpointLane) IsSuspect(id uuid.UUID) bool { return !l.memory.isHealthy(id) }
 
 func (l endpointLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	return l.drainEndpoint(ctx, lease, id)

@@ -39,9 +39,9 @@ func TestExcerptsOfLongAnswersLeaveLittleToCollect(t *testing.T) { //nolint:para
 func TestReadLimit_UnprovenEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ window, own, failures, want int }{{firstWidth, 1, 0, 2}, {firstWidth, 2, 0, 8}, {firstWidth + 1, 1, 0, 12}, {healthyWidth, 1, 0, readAhead}, {healthyWidth, 2, failingAfter, 1}} {
-		p := &pass{window: c.window, own: c.own}
-		if p.endpoint.Failures = c.failures; p.ahead() != c.want {
-			t.Errorf("%+v: %d are read", c, p.ahead())
+		p := &run{window: c.window, guaranteed: c.own}
+		if p.endpoint.Failures = c.failures; p.readLimit() != c.want {
+			t.Errorf("%+v: %d are read", c, p.readLimit())
 		}
 	}
 }

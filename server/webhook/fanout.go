@@ -24,12 +24,12 @@ func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) 
 	}
 	due, err := l.access.OutboxDue(ctx, workspace)
 	if !due {
-		l.turns.Delete(workspace)
+		l.lastAccount.Delete(workspace)
 	}
 	return due, err
 }
 
-func (l outboxLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (l outboxLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	return l.access.DueOutboxes(ctx, limit, but)
 }
 
@@ -40,21 +40,21 @@ func (l outboxLane) Owners(ctx context.Context, workspaces []uuid.UUID) (map[uui
 
 // Drain fans out one batch. The rest stays due.
 func (l outboxLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
-	after, _ := l.turns.Load(workspace)
+	after, _ := l.lastAccount.Load(workspace)
 	account, _ := after.(uuid.UUID)
 	woken, last, err := l.access.FanOut(ctx, lease, workspace, account, fanOutBatch)
 	if err == nil {
-		l.turns.Store(workspace, last)
+		l.lastAccount.Store(workspace, last)
 	}
 	for _, id := range woken {
-		if news, ok := l.news.Load(id); ok {
-			tell(news.(chan struct{}))
+		if news, ok := l.wakeups.Load(id); ok {
+			notify(news.(chan struct{}))
 		}
 	}
 	return 0, err
 }
 
-func tell(news chan struct{}) {
+func notify(news chan struct{}) {
 	select {
 	case news <- struct{}{}:
 	default: // already notified

@@ -12,7 +12,7 @@ import (
 
 // maxUnsentBytes is the send buffer of a connection. It limits what the kernel holds for an
 // endpoint that does not read.
-const unsent = 64 << 10
+const maxUnsentBytes = 64 << 10
 
 // newGuard allows public addresses and the prefixes in allow. The registries of IANA define which
 // addresses are not public: loopback, private, link-local with the metadata services of clouds,
@@ -57,7 +57,7 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 				c, err := dialer.DialContext(ctx, network, address)
 				if tcp, ok := c.(*net.TCPConn); ok {
 					// Best effort: the default only costs memory if the endpoint does not read.
-					_ = tcp.SetWriteBuffer(unsent)
+					_ = tcp.SetWriteBuffer(maxUnsentBytes)
 				}
 				return c, err
 			},

@@ -194,7 +194,7 @@ func TestDisableAfter_SuccessResetsTime(t *testing.T) {
 func TestBusyEndpoint_ReceivesEachEventOnce(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Turn = time.Millisecond
+	o.Quantum = time.Millisecond
 	b := start(t, o)
 	s := newSink(t, nil)
 	w := b.hook(s.URL)

@@ -47,7 +47,7 @@ func TestRecord_DuringFanOut(t *testing.T) {
 		defer cancel()
 		return b.access.RecordDeliveries(ctx, holder{}, w.ID,
 			[]access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}},
-			access.Health{Recovered: true, Prompt: true})
+			access.Health{Recovered: true, Healthy: true})
 	}))
 }
 
@@ -303,7 +303,7 @@ func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 					})
 					b.must(
 						b.access.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil,
-							access.Health{Recovered: true, Prompt: !c.otherwise}),
+							access.Health{Recovered: true, Healthy: !c.otherwise}),
 					)
 				}
 			}
@@ -350,7 +350,7 @@ func TestHealth_FoundByAnotherServer(t *testing.T) {
 	if len(good.messages()) != 0 {
 		t.Error("a new endpoint does not wait for the hanging ones")
 	}
-	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true, Prompt: true}))
+	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true, Healthy: true}))
 	b.until("the webhook gets the event", good.got(1))
 }
 
@@ -369,7 +369,7 @@ func TestHealth_IsStored(t *testing.T) {
 		return func() bool {
 			e, err := b.access.GetEndpoint(t.Context(), w.ID)
 			b.must(err)
-			return e.Prompt == want
+			return e.Healthy == want
 		}
 	}
 	if !prompt(false)() {

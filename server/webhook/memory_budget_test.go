@@ -93,8 +93,8 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := New(a,
-				Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Glance: time.Nanosecond})
-			free, err := d.loads.take(t.Context(), p.WorkspaceID, uuid.New(), mostAsked)
+				Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PollInterval: time.Nanosecond})
+			free, err := d.memory.acquire(t.Context(), p.WorkspaceID, uuid.New(), maxSuspectMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,9 +103,9 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 				result <- d.deliver(t.Context(), endpoint, access.Delivery{Event: access.Event{ID: event}, Size: 400_000, Unread: true})
 			}()
 			testenv.Until(t, "it waits", func() bool {
-				d.loads.mu.Lock()
-				defer d.loads.mu.Unlock()
-				return d.loads.of[p.WorkspaceID].users == 2
+				d.memory.mu.Lock()
+				defer d.memory.mu.Unlock()
+				return d.memory.byWorkspace[p.WorkspaceID].users == 2
 			})
 			if err := c.meanwhile(t, w); err != nil {
 				t.Fatal(err)
@@ -138,9 +138,9 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 func TestWithdrawnDelivery_EndsRun(t *testing.T) {
 	t.Parallel()
 	withdrawn, other := uuid.New(), uuid.New()
-	p := &pass{Deliverer: &Deliverer{loads: newLoads()}, flying: map[uuid.UUID]flight{withdrawn: {}, other: {}}, air: 2}
-	p.land(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
-	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.free() || p.unread != nil || len(p.answers) > 0 {
-		t.Errorf("%d in flight, the run continues: %v, %v", len(p.flying), p.free(), p.unread)
+	p := &run{Deliverer: &Deliverer{memory: newMemoryBudget()}, inFlightByID: map[uuid.UUID]flight{withdrawn: {}, other: {}}, inFlight: 2}
+	p.handleResult(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
+	if _, waits := p.inFlightByID[other]; !waits || len(p.inFlightByID) != 1 || p.canSend() || p.unread != nil || len(p.pending) > 0 {
+		t.Errorf("%d in flight, the run continues: %v, %v", len(p.inFlightByID), p.canSend(), p.unread)
 	}
 }

@@ -22,11 +22,11 @@ func TestPartitions_AreMaintained(t *testing.T) {
 			t.Context(),
 			fmt.Sprintf(
 				"create table %[1]s_old (like %[1]s including all); alter table %[1]s attach partition %[1]s_old for values from ('%[2]s') to ('%[3]s')",
-				table, store.FirstID(from), store.FirstID(to)),
+				table, store.MinIDAt(from), store.MinIDAt(to)),
 		)
 		b.must(err)
 	}
-	inside := store.FirstID(from.Add(time.Hour))
+	inside := store.MinIDAt(from.Add(time.Hour))
 	_, err := b.db.Pool.Exec(
 		t.Context(),
 		`with e as (insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at) values ($1, $2, 'device.added', '{}', $3, $3) returning event_id)

@@ -135,7 +135,7 @@ func TestRetention_SkipsLockedDeliveries(t *testing.T) {
 	old := time.Now().Add(-48 * time.Hour)
 	busy, free := b.emitAt(old, "device.connected"), b.emitAt(old, "device.connected")
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		own, err := tx.Begun(t.Context())
+		own, err := tx.Start(t.Context())
 		if err != nil {
 			return err
 		}

@@ -29,12 +29,12 @@ const (
 	firstWidth = 2
 	// maxExtraRequests is the maximum number of concurrent requests to all endpoints beyond the
 	// guaranteed ones. Each holds a connection with its goroutines, and many endpoints may be slow.
-	moreAtOnce = 256
+	maxExtraRequests = 256
 	// failingAfter is the number of consecutive failures after which an endpoint gets one request
 	// at a time, with growing pauses.
 	failingAfter = 5
 	// maxRetryAfter limits the pause that an endpoint requests with Retry-After.
-	maxObeyed = time.Hour
+	maxRetryAfter = time.Hour
 )
 
 // width returns the maximum number of concurrent requests to an endpoint.
@@ -70,7 +70,7 @@ func (o Options) next(a answer, step int) access.DeliveryAttempt {
 	default:
 		out.State = access.DeliveryPending
 		planned := o.Schedule[step]
-		out.Pause = max(planned+rand.N(planned/10+1), min(a.retryAfter, maxObeyed))
+		out.Pause = max(planned+rand.N(planned/10+1), min(a.retryAfter, maxRetryAfter))
 	}
 	// Keep the delivery, so that it can be replayed once the webhook is repaired.
 	if a.status == http.StatusGone {
@@ -94,7 +94,7 @@ func outcome(a answer, state access.DeliveryState) string {
 
 // healthy reports whether an endpoint is healthy after a response: successful within an eighth of
 // the timeout. A suspect endpoint must answer in half of that, so that its state does not flap.
-func (o Options) prompt(was bool, a answer) bool {
+func (o Options) healthy(was bool, a answer) bool {
 	within := o.Timeout / 8
 	if !was {
 		within /= 2
@@ -105,20 +105,20 @@ func (o Options) prompt(was bool, a answer) bool {
 // health returns the health of an endpoint after answers, in the order of their arrival. ago is the
 // time since e was read.
 func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) access.Health {
-	h := access.Health{Failures: e.Failures, Prompt: e.Prompt}
+	h := access.Health{Failures: e.Failures, Healthy: e.Healthy}
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.unopened })
 	if len(answers) == 0 {
 		return h
 	}
 	for _, a := range answers {
-		h.Prompt = o.prompt(h.Prompt, a)
+		h.Healthy = o.healthy(h.Healthy, a)
 		if a.ok() {
 			h.Failures, h.Recovered, h.Pause = 0, true, 0
 			continue
 		}
 		h.Failures++
 		if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
-			h.Pause = max(h.Pause, min(a.retryAfter, maxObeyed))
+			h.Pause = max(h.Pause, min(a.retryAfter, maxRetryAfter))
 		}
 		if a.status == http.StatusGone {
 			h.Disable = "The endpoint answered 410 Gone."

@@ -123,8 +123,8 @@ func TestHealth_Prompt(t *testing.T) {
 		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
 		{true, []answer{between}, true}, {false, []answer{between}, false}, // the state does not flap
 	} {
-		if h := o.health(access.Endpoint{Prompt: test.before}, 0, test.answers); h.Prompt != test.want {
-			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Prompt)
+		if h := o.health(access.Endpoint{Healthy: test.before}, 0, test.answers); h.Healthy != test.want {
+			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Healthy)
 		}
 	}
 }
@@ -132,17 +132,17 @@ func TestHealth_Prompt(t *testing.T) {
 // A bounded number of prompt endpoints is remembered, including the latest one.
 func TestHealth_RemembersBoundedNumber(t *testing.T) {
 	t.Parallel()
-	l := newLoads()
-	for range mostKnown + 10 {
+	l := newMemoryBudget()
+	for range maxKnownEndpoints + 10 {
 		id := uuid.New()
-		l.answered(id, true)
-		l.answered(id, true)
-		if !l.prompt(id) {
+		l.setHealthy(id, true)
+		l.setHealthy(id, true)
+		if !l.isHealthy(id) {
 			t.Fatal("the latest endpoint was dropped")
 		}
 	}
-	if len(l.ok) != mostKnown {
-		t.Errorf("%d endpoints remembered", len(l.ok))
+	if len(l.healthy) != maxKnownEndpoints {
+		t.Errorf("%d endpoints remembered", len(l.healthy))
 	}
 }
 
@@ -169,28 +169,28 @@ func TestExcerpt_DoesNotRetainWholeBody(t *testing.T) {
 
 func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
-	d := &Deliverer{loads: newLoads()}
-	well, unknown := ownOf(access.Endpoint{Prompt: true}), ownOf(access.Endpoint{})
+	d := &Deliverer{memory: newMemoryBudget()}
+	well, unknown := guaranteedWidth(access.Endpoint{Healthy: true}), guaranteedWidth(access.Endpoint{})
 	if well != firstWidth || unknown != 1 {
 		t.Errorf("%d concurrent to a proven endpoint, %d to another", well, unknown)
 	}
-	var all []*pass
-	for n := range 2 * moreAtOnce / healthyWidth {
-		p := &pass{Deliverer: d, own: []int{well, unknown}[n%2]}
+	var all []*run
+	for n := range 2 * maxExtraRequests / healthyWidth {
+		p := &run{Deliverer: d, guaranteed: []int{well, unknown}[n%2]}
 		for range healthyWidth {
-			p.up()
+			p.startRequest()
 		}
-		if p.air < p.own || d.more.Load() > moreAtOnce {
-			t.Errorf("endpoint %d: %d concurrent requests, %d extra in total", n, p.air, d.more.Load())
+		if p.inFlight < p.guaranteed || d.extraRequests.Load() > maxExtraRequests {
+			t.Errorf("endpoint %d: %d concurrent requests, %d extra in total", n, p.inFlight, d.extraRequests.Load())
 		}
 		all = append(all, p)
 	}
 	for _, p := range all {
-		for p.air > 0 {
-			p.down()
+		for p.inFlight > 0 {
+			p.endRequest()
 		}
 	}
-	if n := d.more.Load(); n != 0 {
+	if n := d.extraRequests.Load(); n != 0 {
 		t.Errorf("%d extra requests counted, want none", n)
 	}
 }
@@ -198,20 +198,20 @@ func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
 // Unproven endpoints leave half of the extra requests to proven ones.
 func TestExtraRequests_UnprovenLeaveHalf(t *testing.T) {
 	t.Parallel()
-	d := &Deliverer{loads: newLoads()}
-	for range moreAtOnce {
-		p := &pass{Deliverer: d, own: 1, window: firstWidth}
-		if !p.up() {
+	d := &Deliverer{memory: newMemoryBudget()}
+	for range maxExtraRequests {
+		p := &run{Deliverer: d, guaranteed: 1, window: firstWidth}
+		if !p.startRequest() {
 			t.Fatal("no request is sent")
 		}
-		p.up()
+		p.startRequest()
 	}
-	if n := d.more.Load(); n != moreAtOnce/2 {
+	if n := d.extraRequests.Load(); n != maxExtraRequests/2 {
 		t.Errorf("%d extra requests", n)
 	}
-	answers := &pass{Deliverer: d, own: 1, window: firstWidth + 1}
+	answers := &run{Deliverer: d, guaranteed: 1, window: firstWidth + 1}
 	for range 2 {
-		if !answers.up() {
+		if !answers.startRequest() {
 			t.Error("a proven endpoint gets no request")
 		}
 	}

@@ -97,7 +97,7 @@ func TestRotation_SeenByRunningWork(t *testing.T) {
 func TestRotation_SeenBySlowEndpointWithBacklog(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Timeout, o.Glance = time.Minute, time.Millisecond // read again after each response
+	o.Timeout, o.PollInterval = time.Minute, time.Millisecond // read again after each response
 	b := start(t, o)
 	released, release := gate(t)
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })

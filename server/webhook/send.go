@@ -52,15 +52,15 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 		return d.send(ctx, w, next.Event)
 	}
 	begin := time.Now()
-	free, err := d.loads.take(ctx, w.WorkspaceID, w.ID, next.Size)
+	free, err := d.memory.acquire(ctx, w.WorkspaceID, w.ID, next.Size)
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
 	free = sync.OnceFunc(free)
 	defer free()
-	if time.Since(begin) >= d.opt.Glance {
+	if time.Since(begin) >= d.opt.PollInterval {
 		w, err = d.access.GetEndpoint(ctx, w.ID)
-		if isGone(err) || err == nil && holds(w) {
+		if isGone(err) || err == nil && isHeld(w) {
 			return answer{event: next.Event.ID, cut: true, withdrawn: true}
 		}
 		if err != nil {
@@ -101,10 +101,10 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 	// Do not hold the payload while waiting for the response.
 	begin, eventType := time.Now(), e.Type
 	a.event = e.ID
-	ctx, span := traces.Begin(ctx, "deliver")
+	ctx, span := traces.Start(ctx, "deliver")
 	defer func() {
 		a.latency = time.Since(begin)
-		a.tell(span, w, eventType)
+		a.endSpan(span, w, eventType)
 	}()
 	limited, cancel := context.WithTimeout(ctx, d.opt.Timeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 		return a
 	}
 	if written != nil {
-		lighten(req, written)
+		dropBodyWhenSent(req, written)
 	}
 	if worker.Held(ctx) != nil {
 		a.cut, a.problem = true, "Nothing was sent, because another server may be sending to this endpoint."
@@ -150,13 +150,13 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 
 // endSpan ends the span of an attempt. The request carries no trace context, because the endpoint
 // belongs to another party.
-func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
-	if !span.On() {
+func (a answer) endSpan(span traces.Span, w access.Endpoint, eventType string) {
+	if !span.Recording() {
 		return
 	}
 	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost),
 		traces.Status(a.status))
-	span.Set(traces.At(w.URL)...)
+	span.Set(traces.ServerAddress(w.URL)...)
 	switch {
 	case a.ok():
 	case a.cut:
@@ -164,7 +164,7 @@ func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 	case isProhibited(a.cause):
 		span.Fail("address_refused")
 	case a.status == 0:
-		span.Fail(traces.Word(a.cause, "no_answer"))
+		span.Fail(traces.ErrorWord(a.cause, "no_answer"))
 	default:
 		span.Fail(strconv.Itoa(a.status))
 	}

@@ -60,7 +60,7 @@ func TestSuspendedWorkspace_DeliversAfterwards(t *testing.T) {
 // Once its workspace is suspended, a busy endpoint only finishes the requests in flight.
 func TestSuspendedWorkspace_StopsBusyEndpoint(t *testing.T) {
 	t.Parallel()
-	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour, Glance: time.Millisecond})
+	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour, PollInterval: time.Millisecond})
 	passed, open := gate(t)
 	defer open()
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })

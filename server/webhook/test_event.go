@@ -24,7 +24,7 @@ import (
 const TestEvent = "webhook.test"
 
 // TestResult is the result of a test event.
-type Trial struct {
+type TestResult struct {
 	EventID uuid.UUID
 	Sent    bool
 	Status  int // HTTP status; 0: no response
@@ -36,7 +36,7 @@ type Trial struct {
 
 // SendTest sends one signed test event to an endpoint immediately and without retries. It records
 // nothing and does not change the endpoint's health.
-func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
+func (d *Deliverer) SendTest(ctx context.Context, e access.Endpoint) TestResult {
 	now := time.Now().UTC()
 	event := access.Event{
 		ID:          uuid.Must(uuid.NewV7()),
@@ -49,7 +49,7 @@ func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	var sent atomic.Bool
 	a := d.send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), e,
 		event)
-	out := Trial{
+	out := TestResult{
 		EventID: event.ID,
 		Sent:    sent.Load(),
 		Status:  a.status,

@@ -49,7 +49,7 @@ func TestSendTest_Advice(t *testing.T) {
 			// Some resolvers are slow for unknown names.
 			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 		}
-		got := d.Try(t.Context(), e)
+		got := d.SendTest(t.Context(), e)
 		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) ||
 			(got.Problem == "") != (c.problem == "") ||
 			got.Latency <= 0 {
@@ -86,7 +86,7 @@ func TestSendTest_LostLease(t *testing.T) {
 	e, err := b.access.GetEndpoint(t.Context(), w.ID)
 	b.must(err)
 	d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback})
-	if got := d.Try(worker.Under(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
+	if got := d.SendTest(worker.WithLease(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
 		len(sink.messages()) != 0 {
 		t.Errorf("%+v, %d messages received", got, len(sink.messages()))
 	}

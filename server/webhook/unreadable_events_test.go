@@ -12,16 +12,16 @@ import (
 func TestUnreadableEvent_CancelsNoOther(t *testing.T) {
 	t.Parallel()
 	unreadable, other := uuid.New(), uuid.New()
-	p := &pass{
-		Deliverer: &Deliverer{loads: newLoads()},
-		flying:    map[uuid.UUID]flight{unreadable: {}, other: {}},
-		air:       2,
+	p := &run{
+		Deliverer:    &Deliverer{memory: newMemoryBudget()},
+		inFlightByID: map[uuid.UUID]flight{unreadable: {}, other: {}},
+		inFlight:     2,
 	}
-	p.land(t.Context(), answer{event: unreadable, cut: true, unread: errors.New("the database is gone")})
-	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.air != 1 {
-		t.Errorf("%d in flight, %d without a response, want only the other one", len(p.flying), p.air)
+	p.handleResult(t.Context(), answer{event: unreadable, cut: true, unread: errors.New("the database is gone")})
+	if _, waits := p.inFlightByID[other]; !waits || len(p.inFlightByID) != 1 || p.inFlight != 1 {
+		t.Errorf("%d in flight, %d without a response, want only the other one", len(p.inFlightByID), p.inFlight)
 	}
-	if p.unread == nil || p.free() {
+	if p.unread == nil || p.canSend() {
 		t.Errorf("the run continues: %v", p.unread)
 	}
 }

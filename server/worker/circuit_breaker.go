@@ -9,55 +9,57 @@ import (
 // Suspectable is an Owned lane that can name keys which may hang. All suspect keys together use at
 // most seven eighths of the workers. Within each owner's share they use less than that owner has, which leaves room for
 // its healthy keys.
-type Doubting interface {
+type Suspectable interface {
 	Owned
 	// IsSuspect reports whether the key is suspect now. Drain reports changes with MarkSuspect and MarkHealthy.
-	Doubts(key uuid.UUID) bool
+	IsSuspect(key uuid.UUID) bool
 }
 
 // suspectLevels are the levels of suspect keys. Such keys wait long and their state changes, so only few more are in
 // hand than are being worked on.
-var doubtedLevels = [...]int{doubtedWide, doubtedMaker, doubted}
+var suspectLevels = [...]int{suspectWorkspaceLevel, suspectCreatorLevel, suspectLevel}
 
-type claimed struct{}
+type claimKey struct{}
 
 // MarkSuspect moves the key of the current Drain to the slots of suspect keys. It returns false if there is no free
 // slot: Drain must then return soon, and the key waits for a slot.
-func Doubt(ctx context.Context) bool {
-	c, _ := ctx.Value(claimed{}).(*claim)
-	return c == nil || c.doubt()
+func MarkSuspect(ctx context.Context) bool {
+	c, _ := ctx.Value(claimKey{}).(*claim)
+	return c == nil || c.markSuspect()
 }
 
 // MarkHealthy releases the slots of suspect keys that the key of the current Drain holds.
-func Trust(ctx context.Context) {
-	if c, _ := ctx.Value(claimed{}).(*claim); c != nil {
-		c.trust()
+func MarkHealthy(ctx context.Context) {
+	if c, _ := ctx.Value(claimKey{}).(*claim); c != nil {
+		c.markHealthy()
 	}
 }
 
 // suspect reports whether the claim counts among suspect keys.
-func (c *claim) doubted() bool { return c.owners[doubted] != uuid.Nil }
+func (c *claim) suspect() bool { return c.owners[suspectLevel] != uuid.Nil }
 
 // outdated reports whether the suspect state of the key has changed since the claim.
-func (c *claim) stale(key uuid.UUID) bool { return c.shares != nil && c.doubts(key) != c.doubted() }
+func (c *claim) outdated(key uuid.UUID) bool {
+	return c.shares != nil && c.isSuspect(key) != c.suspect()
+}
 
 // markSuspect implements MarkSuspect.
-func (c *claim) doubt() bool {
-	if c.shares == nil || c.doubted() {
+func (c *claim) markSuspect() bool {
+	if c.shares == nil || c.suspect() {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := newClaimants(Owners{Wide: c.owners[wide], Maker: c.owners[maker]}, true)
+	of := newClaimants(Owners{Workspace: c.owners[workspaceLevel], Creator: c.owners[creatorLevel]}, true)
 	var places [levels]*share
-	for _, level := range doubtedLevels {
+	for _, level := range suspectLevels {
 		if of[level] == uuid.Nil {
 			continue
 		}
 		h := c.share(level, of[level])
-		if h.keys >= c.limit(level, c.woken) || !c.try(level, h) {
-			for _, level := range doubtedLevels {
-				c.free(level)
+		if h.keys >= c.limit(level, c.woken) || !c.tryEnter(level, h) {
+			for _, level := range suspectLevels {
+				c.freeSlots(level)
 			}
 			return false
 		}
@@ -73,7 +75,7 @@ func (c *claim) doubt() bool {
 }
 
 // tryEnter is enter for one level without waiting.
-func (c *claim) try(level int, h *share) bool {
+func (c *claim) tryEnter(level int, h *share) bool {
 	for _, slots := range c.gates(h) {
 		select {
 		case slots <- struct{}{}:
@@ -86,23 +88,23 @@ func (c *claim) try(level int, h *share) bool {
 }
 
 // markHealthy implements MarkHealthy.
-func (c *claim) trust() {
-	if c.shares == nil || !c.doubted() {
+func (c *claim) markHealthy() {
+	if c.shares == nil || !c.suspect() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, level := range doubtedLevels {
-		c.free(level)
-		c.part(level)
+	for _, level := range suspectLevels {
+		c.freeSlots(level)
+		c.leave(level)
 		c.owners[level] = uuid.Nil
 	}
 }
 
 // repeat makes a waiting claim return from enter, so that its key is claimed again.
-func (c *claim) judge() {
+func (c *claim) repeat() {
 	select {
-	case c.anew <- struct{}{}:
+	case c.repeated <- struct{}{}:
 	default:
 	}
 }

@@ -19,7 +19,7 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 	one := func() claimants { return newClaimants(Owners{account, uuid.New(), uuid.Nil}, false) }
 	each := func() claimants { return newClaimants(Owners{uuid.New(), customer, uuid.Nil}, false) }
 	made := func() claimants { return newClaimants(Owners{uuid.New(), uuid.New(), token}, false) }
-	much := func() claimants { return claimants{maker: token} }
+	much := func() claimants { return claimants{creatorLevel: token} }
 	doubtedOf := func(wide, maker uuid.UUID) func() claimants {
 		return func() claimants { return newClaimants(Owners{uuid.New(), wide, maker}, true) }
 	}
@@ -45,8 +45,8 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 		"of one account, found":    {one, false, false, 300, 125, 1},
 		"of one account, crowded":  {one, true, true, 300, 16, 0},
 		"without owner":            {func() claimants { return claimants{} }, false, true, 300, 300, 0},
-		"of one customer":          {func() claimants { return claimants{wide: customer} }, true, false, 3000, 1500, 1},
-		"of one customer, crowded": {func() claimants { return claimants{wide: customer} }, true, true, 3000, 16, 0},
+		"of one customer":          {func() claimants { return claimants{workspaceLevel: customer} }, true, false, 3000, 1500, 1},
+		"of one customer, crowded": {func() claimants { return claimants{workspaceLevel: customer} }, true, true, 3000, 16, 0},
 		// all keys of 75 accounts, and 16 of every other account
 		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1},
 		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
@@ -57,7 +57,7 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 		"suspect, of many, woken":       {many, true, true, 4000, 700, 1},
 		"suspect, of one creator":       {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
 		"suspect, of one customer": {
-			func() claimants { return newClaimants(Owners{Wide: customer}, true) },
+			func() claimants { return newClaimants(Owners{Workspace: customer}, true) },
 			true,
 			false,
 			4000,
@@ -68,9 +68,9 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hungry := 0
-			s := newShares(nil, 200, 2000, newParts(connections), func() bool { hungry++; return true })
+			s := newShares(nil, 200, 2000, newConnQuotas(connections), func() bool { hungry++; return true })
 			var claims []*claim
-			var full Crowds
+			var full Saturated
 			for range test.keys {
 				c, of := s.claim(test.owners(), test.woken, test.crowded)
 				if c != nil {
@@ -86,17 +86,17 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 				t.Errorf("%d owners are full", full.count())
 			}
 			for _, c := range claims {
-				c.leave()
+				c.releaseAll()
 			}
 			left := 0
-			for _, of := range s.taken {
+			for _, of := range s.byOwner {
 				left += len(of)
 			}
 			if hungry != test.hungry || left != 0 {
 				t.Errorf("%d refill requests, and %d shares remain", hungry, left)
 			}
-			if len(s.parts.of) != 0 {
-				t.Errorf("%d owners still have a connection quota", len(s.parts.of))
+			if len(s.parts.byOwner) != 0 {
+				t.Errorf("%d owners still have a connection quota", len(s.parts.byOwner))
 			}
 		})
 	}
@@ -106,8 +106,8 @@ func TestKeysInHandAreLimitedPerOwner(t *testing.T) {
 func TestRefillRequest_RepeatedUntilAccepted(t *testing.T) {
 	t.Parallel()
 	requests := 0
-	s := newShares(nil, 200, 2000, newParts(connections), func() bool { requests++; return requests > 2 })
-	owner := claimants{narrow: uuid.New()}
+	s := newShares(nil, 200, 2000, newConnQuotas(connections), func() bool { requests++; return requests > 2 })
+	owner := claimants{accountLevel: uuid.New()}
 	var claims []*claim
 	for range 126 {
 		if c, _ := s.claim(owner, false, false); c != nil {
@@ -115,7 +115,7 @@ func TestRefillRequest_RepeatedUntilAccepted(t *testing.T) {
 		}
 	}
 	for _, c := range claims {
-		c.leave()
+		c.releaseAll()
 	}
 	if requests != 3 {
 		t.Errorf("%d requests, want 3", requests)
@@ -131,7 +131,7 @@ func (c *counted) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]Own
 	c.asked += len(keys)
 	all := map[uuid.UUID]Owners{}
 	for _, key := range keys {
-		all[key] = Owners{Wide: key}
+		all[key] = Owners{Workspace: key}
 	}
 	return all, nil
 }
@@ -139,7 +139,7 @@ func (c *counted) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]Own
 func TestOwnersOfKeysAreCached(t *testing.T) {
 	t.Parallel()
 	lane := &counted{}
-	s := newShares(lane, 200, 2000, newParts(connections), func() bool { return true })
+	s := newShares(lane, 200, 2000, newConnQuotas(connections), func() bool { return true })
 	for range 12 {
 		var keys []uuid.UUID
 		for range 1000 {
@@ -147,12 +147,12 @@ func TestOwnersOfKeysAreCached(t *testing.T) {
 		}
 		for range 2 {
 			before := lane.asked
-			all, err := s.of(t.Context(), keys)
+			all, err := s.claimantsOf(t.Context(), keys)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, key := range keys {
-				if all[key] != (claimants{wide: key}) {
+				if all[key] != (claimants{workspaceLevel: key}) {
 					t.Fatal("the key has another owner")
 				}
 			}
@@ -161,7 +161,7 @@ func TestOwnersOfKeysAreCached(t *testing.T) {
 			}
 		}
 	}
-	if len(s.owners) > ownersKept || lane.asked != 12_000 {
+	if len(s.owners) > maxCachedOwners || lane.asked != 12_000 {
 		t.Errorf("%d owners are cached; queried %d keys", len(s.owners), lane.asked)
 	}
 }
@@ -169,8 +169,8 @@ func TestOwnersOfKeysAreCached(t *testing.T) {
 // After slow queries the sweep pauses most of the time. It still runs often enough for a health check to pass.
 func TestSweepPausesAfterSlowQuery(t *testing.T) {
 	t.Parallel()
-	for took, want := range map[time.Duration]time.Duration{0: 0, time.Second: 4 * time.Second, answer: mostRest} {
-		if got := rest(took); got != want {
+	for took, want := range map[time.Duration]time.Duration{0: 0, time.Second: 4 * time.Second, queryTimeout: maxSweepRest} {
+		if got := restAfter(took); got != want {
 			t.Errorf("pause of %s after %s, want %s", got, took, want)
 		}
 	}

@@ -9,40 +9,40 @@ import (
 )
 
 // connQuotas are the owners' quotas of database connections, across all lanes.
-type parts struct {
-	make func(eighths int) store.Part
-	mu   sync.Mutex
-	of   map[uuid.UUID]*part
+type connQuotas struct {
+	newPart func(eighths int) store.Part
+	mu      sync.Mutex
+	byOwner map[uuid.UUID]*connQuota
 }
 
-type part struct {
+type connQuota struct {
 	store.Part
-	takers int
+	users int
 }
 
-func newParts(of func(eighths int) store.Part) *parts {
-	return &parts{make: of, of: map[uuid.UUID]*part{}}
+func newConnQuotas(of func(eighths int) store.Part) *connQuotas {
+	return &connQuotas{newPart: of, byOwner: map[uuid.UUID]*connQuota{}}
 }
 
 // acquire returns the quota of an owner. The quota exists until release is called as often.
-func (p *parts) take(owner uuid.UUID, eighths int) store.Part {
+func (p *connQuotas) acquire(owner uuid.UUID, eighths int) store.Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one := p.of[owner]
+	one := p.byOwner[owner]
 	if one == nil {
-		one = &part{Part: p.make(eighths)}
-		p.of[owner] = one
+		one = &connQuota{Part: p.newPart(eighths)}
+		p.byOwner[owner] = one
 	}
-	one.takers++
+	one.users++
 	return one.Part
 }
 
-func (p *parts) leave(owner uuid.UUID) {
+func (p *connQuotas) release(owner uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one := p.of[owner]; one.takers > 1 {
-		one.takers--
+	if one := p.byOwner[owner]; one.users > 1 {
+		one.users--
 	} else {
-		delete(p.of, owner)
+		delete(p.byOwner, owner)
 	}
 }

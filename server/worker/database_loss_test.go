@@ -27,7 +27,7 @@ func (a queryingLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return a.counter.Due(ctx, id)
 }
 
-func (a queryingLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (a queryingLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	if _, err := a.db.Moment(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func TestWorkContinues_WhenDatabaseHostDisappears(t *testing.T) {
 	}
 	for what, ok := range map[string]func() bool{
 		"work continues":          c.finished,
-		"the lanes are swept":     func() bool { return e.Turned().After(gone) },
+		"the lanes are swept":     func() bool { return e.LastSweep().After(gone) },
 		"the database is healthy": well,
 	} {
 		testenv.Until(t, what, ok)

@@ -9,7 +9,7 @@ import (
 
 // enqueue starts work on a key in this process. The work sees everything that was committed before the call. Woken keys
 // have priority over swept ones, because a caller may be waiting.
-func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
+func (e *Engine) enqueue(w wakeUp, cause traces.Cause, woken bool) {
 	if _, ok := e.lanes[w.Lane]; !ok {
 		// from a version of the program with more lanes
 		return
@@ -21,47 +21,47 @@ func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
 	}
 	if _, ok := e.looking[w]; ok {
 		e.looking[w] = true
-		e.because(w, cause)
-		e.judge(w)
+		e.addCause(w, cause)
+		e.reassign(w)
 		return
 	}
-	if e.inHand[w.Lane] < 2*e.mostInHand {
-		e.because(w, cause)
-		e.begin(w, nil, woken)
+	if e.inHand[w.Lane] < 2*e.maxInHand {
+		e.addCause(w, cause)
+		e.startWork(w, nil, woken)
 	}
 }
 
 // addCause remembers what woke a key; with e.mu held.
-func (e *Engine) because(w wakeUp, cause traces.Cause) {
-	if cause.Is() && len(e.causes[w]) < mostCauses {
+func (e *Engine) addCause(w wakeUp, cause traces.Cause) {
+	if cause.Valid() && len(e.causes[w]) < maxCauses {
 		e.causes[w] = append(e.causes[w], cause)
 	}
 }
 
 // startWork starts a worker for a key that is claimed or, if c is nil, has yet to be claimed; with e.mu held.
-func (e *Engine) begin(w wakeUp, c *claim, woken bool) {
+func (e *Engine) startWork(w wakeUp, c *claim, woken bool) {
 	e.looking[w] = false
 	e.inHand[w.Lane]++
 	e.running.Go(func() {
 		for again := true; again; c = nil {
-			again, woken = e.inTurn(w, c, woken)
+			again, woken = e.runTurn(w, c, woken)
 		}
 	})
 }
 
 // runTurn waits for a slot and works on a key. It reports whether to run again, and whether that run counts as woken.
-func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
+func (e *Engine) runTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	if c == nil {
 		c = e.claim(w, woken)
 	}
 	if c != nil {
-		defer c.leave()
+		defer c.releaseAll()
 	}
 	ok, repeated := c != nil, false
 	if ok && c.shares != nil {
-		e.await(w, c)
+		e.setWaiting(w, c)
 		ok, repeated = c.enter(e.working)
-		e.await(w, nil)
+		e.setWaiting(w, nil)
 	}
 	if !ok {
 		e.mu.Lock()
@@ -69,7 +69,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 		if repeated {
 			return true, woken
 		}
-		e.letGo(w)
+		e.release(w)
 		return false, false
 	}
 	slots := e.slots[w.Lane]
@@ -84,18 +84,18 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	causes := e.causes[w]
 	delete(e.causes, w)
 	e.mu.Unlock()
-	more := e.traced(c.with(e.working), w, c, causes)
+	more := e.processTraced(c.withQuotas(e.working), w, c, causes)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {
 		return true, woken || e.looking[w]
 	}
-	e.letGo(w)
+	e.release(w)
 	return false, false
 }
 
 // setWaiting notes that a claim waits for slots; nil ends the wait.
-func (e *Engine) await(w wakeUp, c *claim) {
+func (e *Engine) setWaiting(w wakeUp, c *claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c == nil {
@@ -106,9 +106,9 @@ func (e *Engine) await(w wakeUp, c *claim) {
 }
 
 // reassign makes a waiting key repeat its claim if its suspect state has changed; with e.mu held.
-func (e *Engine) judge(w wakeUp) {
-	if c := e.waiting[w]; c != nil && c.stale(w.ID) {
-		c.judge()
+func (e *Engine) reassign(w wakeUp) {
+	if c := e.waiting[w]; c != nil && c.outdated(w.ID) {
+		c.repeat()
 	}
 }
 
@@ -116,20 +116,20 @@ func (e *Engine) judge(w wakeUp) {
 // without owners, and its work meets the same error.
 func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	s := e.shares[w.Lane]
-	all, err := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
+	all, err := s.claimantsOf(store.WithStatementTimeout(e.working, queryTimeout), []uuid.UUID{w.ID})
 	of := all[w.ID]
 	if err != nil {
-		of = newClaimants(Owners{}, s.doubts(w.ID))
+		of = newClaimants(Owners{}, s.isSuspect(w.ID))
 	}
 	e.mu.Lock()
-	crowded := e.inHand[w.Lane] > e.mostInHand
+	crowded := e.inHand[w.Lane] > e.maxInHand
 	e.mu.Unlock()
 	c, _ := s.claim(of, woken, crowded)
 	return c
 }
 
 // release removes a key that is not being worked on; with e.mu held. If the key is due, the sweep finds it.
-func (e *Engine) letGo(w wakeUp) {
+func (e *Engine) release(w wakeUp) {
 	delete(e.looking, w)
 	delete(e.causes, w)
 	e.inHand[w.Lane]--

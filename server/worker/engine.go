@@ -29,7 +29,7 @@ type Options struct {
 	Sweep time.Duration
 	// NoConnQuotas disables connection quotas per owner. It is for lanes whose work holds few database connections for
 	// long.
-	Undivided bool
+	NoConnQuotas bool
 	// Now is the clock for the backoff of failing keys; nil means time.Now.
 	Now func() time.Time
 	// Log receives failures of work and of sweeps; nil discards them.
@@ -47,9 +47,9 @@ type Engine struct {
 	// maxInHand is the number of keys of a lane that are being worked on or waiting. Wake-ups may add as many again
 	// until their owners are known, so that owners with few keys have room. The sweep finds keys that are rejected
 	// here.
-	mostInHand int
-	lanes      map[string]Lane
-	client     *river.Client[pgx.Tx]
+	maxInHand int
+	lanes     map[string]Lane
+	client    *river.Client[pgx.Tx]
 
 	// ends when the engine accepts no new work
 	sweeping  context.Context
@@ -61,13 +61,13 @@ type Engine struct {
 	timers  sync.Map                 // wakeUp → *time.Timer
 	slots   map[string]chan struct{} // lane → semaphore of workers
 	// lane → shares of its owners; nil if its keys have no owners
-	shares map[string]*shares
-	pauses *pauses // backoff of failing keys
+	shares   map[string]*shares
+	backoffs *backoffs // backoff of failing keys
 	// lanes with room again, to sweep early
-	hungry chan string
+	sweepRequests chan string
 	// end of the last successful sweep of all lanes, in Unix nanoseconds; 0 means never
-	swept atomic.Int64
-	mu    sync.Mutex
+	lastSweep atomic.Int64
+	mu        sync.Mutex
 	// lane → number of its keys in looking
 	inHand map[string]int
 	// looking holds the keys that are being worked on or waiting for a slot here. The value is true if the key was
@@ -81,17 +81,17 @@ type Engine struct {
 
 const (
 	// maxTurn is how long a key that stays due keeps its slot while others wait.
-	turn = time.Minute
+	maxTurn = time.Minute
 	// queryTimeout bounds the queries that find and claim work; they may wait for a lock twice. After it, the database
 	// counts as unreachable.
-	answer = 15 * time.Second
+	queryTimeout = 15 * time.Second
 	// drainTimeout bounds one Drain; lanes return much earlier.
 	drainTimeout = 10 * time.Minute
 	fetchers     = 100 // jobs fetched concurrently
 	// maxCauses is the number of causes remembered for one look at a key.
-	mostCauses = 8
+	maxCauses = 8
 	// minInHand is the least Engine.maxInHand, for any number of workers.
-	leastInHand = 2000
+	minInHand = 2000
 )
 
 // NewEngine creates an Engine for lanes, which must have different names. After Start, this process works on the keys
@@ -113,23 +113,23 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		waker:      waker,
-		db:         waker.db,
-		opt:        opt,
-		holder:     uuid.New(),
-		lanes:      map[string]Lane{},
-		slots:      map[string]chan struct{}{},
-		shares:     map[string]*shares{},
-		mostInHand: max(leastInHand, 2*opt.Workers),
-		hungry:     make(chan string, len(lanes)),
-		pauses:     newPauses(opt.Sweep, opt.Now),
-		looking:    map[wakeUp]bool{},
-		waiting:    map[wakeUp]*claim{},
-		causes:     map[wakeUp][]traces.Cause{},
-		inHand:     map[string]int{},
+		waker:         waker,
+		db:            waker.db,
+		opt:           opt,
+		holder:        uuid.New(),
+		lanes:         map[string]Lane{},
+		slots:         map[string]chan struct{}{},
+		shares:        map[string]*shares{},
+		maxInHand:     max(minInHand, 2*opt.Workers),
+		sweepRequests: make(chan string, len(lanes)),
+		backoffs:      newBackoffs(opt.Sweep, opt.Now),
+		looking:       map[wakeUp]bool{},
+		waiting:       map[wakeUp]*claim{},
+		causes:        map[wakeUp][]traces.Cause{},
+		inHand:        map[string]int{},
 	}
-	queues, parts := map[string]river.QueueConfig{}, newParts(e.db.Part)
-	if opt.Undivided {
+	queues, parts := map[string]river.QueueConfig{}, newConnQuotas(e.db.Part)
+	if opt.NoConnQuotas {
 		parts = nil
 	}
 	for _, l := range lanes {
@@ -139,9 +139,9 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 			e.shares[l.Name()] = newShares(
 				owned,
 				opt.Workers,
-				e.mostInHand,
+				e.maxInHand,
 				parts,
-				func() bool { return e.refill(l.Name()) },
+				func() bool { return e.requestSweep(l.Name()) },
 			)
 		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
@@ -149,7 +149,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[wakeUp]) error {
 		// The job is complete. If this process ends now, the sweep of another instance finds the key.
-		e.here(job.Args, traces.Cause{}, true)
+		e.enqueue(job.Args, traces.Cause{}, true)
 		return nil
 	}))
 	var err error
@@ -184,7 +184,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.waker.engines.Store(name, e)
 	}
 	// so that LastSweep is valid until the first sweep ends
-	e.swept.Store(time.Now().UnixNano())
+	e.lastSweep.Store(time.Now().UnixNano())
 	e.running.Go(e.sweep)
 	return nil
 }
@@ -220,8 +220,8 @@ func (e *Engine) Stop(ctx context.Context) error {
 }
 
 // LastSweep returns the end of this engine's last successful sweep of all lanes, and the zero time if there was none.
-func (e *Engine) Turned() time.Time {
-	if at := e.swept.Load(); at != 0 {
+func (e *Engine) LastSweep() time.Time {
+	if at := e.lastSweep.Load(); at != 0 {
 		return time.Unix(0, at)
 	}
 	return time.Time{}
@@ -237,10 +237,10 @@ func (e *Engine) Busy() map[string]int {
 }
 
 // processTraced is process with a span.
-func (e *Engine) traced(ctx context.Context, w wakeUp, c *claim, causes []traces.Cause) (more bool) {
+func (e *Engine) processTraced(ctx context.Context, w wakeUp, c *claim, causes []traces.Cause) (more bool) {
 	ctx, span := e.opt.Traces.Work(ctx, w.Lane, w.ID, causes)
 	defer span.End()
-	outcome, more := e.look(ctx, w, c)
+	outcome, more := e.process(ctx, w, c)
 	if span.Set(traces.Outcome(outcome)); outcome == failed {
 		span.Fail("work_failed")
 	}
@@ -249,38 +249,38 @@ func (e *Engine) traced(ctx context.Context, w wakeUp, c *claim, causes []traces
 
 // Outcomes of process.
 const (
-	done      = "done"
-	elsewhere = "elsewhere" // another instance holds the lease
-	failed    = "failed"
+	done          = "done"
+	heldElsewhere = "elsewhere" // another instance holds the lease
+	failed        = "failed"
 )
 
 // process works on a key while it is due, unless another instance holds its lease. More is true if the key is still due
 // when its turn is over or its claim is outdated.
-func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, more bool) {
+func (e *Engine) process(ctx context.Context, w wakeUp, c *claim) (outcome string, more bool) {
 	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
 	for begin := time.Now(); ctx.Err() == nil; {
-		again, held, err := e.drain(ctx, lane, w.ID)
+		again, held, err := e.drainLeased(ctx, lane, w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.ErrorContext(ctx, "work failed; the server retries it", "pause", e.pauses.failed(w), "error", err)
+			log.ErrorContext(ctx, "work failed; the server retries it", "pause", e.backoffs.failed(w), "error", err)
 			return failed, false
 		}
-		e.pauses.done(w)
+		e.backoffs.succeeded(w)
 		// The holder checks once more after it releases the lease, so nothing is missed.
 		if !held {
-			return elsewhere, false
+			return heldElsewhere, false
 		}
 		if again > 0 {
-			e.after(w, again)
+			e.schedule(w, again)
 		}
-		due, err := lane.Due(store.Within(ctx, answer), w.ID)
+		due, err := lane.Due(store.WithStatementTimeout(ctx, queryTimeout), w.ID)
 		if err != nil && ctx.Err() == nil {
 			log.ErrorContext(ctx, "could not check for more work; the next sweep does", "error", err)
 		}
 		if err != nil || !due {
 			return done, false
 		}
-		if time.Since(begin) > turn || c.stale(w.ID) {
+		if time.Since(begin) > maxTurn || c.outdated(w.ID) {
 			return done, true
 		}
 	}
@@ -289,19 +289,19 @@ func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, 
 
 // drainLeased acquires the lease, drains the key, and releases the lease. Held is false if another instance holds the
 // lease.
-func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time.Duration, held bool, err error) {
-	lease, err := take(ctx, e.db, lane.Name()+":"+id.String(), e.holder, e.opt.LeaseTTL)
+func (e *Engine) drainLeased(ctx context.Context, lane Lane, id uuid.UUID) (again time.Duration, held bool, err error) {
+	lease, err := acquireLease(ctx, e.db, lane.Name()+":"+id.String(), e.holder, e.opt.LeaseTTL)
 	if err != nil || lease == nil {
 		return 0, false, err
 	}
-	limited, end := context.WithTimeout(Under(ctx, lease), drainTimeout)
+	limited, end := context.WithTimeout(WithLease(ctx, lease), drainTimeout)
 	defer end()
 	working, cancel := context.WithCancelCause(limited)
 	var keeping sync.WaitGroup
-	lease.lose = cancel
-	keeping.Go(func() { lease.keep(working, e.opt.LeaseTTL) })
+	lease.cancel = cancel
+	keeping.Go(func() { lease.keepAlive(working, e.opt.LeaseTTL) })
 	again, err = drain(working, lane, lease, id)
-	if lost := context.Cause(working); errors.Is(lost, ErrLost) {
+	if lost := context.Cause(working); errors.Is(lost, ErrLeaseLost) {
 		err = lost
 	}
 	cancel(nil)
@@ -321,10 +321,10 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 
 // schedule enqueues a key after d. It replaces an earlier timer of the key. Timers may be lost, because the sweep finds
 // due keys.
-func (e *Engine) after(w wakeUp, d time.Duration) {
+func (e *Engine) schedule(w wakeUp, d time.Duration) {
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
-		e.here(w, traces.Cause{}, false)
+		e.enqueue(w, traces.Cause{}, false)
 	})
 	if old, loaded := e.timers.Swap(w, t); loaded {
 		old.(*time.Timer).Stop()

@@ -24,35 +24,35 @@ type Owned interface {
 // very many workspaces with few keys each.
 type Owners struct {
 	// Account is the connected account.
-	Narrow uuid.UUID
+	Account uuid.UUID
 	// Workspace is the workspace.
-	Wide uuid.UUID
+	Workspace uuid.UUID
 	// Creator is the credential that created the workspace.
-	Maker uuid.UUID
+	Creator uuid.UUID
 }
 
 // Saturated lists the owners that have no room for another key in hand. No list is nil.
-type Crowds struct {
+type Saturated struct {
 	// Accounts, Workspaces, and Creators have no room for any key.
-	Narrow, Wide, Makers []uuid.UUID
+	Accounts, Workspaces, Creators []uuid.UUID
 	// SuspectWorkspaces and SuspectCreators have no room for another suspect key.
-	DoubtedWide, DoubtedMakers []uuid.UUID
+	SuspectWorkspaces, SuspectCreators []uuid.UUID
 	// Suspect is true if there is no room for any suspect key.
-	Doubted bool
+	Suspect bool
 }
 
 // add adds an owner that had no room for a key.
-func (c *Crowds) add(full crowd) {
-	if full.level == doubted {
-		c.Doubted = true
+func (c *Saturated) add(full fullOwner) {
+	if full.level == suspectLevel {
+		c.Suspect = true
 		return
 	}
 	to := [...]*[]uuid.UUID{
-		narrow:       &c.Narrow,
-		wide:         &c.Wide,
-		maker:        &c.Makers,
-		doubtedWide:  &c.DoubtedWide,
-		doubtedMaker: &c.DoubtedMakers,
+		accountLevel:          &c.Accounts,
+		workspaceLevel:        &c.Workspaces,
+		creatorLevel:          &c.Creators,
+		suspectWorkspaceLevel: &c.SuspectWorkspaces,
+		suspectCreatorLevel:   &c.SuspectCreators,
 	}[full.level]
 	if !slices.Contains(*to, full.owner) {
 		*to = append(*to, full.owner)
@@ -60,47 +60,47 @@ func (c *Crowds) add(full crowd) {
 }
 
 // count returns the number of saturated owners.
-func (c *Crowds) count() int {
-	n := len(c.Narrow) + len(c.Wide) + len(c.Makers) + len(c.DoubtedWide) + len(c.DoubtedMakers)
-	if c.Doubted {
+func (c *Saturated) count() int {
+	n := len(c.Accounts) + len(c.Workspaces) + len(c.Creators) + len(c.SuspectWorkspaces) + len(c.SuspectCreators)
+	if c.Suspect {
 		n++
 	}
 	return n
 }
 
 const (
-	leastShare = 8      // workers, at least
-	ownersKept = 10_000 // of keys, in the cache
+	minShare        = 8      // workers, at least
+	maxCachedOwners = 10_000 // of keys, in the cache
 	// keys of an owner that have room in a full lane
-	fewKeys = 16
+	reservedKeys = 16
 )
 
 // Levels of shares, in the order in which a key waits for slots. While a key waits, it holds only slots that it shares
 // with the keys of its earlier levels.
 const (
-	narrow = iota
-	doubtedWide
-	wide
-	doubtedMaker
-	maker
-	doubted
+	accountLevel = iota
+	suspectWorkspaceLevel
+	workspaceLevel
+	suspectCreatorLevel
+	creatorLevel
+	suspectLevel
 	levels
 )
 
 // Eighths that an owner gets: of the workers and of the keys in hand, and of the database connections.
 var (
-	ofWorkers     = [levels]int{narrow: 1, doubtedWide: 5, wide: 6, doubtedMaker: 6, maker: 7, doubted: 7}
-	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7}
+	workerEighths     = [levels]int{accountLevel: 1, suspectWorkspaceLevel: 5, workspaceLevel: 6, suspectCreatorLevel: 6, creatorLevel: 7, suspectLevel: 7}
+	connectionEighths = [levels]int{accountLevel: 4, workspaceLevel: 6, creatorLevel: 7}
 )
 
 // claimants are the owners of a key, by level. A suspect key has its workspace and creator once more, and allOwners.
 // Nil means none.
 type claimants [levels]uuid.UUID
 
-var everybody = uuid.Max
+var allOwners = uuid.Max
 
 // fullOwner is an owner without room for another key.
-type crowd struct {
+type fullOwner struct {
 	level int
 	owner uuid.UUID
 }
@@ -108,17 +108,17 @@ type crowd struct {
 // shares are the shares of the owners of one lane's keys.
 type shares struct {
 	lane  Owned
-	parts *parts
+	parts *connQuotas
 	slots [levels]int // slots of each owner
 	// keys of each owner in hand
-	most [levels]int
+	maxKeys [levels]int
 	// refill requests an early sweep, because an owner that was full has room again. It returns false if the request
 	// was not accepted.
-	hungry func() bool
+	refill func() bool
 
-	mu     sync.Mutex
-	owners map[uuid.UUID]Owners // by key; a cache
-	taken  [levels]map[uuid.UUID]*share
+	mu      sync.Mutex
+	owners  map[uuid.UUID]Owners // by key; a cache
+	byOwner [levels]map[uuid.UUID]*share
 }
 
 // share counts the keys of an owner in hand. Swept keys use at most three quarters of the slots, so that woken keys,
@@ -128,30 +128,30 @@ type share struct {
 	keys        int // being worked on, or waiting
 	refused     bool
 	slots       chan struct{}
-	found       chan struct{}
+	sweptSlots  chan struct{}
 	connections store.Part
 }
 
-func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shares {
+func newShares(l Owned, workers, inHand int, p *connQuotas, hungry func() bool) *shares {
 	s := &shares{
 		lane:   l,
 		parts:  p,
-		hungry: hungry,
+		refill: hungry,
 		owners: map[uuid.UUID]Owners{},
 	}
-	for level, eighths := range ofWorkers {
-		s.slots[level] = min(workers, max(leastShare, workers*eighths/8))
-		s.most[level] = inHand * eighths / 8
-		s.taken[level] = map[uuid.UUID]*share{}
+	for level, eighths := range workerEighths {
+		s.slots[level] = min(workers, max(minShare, workers*eighths/8))
+		s.maxKeys[level] = inHand * eighths / 8
+		s.byOwner[level] = map[uuid.UUID]*share{}
 	}
-	for _, level := range doubtedLevels {
-		s.most[level] = min(s.most[level], 2*s.slots[level])
+	for _, level := range suspectLevels {
+		s.maxKeys[level] = min(s.maxKeys[level], 2*s.slots[level])
 	}
 	return s
 }
 
 // claimantsOf returns the claimants of keys.
-func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claimants, error) {
+func (s *shares) claimantsOf(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claimants, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 	s.mu.Lock()
 	for _, key := range keys {
 		if o, ok := s.owners[key]; ok {
-			all[key] = newClaimants(o, s.doubts(key))
+			all[key] = newClaimants(o, s.isSuspect(key))
 		} else {
 			unknown = append(unknown, key)
 		}
@@ -175,12 +175,12 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.owners)+len(unknown) > ownersKept {
+	if len(s.owners)+len(unknown) > maxCachedOwners {
 		clear(s.owners)
 	}
 	for _, key := range unknown {
-		all[key] = newClaimants(owners[key], s.doubts(key))
-		if len(s.owners) < ownersKept {
+		all[key] = newClaimants(owners[key], s.isSuspect(key))
+		if len(s.owners) < maxCachedOwners {
 			s.owners[key] = owners[key]
 		}
 	}
@@ -188,37 +188,37 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 }
 
 func newClaimants(o Owners, isDoubted bool) claimants {
-	of := claimants{narrow: o.Narrow, wide: o.Wide, maker: o.Maker}
+	of := claimants{accountLevel: o.Account, workspaceLevel: o.Workspace, creatorLevel: o.Creator}
 	if isDoubted {
-		of[doubtedWide], of[doubtedMaker], of[doubted] = o.Wide, o.Maker, everybody
+		of[suspectWorkspaceLevel], of[suspectCreatorLevel], of[suspectLevel] = o.Workspace, o.Creator, allOwners
 	}
 	return of
 }
 
-func (s *shares) doubts(key uuid.UUID) bool {
-	l, ok := s.lane.(Doubting)
-	return ok && l.Doubts(key)
+func (s *shares) isSuspect(key uuid.UUID) bool {
+	l, ok := s.lane.(Suspectable)
+	return ok && l.IsSuspect(key)
 }
 
 // claim is a key in hand.
 type claim struct {
 	*shares
-	owners  claimants
-	woken   bool
-	counted [levels]*share
-	holds   [levels][]chan struct{}
-	anew    chan struct{}
+	owners   claimants
+	woken    bool
+	counted  [levels]*share
+	holds    [levels][]chan struct{}
+	repeated chan struct{}
 }
 
 // claim takes a key into hand unless one of its owners is full, which it returns. Crowded means that the lane is full.
 // An account with few keys has room even if its workspace is full. Both have room only while their creator has, because
 // a creator may have many of them.
-func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd) {
+func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full fullOwner) {
 	c = &claim{
-		shares: s,
-		woken:  woken,
-		owners: of,
-		anew:   make(chan struct{}, 1),
+		shares:   s,
+		woken:    woken,
+		owners:   of,
+		repeated: make(chan struct{}, 1),
 	}
 	if s == nil {
 		return c, full
@@ -231,10 +231,10 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 			continue
 		}
 		h := s.share(level, owner)
-		few = few || h.keys < fewKeys
-		if has := h.keys >= s.limit(level, woken); has && !c.spared(level, few) || crowded && !few {
+		few = few || h.keys < reservedKeys
+		if has := h.keys >= s.limit(level, woken); has && !c.hasReserve(level, few) || crowded && !few {
 			h.refused = h.refused || has
-			return nil, crowd{level, owner}
+			return nil, fullOwner{level, owner}
 		}
 		c.counted[level] = h
 	}
@@ -248,37 +248,37 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 
 // share returns the share of an owner, which exists while a key of the owner is in hand; with s.mu held.
 func (s *shares) share(level int, owner uuid.UUID) *share {
-	if h := s.taken[level][owner]; h != nil {
+	if h := s.byOwner[level][owner]; h != nil {
 		return h
 	}
 	found := s.slots[level]
 	if !strict(level) {
 		found = max(1, found*3/4)
 	}
-	return &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
+	return &share{slots: make(chan struct{}, s.slots[level]), sweptSlots: make(chan struct{}, found)}
 }
 
 // join counts the key in its owner's share; with s.mu held.
 func (c *claim) join(level int, h *share) {
 	c.counted[level] = h
-	if c.taken[level][c.owners[level]] = h; h.keys == 0 && c.parts != nil && ofConnections[level] > 0 {
-		h.connections = c.parts.take(c.owners[level], ofConnections[level])
+	if c.byOwner[level][c.owners[level]] = h; h.keys == 0 && c.parts != nil && connectionEighths[level] > 0 {
+		h.connections = c.parts.acquire(c.owners[level], connectionEighths[level])
 	}
 	h.keys++
 }
 
 // strict reports whether a level may contain very many owners with few keys each. An owner with few keys is no
 // exception there.
-func strict(level int) bool { return level > wide }
+func strict(level int) bool { return level > workspaceLevel }
 
 // hasReserve reports whether a key has room although its owner is full, because an owner within has few keys. Among all
 // suspect keys the owner within is the creator, and there may be twice as many keys.
-func (c *claim) spared(level int, few bool) bool {
-	if level != doubted {
+func (c *claim) hasReserve(level int, few bool) bool {
+	if level != suspectLevel {
 		return few && !strict(level)
 	}
-	h := cmp.Or(c.counted[doubtedMaker], c.counted[doubtedWide])
-	return h != nil && h.keys < fewKeys && c.share(doubted, everybody).keys < 2*c.most[doubted]
+	h := cmp.Or(c.counted[suspectCreatorLevel], c.counted[suspectWorkspaceLevel])
+	return h != nil && h.keys < reservedKeys && c.share(suspectLevel, allOwners).keys < 2*c.maxKeys[suspectLevel]
 }
 
 // limit is the number of keys that an owner may have in hand. Half of it is reserved for woken keys: swept keys have
@@ -286,18 +286,18 @@ func (c *claim) spared(level int, few bool) bool {
 // Suspect keys of a workspace leave it room for swept keys, even if they were woken.
 func (s *shares) limit(level int, woken bool) int {
 	switch {
-	case level == doubtedWide && woken:
-		return s.most[level] * 7 / 8
+	case level == suspectWorkspaceLevel && woken:
+		return s.maxKeys[level] * 7 / 8
 	case woken || strict(level):
-		return s.most[level]
+		return s.maxKeys[level]
 	}
-	return s.most[level] / 2
+	return s.maxKeys[level] / 2
 }
 
 // refillThreshold is the number of keys below which an owner that was full gets an early sweep. Suspect keys stay long,
 // so theirs is higher.
-func (s *shares) low(level int) int {
-	if slices.Contains(doubtedLevels[:], level) {
+func (s *shares) refillThreshold(level int) int {
+	if slices.Contains(suspectLevels[:], level) {
 		return s.limit(level, false) * 7 / 8
 	}
 	return s.limit(level, false) / 2
@@ -314,7 +314,7 @@ func (c *claim) enter(ctx context.Context) (ok, repeated bool) {
 			select {
 			case slots <- struct{}{}:
 				c.holds[level] = append(c.holds[level], slots)
-			case <-c.anew:
+			case <-c.repeated:
 				return false, true
 			case <-ctx.Done():
 				return false, false
@@ -329,27 +329,27 @@ func (c *claim) gates(h *share) []chan struct{} {
 	if c.woken {
 		return []chan struct{}{h.slots}
 	}
-	return []chan struct{}{h.found, h.slots}
+	return []chan struct{}{h.sweptSlots, h.slots}
 }
 
 // withQuotas returns the context for work on the key, which uses no more database connections than the key's owners
 // may.
-func (c *claim) with(ctx context.Context) context.Context {
+func (c *claim) withQuotas(ctx context.Context) context.Context {
 	for level := range c.counted {
 		if h := c.counted[len(c.counted)-1-level]; h != nil {
 			ctx = h.connections.Of(ctx)
 		}
 	}
 	if c.shares != nil {
-		ctx = context.WithValue(ctx, claimed{}, c)
+		ctx = context.WithValue(ctx, claimKey{}, c)
 	}
 	return ctx
 }
 
 // releaseAll releases all slots and shares.
-func (c *claim) leave() {
+func (c *claim) releaseAll() {
 	for level := range c.holds {
-		c.free(level)
+		c.freeSlots(level)
 	}
 	if c.shares == nil {
 		return
@@ -357,12 +357,12 @@ func (c *claim) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for level := range c.counted {
-		c.part(level)
+		c.leave(level)
 	}
 }
 
 // freeSlots releases the slots of one level.
-func (c *claim) free(level int) {
+func (c *claim) freeSlots(level int) {
 	for _, slots := range c.holds[level] {
 		<-slots
 	}
@@ -370,26 +370,26 @@ func (c *claim) free(level int) {
 }
 
 // leave removes the key from its owner's share; with s.mu held.
-func (c *claim) part(level int) {
+func (c *claim) leave(level int) {
 	h := c.counted[level]
 	if h == nil {
 		return
 	}
 	c.counted[level] = nil
 	h.keys--
-	if h.refused && h.keys < c.low(level) {
-		h.refused = !c.hungry()
+	if h.refused && h.keys < c.refillThreshold(level) {
+		h.refused = !c.refill()
 	}
 	if h.keys == 0 {
-		delete(c.taken[level], c.owners[level])
+		delete(c.byOwner[level], c.owners[level])
 		if h.connections != nil {
-			c.parts.leave(c.owners[level])
+			c.parts.release(c.owners[level])
 		}
 	}
 }
 
 // saturated returns the owners whose keys the sweep may skip.
-func (s *shares) crowds() Crowds {
+func (s *shares) saturated() Saturated {
 	full := [levels][]uuid.UUID{}
 	for level := range full {
 		full[level] = []uuid.UUID{}
@@ -398,19 +398,19 @@ func (s *shares) crowds() Crowds {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for level := range full {
-			for owner, h := range s.taken[level] {
+			for owner, h := range s.byOwner[level] {
 				if h.keys >= s.limit(level, false) {
 					full[level] = append(full[level], owner)
 				}
 			}
 		}
 	}
-	return Crowds{
-		Narrow:        full[narrow],
-		Wide:          full[wide],
-		Makers:        full[maker],
-		DoubtedWide:   full[doubtedWide],
-		DoubtedMakers: full[doubtedMaker],
-		Doubted:       len(full[doubted]) > 0,
+	return Saturated{
+		Accounts:          full[accountLevel],
+		Workspaces:        full[workspaceLevel],
+		Creators:          full[creatorLevel],
+		SuspectWorkspaces: full[suspectWorkspaceLevel],
+		SuspectCreators:   full[suspectCreatorLevel],
+		Suspect:           len(full[suspectLevel]) > 0,
 	}
 }

@@ -43,7 +43,7 @@ func newOwned() *owned {
 func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
 	return func(id uuid.UUID) bool {
 		own := o.owners[id]
-		return slices.Contains([]uuid.UUID{own.Narrow, own.Wide, own.Maker}, owner)
+		return slices.Contains([]uuid.UUID{own.Account, own.Workspace, own.Creator}, owner)
 	}
 }
 
@@ -92,8 +92,8 @@ func (o *owned) Doubts(id uuid.UUID) bool {
 	return doubted
 }
 
-func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
-	if but.Narrow == nil || but.Wide == nil || but.Makers == nil || but.DoubtedWide == nil || but.DoubtedMakers == nil {
+func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
+	if but.Accounts == nil || but.Workspaces == nil || but.Creators == nil || but.SuspectWorkspaces == nil || but.SuspectCreators == nil {
 		panic("a list of saturated owners is nil")
 	}
 	ids, err := o.counter.Sweep(ctx, limit, but)
@@ -106,12 +106,12 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uu
 	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) &&
-			!slices.Contains(but.Wide, own.Wide) &&
-			!slices.Contains(but.Makers, own.Maker) &&
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Accounts, own.Account) &&
+			!slices.Contains(but.Workspaces, own.Workspace) &&
+			!slices.Contains(but.Creators, own.Creator) &&
 			(!o.Doubts(id) ||
-				!but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) &&
-					!slices.Contains(but.DoubtedMakers, own.Maker)) {
+				!but.Suspect && !slices.Contains(but.SuspectWorkspaces, own.Workspace) &&
+					!slices.Contains(but.SuspectCreators, own.Creator)) {
 			ids = append(ids, id)
 		}
 	}
@@ -139,7 +139,7 @@ func (o *owned) isDone(id uuid.UUID) bool {
 // madeBy returns the owners of a key whose customer has no other keys. The creator may have created many such
 // customers.
 func madeBy(maker uuid.UUID) worker.Owners {
-	return worker.Owners{Narrow: uuid.New(), Wide: uuid.New(), Maker: maker}
+	return worker.Owners{Account: uuid.New(), Workspace: uuid.New(), Creator: maker}
 }
 
 // Hanging locks of one account, or accounts of one customer, use no more workers than their share. Keys of other owners
@@ -150,8 +150,8 @@ func TestOneOwnersKeysLeaveWorkersToOthers(t *testing.T) {
 		of    func(owner uuid.UUID) worker.Owners
 		share int
 	}{
-		"narrow": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: owner, Wide: uuid.New()} }, 8},
-		"wide":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: uuid.New(), Wide: owner} }, 30},
+		"narrow": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Account: owner, Workspace: uuid.New()} }, 8},
+		"wide":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Account: uuid.New(), Workspace: owner} }, 30},
 		"maker":  {madeBy, 35},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,9 +187,9 @@ func TestOneOwnersKeysLeaveConnectionsToOthers(t *testing.T) {
 		of   func(owner uuid.UUID) worker.Owners
 		part int // of five
 	}{
-		"narrow":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
-		"wide":     {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
-		"accounts": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Wide: owner} }, 3},
+		"narrow":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Account: owner, Workspace: uuid.New()} }, 2},
+		"wide":     {func(owner uuid.UUID) worker.Owners { return worker.Owners{Account: uuid.New(), Workspace: owner} }, 3},
+		"accounts": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Workspace: owner} }, 3},
 		"maker":    {madeBy, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,9 +234,9 @@ func TestSweepSkipsSaturatedOwner(t *testing.T) {
 	c.hangs(c.of(hog))
 	var hogs []uuid.UUID
 	for range 600 {
-		hogs = append(hogs, c.add(worker.Owners{Narrow: hog}))
+		hogs = append(hogs, c.add(worker.Owners{Account: hog}))
 	}
-	other := c.add(worker.Owners{Narrow: uuid.New()})
+	other := c.add(worker.Owners{Account: uuid.New()})
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
 	wake(t, db, w, hogs...)
 	testenv.Until(t, "the sweep finds the other key", func() bool { return c.isDone(other) })
@@ -252,9 +252,9 @@ func TestSweepSkipsOwnerWithManyQuickKeys(t *testing.T) {
 	c.found = 3000
 	hog := uuid.New()
 	for range 3000 {
-		c.add(worker.Owners{Narrow: hog})
+		c.add(worker.Owners{Account: hog})
 	}
-	other := c.add(worker.Owners{Narrow: uuid.New()})
+	other := c.add(worker.Owners{Account: uuid.New()})
 	start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
 	testenv.Until(t, "the other key is done", func() bool { return c.isDone(other) })
 	if n := c.foundIn(other); n > 2 {
@@ -272,12 +272,12 @@ func TestWokenKeysDoNotWaitForSweptOnes(t *testing.T) {
 	urgent := uuid.New()
 	c.hangs(func(id uuid.UUID) bool { return id != urgent })
 	for range 60 {
-		c.add(worker.Owners{Narrow: account})
+		c.add(worker.Owners{Account: account})
 	}
 	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
 	testenv.Until(t, "the swept keys have their slots", func() bool { return c.atWork() == 6 })
 	c.mu.Lock()
-	c.owners[urgent] = worker.Owners{Narrow: account}
+	c.owners[urgent] = worker.Owners{Account: account}
 	c.mu.Unlock()
 	c.want(urgent)
 	wake(t, db, w, urgent)
@@ -295,7 +295,7 @@ func TestSweepFindsKeysOnceThereIsRoom(t *testing.T) {
 	c.hangs(c.of(account))
 	var ids []uuid.UUID
 	for range 300 {
-		ids = append(ids, c.add(worker.Owners{Narrow: account}))
+		ids = append(ids, c.add(worker.Owners{Account: account}))
 	}
 	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
 	wake(t, db, w, ids...)
@@ -349,7 +349,7 @@ func TestSuspectKeysLeaveRoomForHealthyOnes(t *testing.T) {
 	}{
 		"of many":          {func() worker.Owners { return madeBy(uuid.New()) }, 35},
 		"of one creator":   {func() worker.Owners { return madeBy(one) }, 30},
-		"of one workspace": {func() worker.Owners { return worker.Owners{Wide: one} }, 25},
+		"of one workspace": {func() worker.Owners { return worker.Owners{Workspace: one} }, 25},
 		"without owner":    {func() worker.Owners { return worker.Owners{} }, 35},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,7 +412,7 @@ func TestKeyThatBecomesSuspect_WaitsWithSuspectOnes(t *testing.T) {
 	}
 	var ids []uuid.UUID
 	for range 60 {
-		ids = append(ids, c.add(worker.Owners{Wide: uuid.New()})) // without creator
+		ids = append(ids, c.add(worker.Owners{Workspace: uuid.New()})) // without creator
 	}
 	other := c.add(madeBy(uuid.New()))
 	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
@@ -471,7 +471,7 @@ func TestMarkSuspectAndMarkHealthy_DuringTurn(t *testing.T) {
 	goOn := make(chan struct{})
 	c.during = func(ctx context.Context, _ *worker.Lease, id uuid.UUID) error {
 		c.doubted.Store(id, true)
-		if !worker.Doubt(ctx) {
+		if !worker.MarkSuspect(ctx) {
 			c.want(id) // the key is still due
 			turns <- turn{ended: true}
 			return nil
@@ -484,7 +484,7 @@ func TestMarkSuspectAndMarkHealthy_DuringTurn(t *testing.T) {
 		}
 		c.doubted.Delete(id)
 		turns <- turn{trusted: true} // before another key gets the slot
-		worker.Trust(ctx)
+		worker.MarkHealthy(ctx)
 		select {
 		case <-c.hang:
 		case <-ctx.Done():

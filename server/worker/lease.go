@@ -14,7 +14,7 @@ import (
 )
 
 // ErrLeaseLost reports that the lease has expired or that another instance holds it.
-var ErrLost = errors.New("the lease is no longer held")
+var ErrLeaseLost = errors.New("the lease is no longer held")
 
 // Lease is the exclusive right to work on one key. Its fence differs from those of all earlier and later holders. The
 // zero Lease is not held.
@@ -25,15 +25,15 @@ type Lease struct {
 	// by this machine's clock; the database ends the lease no earlier
 	until atomic.Pointer[time.Time]
 	// cancels the work under the lease
-	lose func(error)
+	cancel func(error)
 }
 
 // acquireLease acquires the lease of a key for ttl. It returns nil if another instance holds it.
-func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
+func acquireLease(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
-	fence, err := db.TakeLease(store.Within(ctx, answer), dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
+	fence, err := db.TakeLease(store.WithStatementTimeout(ctx, queryTimeout), dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
 	// another transaction has checked the lease, and may be stuck
-	if store.IsNoRows(err) || store.GaveUp(err) {
+	if store.IsNoRows(err) || store.IsLockTimeout(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -41,23 +41,23 @@ func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl t
 	}
 	l := &Lease{key: key, fence: fence, db: db}
 	if time.Since(asked) < ttl/3 {
-		l.lasts(asked.Add(ttl))
+		l.extend(asked.Add(ttl))
 		return l, nil
 	}
 	// Getting a connection took long, so the lease has hardly begun.
 	asked = time.Now()
 	n, err := l.renew(ctx, ttl)
 	if err == nil && n != 1 {
-		err = ErrLost
+		err = ErrLeaseLost
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.release(ctx))
 	}
-	l.lasts(asked.Add(ttl))
+	l.extend(asked.Add(ttl))
 	return l, nil
 }
 
-func (l *Lease) lasts(until time.Time) { l.until.Store(&until) }
+func (l *Lease) extend(until time.Time) { l.until.Store(&until) }
 
 // Held returns ErrLeaseLost once the lease has expired without renewal, and cancels the work under it. It compares
 // clocks only and makes no query, so it also detects that this process was suspended. Call it right before an action
@@ -68,16 +68,16 @@ func (l *Lease) Held() error {
 	if until != nil && !now.After(*until) && !now.Round(0).After(until.Round(0)) {
 		return nil
 	}
-	if l.lose != nil {
-		l.lose(ErrLost)
+	if l.cancel != nil {
+		l.cancel(ErrLeaseLost)
 	}
-	return ErrLost
+	return ErrLeaseLost
 }
 
 type leaseKey struct{}
 
 // WithLease returns a context for work under a lease.
-func Under(ctx context.Context, l *Lease) context.Context {
+func WithLease(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
 
@@ -97,13 +97,13 @@ func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
 		return fmt.Errorf("check the lease of %s: %w", l.key, err)
 	}
 	if !held {
-		return ErrLost
+		return ErrLeaseLost
 	}
 	return nil
 }
 
 // keepAlive renews the lease every third of ttl until ctx ends. It cancels the work when renewal fails.
-func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
+func (l *Lease) keepAlive(ctx context.Context, ttl time.Duration) {
 	tick := time.NewTicker(ttl / 3)
 	defer tick.Stop()
 	for {
@@ -116,9 +116,9 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration) {
 		n, err := l.renew(ctx, ttl)
 		switch {
 		case err == nil && n == 1:
-			l.lasts(asked.Add(ttl))
+			l.extend(asked.Add(ttl))
 		case err == nil, time.Now().Add(ttl / 3).After(*l.until.Load()):
-			l.lose(ErrLost)
+			l.cancel(ErrLeaseLost)
 			return
 		}
 	}

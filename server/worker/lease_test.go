@@ -171,7 +171,7 @@ func TestHeld_WithoutLease(t *testing.T) {
 	if err := worker.Held(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := worker.Held(worker.Under(t.Context(), &worker.Lease{})); err == nil {
+	if err := worker.Held(worker.WithLease(t.Context(), &worker.Lease{})); err == nil {
 		t.Error("the zero Lease is held")
 	}
 }

@@ -11,20 +11,20 @@ import (
 
 const (
 	// keys that one query of a sweep finds
-	batch      = 1000
-	earlyPause = 100 * time.Millisecond // least interval between early sweeps
+	batch              = 1000
+	earlySweepInterval = 100 * time.Millisecond // least interval between early sweeps
 	// sweepRounds is the number of queries of one sweep. Each skips the owners that the previous ones have filled.
-	sweepRounds = 20
-	mostRest    = 10 * time.Second // after a slow sweep
+	sweepRounds  = 20
+	maxSweepRest = 10 * time.Second // after a slow sweep
 )
 
 // restAfter returns how long the sweep pauses after a query that took so long. A query is slow if it skips many keys of
 // saturated owners.
-func rest(took time.Duration) time.Duration { return min(4*took, mostRest) }
+func restAfter(took time.Duration) time.Duration { return min(4*took, maxSweepRest) }
 
 // sweep finds due keys that were not woken, or that had no room.
 func (e *Engine) sweep() {
-	next, hungry := time.After(e.pause()), e.hungry
+	next, hungry := time.After(e.sweepDelay()), e.sweepRequests
 	for rested := (<-chan time.Time)(nil); ; {
 		select {
 		case <-e.sweeping.Done():
@@ -32,15 +32,15 @@ func (e *Engine) sweep() {
 		case lane := <-hungry:
 			begun := time.Now()
 			e.sweepLane(lane)
-			hungry, rested = nil, time.After(max(earlyPause, rest(time.Since(begun))))
+			hungry, rested = nil, time.After(max(earlySweepInterval, restAfter(time.Since(begun))))
 			continue
 		case <-rested:
-			hungry, rested = e.hungry, nil
+			hungry, rested = e.sweepRequests, nil
 			continue
 		case <-next:
 		}
 		begun := time.Now()
-		ended, err := e.db.EndStandstills(e.sweeping)
+		ended, err := e.db.EndHungSessions(e.sweeping)
 		if err != nil && e.sweeping.Err() == nil {
 			e.opt.Log.Error("sweep failed; the server retries it", "error", err)
 		}
@@ -52,20 +52,20 @@ func (e *Engine) sweep() {
 			good = e.sweepLane(name) && good
 		}
 		if good {
-			e.swept.Store(time.Now().UnixNano())
+			e.lastSweep.Store(time.Now().UnixNano())
 		}
 		took := time.Since(begun)
-		next = time.After(max(e.pause()-took, rest(took)))
+		next = time.After(max(e.sweepDelay()-took, restAfter(took)))
 	}
 }
 
 // sweepDelay returns a random interval, which keeps instances out of step.
-func (e *Engine) pause() time.Duration { return e.opt.Sweep/2 + rand.N(e.opt.Sweep) }
+func (e *Engine) sweepDelay() time.Duration { return e.opt.Sweep/2 + rand.N(e.opt.Sweep) }
 
 // refill requests an early sweep of a lane. It returns false if the request was not accepted.
-func (e *Engine) refill(lane string) bool {
+func (e *Engine) requestSweep(lane string) bool {
 	select {
-	case e.hungry <- lane:
+	case e.sweepRequests <- lane:
 		return true
 	default:
 		return false
@@ -75,29 +75,29 @@ func (e *Engine) refill(lane string) bool {
 // sweepLane finds due keys of a lane. It skips saturated owners, whose keys would hide those of others.
 func (e *Engine) sweepLane(name string) (good bool) {
 	lane, s := e.lanes[name], e.shares[name]
-	crowds := s.crowds()
+	crowds := s.saturated()
 	for range sweepRounds {
 		e.mu.Lock()
 		// Keys in backoff or in hand must not crowd out others.
-		limit := batch + e.pauses.count(name) + int32(e.inHand[name])
+		limit := batch + e.backoffs.count(name) + int32(e.inHand[name])
 		e.mu.Unlock()
-		ctx := store.Within(e.sweeping, answer)
+		ctx := store.WithStatementTimeout(e.sweeping, queryTimeout)
 		ids, err := lane.Sweep(ctx, limit, crowds)
 		var of map[uuid.UUID]claimants
 		if err == nil {
-			of, err = s.of(ctx, ids)
+			of, err = s.claimantsOf(ctx, ids)
 		}
 		if err != nil {
 			if e.sweeping.Err() == nil {
 				e.opt.Log.Error("sweep failed; the server retries it", "lane", name, "error", err)
 				// These keys may have failed for the same reason, so they are retried once that is over.
-				e.pauses.end(name)
+				e.backoffs.resetLane(name)
 			}
 			return false
 		}
 		known := crowds.count()
 		for _, id := range ids {
-			e.found(wakeUp{name, id}, of[id], &crowds)
+			e.dispatchFound(wakeUp{name, id}, of[id], &crowds)
 		}
 		if crowds.count() == known || len(ids) < int(limit) {
 			break
@@ -108,18 +108,18 @@ func (e *Engine) sweepLane(name string) (good bool) {
 
 // dispatchFound starts work on a key that the sweep has found, unless the key is in hand or in backoff. If one of its
 // owners is full, it adds that owner to crowds.
-func (e *Engine) found(w wakeUp, of claimants, crowds *Crowds) {
+func (e *Engine) dispatchFound(w wakeUp, of claimants, crowds *Saturated) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	inHand := e.inHand[w.Lane]
-	e.judge(w)
-	if _, ok := e.looking[w]; ok || e.sweeping.Err() != nil || inHand >= 2*e.mostInHand || e.pauses.rests(w) {
+	e.reassign(w)
+	if _, ok := e.looking[w]; ok || e.sweeping.Err() != nil || inHand >= 2*e.maxInHand || e.backoffs.active(w) {
 		return
 	}
-	c, full := e.shares[w.Lane].claim(of, false, inHand >= e.mostInHand)
+	c, full := e.shares[w.Lane].claim(of, false, inHand >= e.maxInHand)
 	if c == nil {
 		crowds.add(full)
 		return
 	}
-	e.begin(w, c, false)
+	e.startWork(w, c, false)
 }

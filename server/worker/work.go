@@ -36,7 +36,7 @@ type Lane interface {
 	Drain(ctx context.Context, lease *Lease, id uuid.UUID) (again time.Duration, err error)
 	// Sweep lists at most limit keys that are due and have no holder, the longest overdue first. It skips keys of
 	// saturated owners.
-	Sweep(ctx context.Context, limit int32, but Crowds) ([]uuid.UUID, error)
+	Sweep(ctx context.Context, limit int32, but Saturated) ([]uuid.UUID, error)
 }
 
 // wakeUp asks an engine to look at a key. Between processes it travels as a job.
@@ -83,7 +83,7 @@ func (w *Waker) WakeEach(ctx context.Context, tx store.Tx, lane string, ids []uu
 		return nil
 	}
 	for some := range slices.Chunk(ids, 1000) {
-		own, err := tx.Begun(ctx)
+		own, err := tx.Start(ctx)
 		if err != nil {
 			return err
 		}
@@ -106,14 +106,14 @@ func (w *Waker) WakeEach(ctx context.Context, tx store.Tx, lane string, ids []uu
 func (w *Waker) WakeIf(ctx context.Context, tx store.Tx, lane string, id uuid.UUID, wanted *bool) error {
 	if e, ok := w.engines.Load(lane); ok {
 		cause := traces.CauseOf(ctx)
-		tx.Then(func() {
+		tx.AfterCommit(func() {
 			if wanted == nil || *wanted {
-				e.(*Engine).here(wakeUp{lane, id}, cause, true)
+				e.(*Engine).enqueue(wakeUp{lane, id}, cause, true)
 			}
 		})
 		return nil
 	}
-	own, err := tx.Begun(ctx)
+	own, err := tx.Start(ctx)
 	if err != nil {
 		return err
 	}

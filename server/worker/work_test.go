@@ -42,7 +42,7 @@ func (c *counter) Due(_ context.Context, id uuid.UUID) (bool, error) {
 	return c.done[id] < c.wanted[id], nil
 }
 
-func (c *counter) Sweep(context.Context, int32, worker.Crowds) (ids []uuid.UUID, _ error) {
+func (c *counter) Sweep(context.Context, int32, worker.Saturated) (ids []uuid.UUID, _ error) {
 	c.sweeps.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,7 +312,7 @@ func TestExpiredHolder_IsCanceledAndRecordsNothing(t *testing.T) {
 	}
 	select {
 	case err := <-recorded:
-		if !errors.Is(err, worker.ErrLost) {
+		if !errors.Is(err, worker.ErrLeaseLost) {
 			t.Fatalf("the suspended holder could record: %v", err)
 		}
 	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):

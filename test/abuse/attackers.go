@@ -32,15 +32,15 @@ type Target struct {
 type places struct{ Cloud, Broker string }
 
 // command is a line to the attackers' process; reply is its answer.
-type order struct {
+type command struct {
 	Aim   *Target `json:",omitempty"`
-	Begin string  `json:",omitempty"`
+	Start string  `json:",omitempty"`
 	// Hits asks for the counts of requests to misbehaving parts, created workspaces, and connections.
-	Hits  bool `json:",omitempty"`
-	Cease bool `json:",omitempty"`
+	Hits bool `json:",omitempty"`
+	Stop bool `json:",omitempty"`
 }
 
-type told struct {
+type reply struct {
 	Note    string
 	Hits    int
 	Reach   Reach
@@ -95,13 +95,13 @@ func startAttackers(ctx context.Context, measured bool) (*attackers, error) {
 	}
 	a.out = bufio.NewScanner(out)
 	if !a.out.Scan() || json.Unmarshal(a.out.Bytes(), &a.at) != nil {
-		a.end()
+		a.close()
 		return nil, errors.New("the attackers do not report their addresses: does the program call abuse.Main first?")
 	}
 	return a, nil
 }
 
-func (a *attackers) tell(o order) (t told, err error) {
+func (a *attackers) send(o command) (t reply, err error) {
 	b, err := json.Marshal(o)
 	if err != nil {
 		return t, err
@@ -121,55 +121,55 @@ func (a *attackers) tell(o order) (t told, err error) {
 	return t, nil
 }
 
-func (a *attackers) aim(t Target) error {
-	_, err := a.tell(order{Aim: &t})
+func (a *attackers) setTarget(t Target) error {
+	_, err := a.send(command{Aim: &t})
 	return err
 }
 
-func (a *attackers) begin(name string) (note string, err error) {
-	t, err := a.tell(order{Begin: name})
+func (a *attackers) start(name string) (note string, err error) {
+	t, err := a.send(command{Start: name})
 	return t.Note, err
 }
 
 func (a *attackers) hits() (n int, err error) {
-	t, err := a.tell(order{Hits: true})
+	t, err := a.send(command{Hits: true})
 	return t.Hits, err
 }
 
 // reach returns how far the attack has come.
 func (a *attackers) reach() (Reach, error) {
-	t, err := a.tell(order{Hits: true})
+	t, err := a.send(command{Hits: true})
 	return t.Reach, err
 }
 
 // stop ends all attacks and returns how far they came.
-func (a *attackers) cease() (r Reach, err error) {
-	t, err := a.tell(order{Cease: true})
+func (a *attackers) stop() (r Reach, err error) {
+	t, err := a.send(command{Stop: true})
 	return t.Reach, err
 }
 
-func (a *attackers) end() {
+func (a *attackers) close() {
 	_ = a.in.Close() // they end with their stdin
 	_ = a.cmd.Process.Kill()
 	_ = a.cmd.Wait()
 }
 
 // attackerProcess is the state of the attackers' process.
-type front struct {
+type attackerProcess struct {
 	Target
-	ctx      context.Context // context of the running attacks
-	cancel   context.CancelFunc
-	all      sync.WaitGroup
-	angry    atomic.Bool // the clouds and gateways misbehave
-	held     atomic.Int64
-	most     atomic.Int64
-	made     atomic.Int64
-	wanted   atomic.Int64
-	slow     atomic.Int64
-	hits     atomic.Int64
-	founded  atomic.Int64 // created workspaces
-	founding time.Time    // start of their creation
-	mu       sync.Mutex
+	ctx         context.Context // context of the running attacks
+	cancel      context.CancelFunc
+	all         sync.WaitGroup
+	misbehaving atomic.Bool // the clouds and gateways misbehave
+	held        atomic.Int64
+	most        atomic.Int64
+	made        atomic.Int64
+	wanted      atomic.Int64
+	slow        atomic.Int64
+	hits        atomic.Int64
+	founded     atomic.Int64 // created workspaces
+	founding    time.Time    // start of their creation
+	mu          sync.Mutex
 	// pushPaths are the paths for vendor events, with the secrets of accounts.
 	pushPaths []string
 	// connections that the limit of open files allows
@@ -180,7 +180,7 @@ func attack() {
 	if os.Getenv(attackerVariable) == "nice" {
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // leave the processors to the server
 	}
-	f := &front{}
+	f := &attackerProcess{}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
 		limit.Cur = limit.Max
@@ -204,12 +204,12 @@ func attack() {
 	}
 	f.reset()
 	for orders := bufio.NewScanner(os.Stdin); orders.Scan(); {
-		var o order
+		var o command
 		if err := json.Unmarshal(orders.Bytes(), &o); err != nil {
-			answer(told{Problem: err.Error()})
+			answer(reply{Problem: err.Error()})
 			continue
 		}
-		answer(f.obey(o))
+		answer(f.handle(o))
 	}
 }
 
@@ -218,24 +218,24 @@ func answer(v any) {
 	os.Stdout.Write(append(b, '\n')) //nolint:errcheck // the commanding process notices the end
 }
 
-func (f *front) reset() {
+func (f *attackerProcess) reset() {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.angry.Store(false)
+	f.misbehaving.Store(false)
 	for _, n := range []*atomic.Int64{&f.most, &f.made, &f.wanted, &f.slow, &f.hits, &f.founded} {
 		n.Store(0)
 	}
 }
 
-func (f *front) obey(o order) told {
+func (f *attackerProcess) handle(o command) reply {
 	switch {
 	case o.Aim != nil:
 		f.Target = *o.Aim
 	case o.Hits:
-		return told{
+		return reply{
 			Hits:  int(f.hits.Load()),
 			Reach: Reach{Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room},
 		}
-	case o.Cease:
+	case o.Stop:
 		f.cancel()
 		f.all.Wait()
 		r := Reach{
@@ -249,21 +249,21 @@ func (f *front) obey(o order) told {
 			r.MayMake = int(rest.WorkspacesPerMinute * (1 + time.Since(f.founding).Minutes()))
 		}
 		f.reset()
-		return told{Reach: r}
-	case attacks[o.Begin] == nil:
-		return told{Problem: "there is no attack " + o.Begin}
+		return reply{Reach: r}
+	case attacks[o.Start] == nil:
+		return reply{Problem: "there is no attack " + o.Start}
 	default:
-		return told{Note: attacks[o.Begin](f)}
+		return reply{Note: attacks[o.Start](f)}
 	}
-	return told{}
+	return reply{}
 }
 
 // dial connects from one of many addresses, never that of the healthy client.
-func (f *front) dial(n int) (net.Conn, error) {
+func (f *attackerProcess) dial(n int) (net.Conn, error) {
 	return f.dialWith(n, 0)
 }
 
-func (f *front) dialWith(n, buffer int) (net.Conn, error) {
+func (f *attackerProcess) dialWith(n, buffer int) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+n%16))}}
 	if buffer > 0 {
 		d.Control = func(_, _ string, c syscall.RawConn) error {
@@ -298,10 +298,10 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-func (f *front) host() string { return f.URL[len("http://"):] }
+func (f *attackerProcess) host() string { return f.URL[len("http://"):] }
 
 // loop runs one n times concurrently until the attack ends. Each run that has ended starts again after pause.
-func (f *front) many(n int, pause time.Duration, one func(n int)) {
+func (f *attackerProcess) loop(n int, pause time.Duration, one func(n int)) {
 	ctx := f.ctx
 	f.wanted.Add(int64(n))
 	for i := range n {
@@ -314,7 +314,7 @@ func (f *front) many(n int, pause time.Duration, one func(n int)) {
 	}
 }
 
-func (f *front) rest(ctx context.Context, d time.Duration) bool {
+func (f *attackerProcess) rest(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -11,10 +11,10 @@ import (
 
 // attacks are all attacks by name. Each runs until all are stopped. The functions return when the attack has begun,
 // with an optional note.
-var attacks map[string]func(*front) string
+var attacks map[string]func(*attackerProcess) string
 
 func init() { //nolint:gochecknoinits // breaks an initialization cycle
-	attacks = map[string]func(*front) string{
+	attacks = map[string]func(*attackerProcess) string{
 		"slow-headers":   slowHeaders,
 		"slow-bodies":    slowBodies,
 		"silent":         silent,
@@ -43,13 +43,13 @@ func init() { //nolint:gochecknoinits // breaks an initialization cycle
 }
 
 // head returns the head of a valid request.
-func (f *front) head(path string, more ...string) string {
+func (f *attackerProcess) head(path string, more ...string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: " + f.host() + "\r\nAuthorization: Bearer " + f.Key +
 		"\r\nContent-Type: application/json\r\n" + strings.Join(more, "")
 }
 
 // drip sends text, a byte per second, until the connection or the attack ends.
-func (f *front) drip(c net.Conn, text string) {
+func (f *attackerProcess) drip(c net.Conn, text string) {
 	ctx := f.ctx
 	for i := range text {
 		if _, err := c.Write([]byte{text[i]}); err != nil || !f.rest(ctx, time.Second) {
@@ -60,7 +60,7 @@ func (f *front) drip(c net.Conn, text string) {
 
 // holdConnections opens n connections and keeps them with hold. Connections that the server closes are opened again
 // after a while. It returns when most are open, or when the server is too busy to accept more soon.
-func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn)) {
+func (f *attackerProcess) holdConnections(n int, again time.Duration, hold func(n int, c net.Conn)) {
 	const abreast = 32
 	ctx := f.ctx
 	f.wanted.Add(int64(n))
@@ -103,7 +103,7 @@ func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn))
 	}
 }
 
-func (f *front) wait(c net.Conn) {
+func (f *attackerProcess) wait(c net.Conn) {
 	_, _ = io.Copy(io.Discard, c) // until either side closes it
 }
 
@@ -113,8 +113,8 @@ const (
 	slowWindow = 15 * time.Second
 )
 
-func slowHeaders(f *front) string {
-	f.opened(1000, time.Second, func(_ int, c net.Conn) {
+func slowHeaders(f *attackerProcess) string {
+	f.holdConnections(1000, time.Second, func(_ int, c net.Conn) {
 		begin := time.Now()
 		io.WriteString(c, "POST /devices/list HTTP/1.1\r\nHost: x\r\nX-A: ") //nolint:errcheck // shows next
 		f.all.Go(func() { f.drip(c, strings.Repeat("a", 1000)) })
@@ -127,8 +127,8 @@ func slowHeaders(f *front) string {
 }
 
 // slowBodies sends bodies of half a megabyte slowly, half of them to public paths.
-func slowBodies(f *front) string {
-	f.opened(1000, time.Second, func(n int, c net.Conn) {
+func slowBodies(f *attackerProcess) string {
+	f.holdConnections(1000, time.Second, func(n int, c net.Conn) {
 		path := []string{"/devices/list", "/health", "/connect_webviews/list", "/vendors/x/y"}[n%4]
 		io.WriteString(c, f.head(path, "Content-Length: 500000\r\n\r\n{\"a\":\"")) //nolint:errcheck // shows next
 		f.drip(c, strings.Repeat("a", 1000))
@@ -137,9 +137,9 @@ func slowBodies(f *front) string {
 }
 
 // heldBodies sends bodies without their end.
-func heldBodies(f *front) string {
+func heldBodies(f *attackerProcess) string {
 	most := []byte(`{"search":"` + strings.Repeat("a", 1000_000))
-	f.opened(600, 5*time.Second, func(_ int, c net.Conn) {
+	f.holdConnections(600, 5*time.Second, func(_ int, c net.Conn) {
 		fmt.Fprint(c, f.head("/devices/list", fmt.Sprintf("Content-Length: %d\r\n\r\n", len(most)+100)))
 		if _, err := c.Write(most); err == nil {
 			f.wait(c)
@@ -149,9 +149,9 @@ func heldBodies(f *front) string {
 }
 
 // heldHeaders sends headers without their end.
-func heldHeaders(f *front) string {
+func heldHeaders(f *attackerProcess) string {
 	most := "GET /health HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 993)+"\r\n", 60)
-	f.opened(2000, 5*time.Second, func(_ int, c net.Conn) {
+	f.holdConnections(2000, 5*time.Second, func(_ int, c net.Conn) {
 		if _, err := io.WriteString(c, most); err == nil {
 			f.wait(c)
 		}
@@ -159,12 +159,12 @@ func heldHeaders(f *front) string {
 	return ""
 }
 
-func silent(f *front) string {
-	f.opened(2000, 10*time.Second, func(_ int, c net.Conn) { f.wait(c) })
+func silent(f *attackerProcess) string {
+	f.holdConnections(2000, 10*time.Second, func(_ int, c net.Conn) { f.wait(c) })
 	return ""
 }
 
-func idle(f *front) string {
+func idle(f *attackerProcess) string {
 	wanted := 10_000
 	note := ""
 	if f.room < wanted {
@@ -177,16 +177,16 @@ func idle(f *front) string {
 		wanted = max(f.room-1000, 0)
 		f.wanted.Add(int64(-wanted))
 	}
-	f.opened(wanted, 10*time.Second, func(_ int, c net.Conn) {
+	f.holdConnections(wanted, 10*time.Second, func(_ int, c net.Conn) {
 		io.WriteString(c, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // shows next
 		f.wait(c)
 	})
 	return note
 }
 
-func endlessBodies(f *front) string {
+func endlessBodies(f *attackerProcess) string {
 	block := bytes.Repeat([]byte("a"), 64<<10)
-	f.many(16, 50*time.Millisecond, func(n int) {
+	f.loop(16, 50*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -212,9 +212,9 @@ func endlessBodies(f *front) string {
 	return ""
 }
 
-func headerFlood(f *front) string {
+func headerFlood(f *attackerProcess) string {
 	line := "X-A: " + strings.Repeat("a", 1000) + "\r\n"
-	f.many(16, 20*time.Millisecond, func(n int) {
+	f.loop(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -231,8 +231,8 @@ func headerFlood(f *front) string {
 }
 
 // http2 tries HTTP/2, which the server does not serve without TLS, so that rapid resets have no effect.
-func http2(f *front) string {
-	f.many(4, 20*time.Millisecond, func(n int) {
+func http2(f *attackerProcess) string {
+	f.loop(4, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -278,7 +278,7 @@ func http2(f *front) string {
 }
 
 // badJSON is below the limit of a body, and much more than that once it is read.
-func badJSON(f *front) string {
+func badJSON(f *attackerProcess) string {
 	bodies := []string{
 		`{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
 		`{"a":` + strings.Repeat(`{"a":`, 100_000) + `1` + strings.Repeat("}", 100_000) + `}`,
@@ -289,7 +289,7 @@ func badJSON(f *front) string {
 		`{"limit":1e999999999}`,
 		manyNames(),
 	}
-	f.many(16, 20*time.Millisecond, func(n int) {
+	f.loop(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -324,9 +324,9 @@ func manyNames() string {
 }
 
 // pipelining sends requests without reading the responses.
-func pipelining(f *front) string {
+func pipelining(f *attackerProcess) string {
 	request := strings.Repeat(f.head("/events/list", "Content-Length: 2\r\n\r\n{}"), 20)
-	f.many(16, time.Second, func(n int) {
+	f.loop(16, time.Second, func(n int) {
 		c, err := f.dialWith(n, 4096)
 		if err != nil {
 			return
@@ -342,8 +342,8 @@ func pipelining(f *front) string {
 }
 
 // neverRead requests long lists and reads none.
-func neverRead(f *front) string {
-	f.many(500, 2*time.Second, func(n int) {
+func neverRead(f *attackerProcess) string {
+	f.loop(500, 2*time.Second, func(n int) {
 		c, err := f.dialWith(n, 4096)
 		if err != nil {
 			return
@@ -359,8 +359,8 @@ func neverRead(f *front) string {
 	return ""
 }
 
-func guesses(f *front) string {
-	f.many(16, 20*time.Millisecond, func(n int) {
+func guesses(f *attackerProcess) string {
+	f.loop(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -378,9 +378,9 @@ func guesses(f *front) string {
 }
 
 // pushes sends vendor events without a valid secret, and requests to the simulated cloud without a valid token.
-func pushes(f *front) string {
+func pushes(f *attackerProcess) string {
 	body := `{"event_id":"` + strings.Repeat("a", 100_000) + `"}`
-	f.many(16, 10*time.Millisecond, func(n int) {
+	f.loop(16, 10*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -399,7 +399,7 @@ func pushes(f *front) string {
 }
 
 // vendors makes the clouds, gateways, and endpoints misbehave.
-func vendors(f *front) string {
-	f.angry.Store(true)
+func vendors(f *attackerProcess) string {
+	f.misbehaving.Store(true)
 	return ""
 }

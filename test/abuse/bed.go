@@ -34,15 +34,15 @@ type bed struct {
 	clouds     bool     // hostile accounts are connected
 	subscribed bool     // hostile endpoints exist
 	// median duration of healthy requests in the calm
-	usual time.Duration
-	stop  func()
+	baseline time.Duration
+	stop     func()
 	// neighbor is attacked instead of this server, to measure what the attackers take of the machine; nil disables
 	// this.
 	neighbor *bed
 }
 
 func open(ctx context.Context, o Options) (_ *bed, err error) {
-	b, err := settle(ctx, o)
+	b, err := startBed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 			o.Dir,
 			0o755,
 		); err == nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
-			b.neighbor, err = settle(ctx, o)
+			b.neighbor, err = startBed(ctx, o)
 		}
 		if err != nil {
 			b.close()
@@ -68,7 +68,7 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 }
 
 // startBed starts a server, its attackers, and its healthy client, all idle.
-func settle(ctx context.Context, o Options) (_ *bed, err error) {
+func startBed(ctx context.Context, o Options) (_ *bed, err error) {
 	b := &bed{Options: o}
 	defer func() {
 		if err != nil {
@@ -92,7 +92,7 @@ func settle(ctx context.Context, o Options) (_ *bed, err error) {
 		return nil, err
 	}
 	b.target = Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
-	if err := b.attacker.aim(b.target); err != nil {
+	if err := b.attacker.setTarget(b.target); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -110,7 +110,7 @@ func (b *bed) close() {
 		b.healthy.client.CloseIdleConnections()
 	}
 	if b.attacker != nil {
-		b.attacker.end()
+		b.attacker.close()
 	}
 	if b.server != nil {
 		b.server.kill()
@@ -141,7 +141,7 @@ func (b *bed) pause(ctx context.Context, d time.Duration) {
 }
 
 // measure measures the calm, the attack on the neighbor if there is one, and the attack.
-func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
+func (b *bed) measure(ctx context.Context, s scenario) (row Row, err error) {
 	row.Name = s.name
 	if err := b.prepare(ctx, s); err != nil {
 		return row, err
@@ -153,10 +153,10 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 		if row.Elsewhere, err = b.elsewhere(ctx, s); err != nil {
 			return row, fmt.Errorf("elsewhere: %w", err)
 		}
-		b.quiet(ctx)
+		b.awaitCalm(ctx)
 		b.healthy.figures()
 	}
-	b.server.forgetPeak()
+	b.server.resetPeak()
 	if row.Note, err = b.begin(ctx, s); err != nil {
 		return row, err
 	}
@@ -171,7 +171,7 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	row.Under.OK += before.OK
 	row.Under.Failed += before.Failed
 	row.Under.Failures = append(row.Under.Failures, before.Failures...)
-	if row.Reach, err = b.attacker.cease(); err != nil {
+	if row.Reach, err = b.attacker.stop(); err != nil {
 		return row, err
 	}
 	if row.Peak, err = b.server.peak(); err != nil {
@@ -185,10 +185,10 @@ func (b *bed) calm(ctx context.Context, row *Row) error {
 	if !b.Compare {
 		return nil
 	}
-	b.quiet(ctx)
+	b.awaitCalm(ctx)
 	row.Calm, _ = b.healthy.window(ctx, b.Window)
-	if b.usual == 0 {
-		b.usual = row.Calm.P50
+	if b.baseline == 0 {
+		b.baseline = row.Calm.P50
 	}
 	return ctx.Err()
 }
@@ -202,7 +202,7 @@ func (b *bed) admin(ctx context.Context) (*app.Admin, error) {
 }
 
 // createToken gives the attackers an unused personal access token.
-func (b *bed) roam(ctx context.Context) error {
+func (b *bed) createToken(ctx context.Context) error {
 	admin, err := b.admin(ctx)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (b *bed) roam(ctx context.Context) error {
 	if b.target.Roamer, err = b.token(ctx, admin); err != nil {
 		return err
 	}
-	return b.attacker.aim(b.target)
+	return b.attacker.setTarget(b.target)
 }
 
 // token creates a personal access token for the attackers.
@@ -263,7 +263,7 @@ func (b *bed) connect(ctx context.Context) error {
 			},
 		)
 	}
-	return abreast(len(all), func(n int) error {
+	return parallel(len(all), func(n int) error {
 		id, err := admin.Connect(ctx, workspace, "hostile", all[n])
 		if err != nil {
 			return fmt.Errorf("connect %s: %w", all[n].Address(), err)
@@ -282,7 +282,7 @@ func (b *bed) subscribe(ctx context.Context) error {
 		return nil
 	}
 	b.subscribed = true
-	err := abreast(b.Endpoints, func(n int) error {
+	err := parallel(b.Endpoints, func(n int) error {
 		url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
 		return post(
 			ctx,
@@ -296,12 +296,12 @@ func (b *bed) subscribe(ctx context.Context) error {
 	if b.Compare {
 		b.pause(ctx, 2*time.Second) // until all is warm
 	}
-	b.usual = 0
+	b.baseline = 0
 	return err
 }
 
 // awaitHits waits until the server has contacted many misbehaving parts, or created its maximum of workspaces.
-func (b *bed) met(ctx context.Context, name string) error {
+func (b *bed) awaitHits(ctx context.Context, name string) error {
 	if name == "endpoints" && b.stop == nil {
 		return nil // there are no events for them
 	}
@@ -328,7 +328,7 @@ func (b *bed) connected(ctx context.Context) error {
 }
 
 // parallel calls one n times, some concurrently, and returns the first error.
-func abreast(n int, one func(int) error) error {
+func parallel(n int, one func(int) error) error {
 	const atOnce = 8
 	var all sync.WaitGroup
 	failed := make(chan error, atOnce)

@@ -17,7 +17,7 @@ import (
 // misbehaviour is the response to every request.
 type misbehaviour struct {
 	name   string
-	answer func(f *front, w http.ResponseWriter, r *http.Request)
+	answer func(f *attackerProcess, w http.ResponseWriter, r *http.Request)
 }
 
 // misbehaviours are those of clouds and webhook endpoints.
@@ -105,7 +105,7 @@ var misbehaviours = []misbehaviour{
 		),
 	},
 	{"bomb", bomb},
-	{"never", func(f *front, _ http.ResponseWriter, r *http.Request) { f.rest(r.Context(), time.Hour) }},
+	{"never", func(f *attackerProcess, _ http.ResponseWriter, r *http.Request) { f.rest(r.Context(), time.Hour) }},
 }
 
 // floods are the misbehaviors of gateways.
@@ -133,7 +133,7 @@ func repeated(format string, n int) string {
 }
 
 // clouds returns a handler for /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how>, and /mqtt/<how>.
-func (f *front) clouds() http.Handler {
+func (f *attackerProcess) clouds() http.Handler {
 	by := map[string]misbehaviour{}
 	for _, m := range misbehaviours {
 		by[m.name] = m
@@ -148,7 +148,7 @@ func (f *front) clouds() http.Handler {
 		case part[1] == "locks-of" && part[3] == "webhooks" && r.Method == http.MethodPost:
 			f.hears(r) // hostile accounts learn their secret here
 			w.WriteHeader(http.StatusNoContent)
-		case f.angry.Load() && by[part[2]].answer != nil:
+		case f.misbehaving.Load() && by[part[2]].answer != nil:
 			f.hits.Add(1)
 			by[part[2]].answer(f, w, r)
 		default:
@@ -159,7 +159,7 @@ func (f *front) clouds() http.Handler {
 }
 
 // hears stores the path for vendor events, which contains the secret of an account.
-func (f *front) hears(r *http.Request) {
+func (f *attackerProcess) hears(r *http.Request) {
 	var wish struct {
 		URL string `json:"url"`
 	}
@@ -174,14 +174,14 @@ func (f *front) hears(r *http.Request) {
 }
 
 // pace limits the rate of sending, because the attackers have little processor time.
-const paced = 2 * time.Millisecond
+const pace = 2 * time.Millisecond
 
-func endless(begin, more string) func(*front, http.ResponseWriter, *http.Request) {
+func endless(begin, more string) func(*attackerProcess, http.ResponseWriter, *http.Request) {
 	block := strings.Repeat(more, 64<<10/len(more))
-	return func(f *front, w http.ResponseWriter, r *http.Request) {
+	return func(f *attackerProcess, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, begin) //nolint:errcheck // shows next
-		for f.rest(r.Context(), paced) && f.angry.Load() {
+		for f.rest(r.Context(), pace) && f.misbehaving.Load() {
 			if _, err := io.WriteString(w, block); err != nil {
 				return
 			}
@@ -189,8 +189,8 @@ func endless(begin, more string) func(*front, http.ResponseWriter, *http.Request
 	}
 }
 
-func whole(body string) func(*front, http.ResponseWriter, *http.Request) {
-	return func(_ *front, w http.ResponseWriter, _ *http.Request) {
+func whole(body string) func(*attackerProcess, http.ResponseWriter, *http.Request) {
+	return func(_ *attackerProcess, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, body) //nolint:errcheck // it may be cut off
 	}
@@ -216,7 +216,7 @@ var contents = sync.OnceValue(func() string {
 		`],"groups":[],"entrances":[]}`
 })
 
-func plausible(_ *front, w http.ResponseWriter, _ *http.Request) {
+func plausible(_ *attackerProcess, w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, contents()) //nolint:errcheck // it may be cut off
 }
@@ -233,7 +233,7 @@ var absent = sync.OnceValue(func() string {
 })
 
 // hang lists many devices, none of which responds.
-func hang(f *front, w http.ResponseWriter, r *http.Request) {
+func hang(f *attackerProcess, w http.ResponseWriter, r *http.Request) {
 	if list := path.Base(r.URL.Path); r.Method == http.MethodGet && (list == "locks" || list == "systems") {
 		io.WriteString(w, absent()) //nolint:errcheck // it may be cut off
 		return
@@ -241,8 +241,8 @@ func hang(f *front, w http.ResponseWriter, r *http.Request) {
 	f.rest(r.Context(), time.Hour)
 }
 
-func redirect(to string) func(*front, http.ResponseWriter, *http.Request) {
-	return func(_ *front, w http.ResponseWriter, r *http.Request) {
+func redirect(to string) func(*attackerProcess, http.ResponseWriter, *http.Request) {
+	return func(_ *attackerProcess, w http.ResponseWriter, r *http.Request) {
 		if to == "" {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 			return
@@ -252,8 +252,8 @@ func redirect(to string) func(*front, http.ResponseWriter, *http.Request) {
 }
 
 // raw writes an invalid response: begin, and then more repeatedly; with a negative pause only begin.
-func raw(begin, more string, pause time.Duration) func(*front, http.ResponseWriter, *http.Request) {
-	return func(f *front, w http.ResponseWriter, _ *http.Request) {
+func raw(begin, more string, pause time.Duration) func(*attackerProcess, http.ResponseWriter, *http.Request) {
+	return func(f *attackerProcess, w http.ResponseWriter, _ *http.Request) {
 		ctx := f.ctx
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -268,7 +268,7 @@ func raw(begin, more string, pause time.Duration) func(*front, http.ResponseWrit
 }
 
 // held sends nearly eight megabytes and then stops.
-func held(f *front, w http.ResponseWriter, r *http.Request) {
+func held(f *attackerProcess, w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"locks":[{"name":"`+strings.Repeat("a", 7_900_000)) //nolint:errcheck // it may be cut off
 	_ = http.NewResponseController(w).Flush()
 	f.rest(r.Context(), time.Hour)
@@ -286,7 +286,7 @@ var zipped = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-func bomb(_ *front, w http.ResponseWriter, _ *http.Request) {
+func bomb(_ *attackerProcess, w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Write(zipped()) // it may be cut off
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // waits sends requests that end late or never, and abandons half of them.
-func waits(f *front) string {
+func waits(f *attackerProcess) string {
 	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, f.Device)
-	f.many(1000, time.Second, func(n int) {
+	f.loop(1000, time.Second, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -32,9 +32,9 @@ func waits(f *front) string {
 }
 
 // keys sends the same requests under one Idempotency-Key. The server works on one of them while the others wait.
-func keys(f *front) string {
+func keys(f *attackerProcess) string {
 	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, f.Device)
-	f.many(200, 50*time.Millisecond, func(n int) {
+	f.loop(200, 50*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -57,8 +57,8 @@ func keys(f *front) string {
 }
 
 // logins creates login pages, opens them, and enters wrong passwords.
-func logins(f *front) string {
-	f.many(16, 20*time.Millisecond, func(n int) {
+func logins(f *attackerProcess) string {
+	f.loop(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -115,7 +115,7 @@ func logins(f *front) string {
 }
 
 // workspaces creates sandbox workspaces endlessly, each with an account and locks.
-func workspaces(f *front) string {
+func workspaces(f *attackerProcess) string {
 	const wish = `{"name":"One more","is_sandbox":true}`
 	request := fmt.Sprintf(
 		"POST /workspaces/create HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
@@ -126,13 +126,13 @@ func workspaces(f *front) string {
 		wish,
 	)
 	f.founding = time.Now()
-	f.many(8, 20*time.Millisecond, func(n int) {
+	f.loop(8, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
 		}
 		defer c.Close() //nolint:errcheck // it may be closed already
-		for in := bufio.NewReader(c); f.rest(f.ctx, 10*paced); {
+		for in := bufio.NewReader(c); f.rest(f.ctx, 10*pace); {
 			if _, err := io.WriteString(c, request); err != nil {
 				return
 			}
@@ -155,7 +155,7 @@ func workspaces(f *front) string {
 
 // knownPushes sends events of a vendor that knows the account's secret: too large, invalid JSON, of unknown devices,
 // and repeated.
-func knownPushes(f *front) string {
+func knownPushes(f *attackerProcess) string {
 	var paths []string
 	for ctx := f.ctx; len(paths) == 0 && f.rest(ctx, 50*time.Millisecond); {
 		f.mu.Lock()
@@ -176,7 +176,7 @@ func knownPushes(f *front) string {
 		) + `}`,
 		`{"event_id":"2","event_type":"bridge.online"}`,
 	}
-	f.many(16, 10*time.Millisecond, func(n int) {
+	f.loop(16, 10*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
 			return
@@ -196,7 +196,7 @@ func knownPushes(f *front) string {
 				c,
 				f.head(paths[(n+i)%len(paths)], fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body),
 			); err != nil ||
-				!f.rest(f.ctx, paced) {
+				!f.rest(f.ctx, pace) {
 				return
 			}
 		}

@@ -9,8 +9,8 @@ import (
 // Limits of how much longer healthy requests and codes may take during an attack than in the calm before it, at their
 // median. The aim for requests is a factor of two; machines differ by a quarter.
 const (
-	mostSlower      = 2.5
-	mostSlowerCodes = 10
+	maxSlowdown     = 2.5
+	maxCodeSlowdown = 10
 )
 
 // Faults returns the limits that the server has violated, and whether the attack was weaker than intended. Durations
@@ -21,7 +21,7 @@ func (r Row) Faults() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: "+format, append([]any{r.Name}, args...)...))
 		}
 	}
-	fault(r.Peak > MostMemory, "the server held %.0f MiB, more than %d", r.Peak, MostMemory)
+	fault(r.Peak > MaxMemory, "the server held %.0f MiB, more than %d", r.Peak, MaxMemory)
 	fault(
 		r.Under.Failed > 0,
 		"%d healthy requests have failed: %s",
@@ -62,8 +62,8 @@ func (r Row) delays() (faults []string) {
 			)
 		}
 	}
-	slower("requests", r.Calm.P50, r.Under.P50, mostSlower)
-	slower("codes", r.Calm.Code, r.Under.Code, mostSlowerCodes)
+	slower("requests", r.Calm.P50, r.Under.P50, maxSlowdown)
+	slower("codes", r.Calm.Code, r.Under.Code, maxCodeSlowdown)
 	return faults
 }
 

@@ -16,9 +16,9 @@ import (
 )
 
 // gateway is a zwave-js-server, which can misbehave.
-func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
+func (f *attackerProcess) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	ctx := f.ctx
-	if how == "handshake" && f.angry.Load() {
+	if how == "handshake" && f.misbehaving.Load() {
 		f.handshake(w, r)
 		return
 	}
@@ -26,10 +26,10 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	if err != nil {
 		return
 	}
-	defer c.CloseNow()   //nolint:errcheck // the attack ends the connection
-	if !f.angry.Load() { // it misbehaves after a reconnect
+	defer c.CloseNow()         //nolint:errcheck // the attack ends the connection
+	if !f.misbehaving.Load() { // it misbehaves after a reconnect
 		go func() {
-			for !f.angry.Load() && f.rest(r.Context(), 50*time.Millisecond) {
+			for !f.misbehaving.Load() && f.rest(r.Context(), 50*time.Millisecond) {
 				continue
 			}
 			c.CloseNow() //nolint:errcheck // whatever was on its way
@@ -37,7 +37,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	}
 	send := func(text string) error { return c.Write(ctx, websocket.MessageText, []byte(text)) }
 	version := "15"
-	if how == "hello" && f.angry.Load() {
+	if how == "hello" && f.misbehaving.Load() {
 		f.hits.Add(1)
 		version = strings.Repeat("1", 15_000_000)
 	}
@@ -56,7 +56,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 		}
 		_ = json.Unmarshal(data, &command) // from the server
 		result := `{"type":"result","success":true,"messageId":"` + command.ID + `","result":{"state":{"nodes":[`
-		if command.Command != "start_listening" || !f.angry.Load() {
+		if command.Command != "start_listening" || !f.misbehaving.Load() {
 			if send(result+`]}}}`) != nil {
 				return
 			}
@@ -67,7 +67,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	}
 }
 
-func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string, send func(string) error) {
+func (f *attackerProcess) flood(ctx context.Context, c *websocket.Conn, how, result string, send func(string) error) {
 	f.hits.Add(1)
 	block := strings.Repeat("a", 64<<10)
 	switch how {
@@ -76,7 +76,7 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 		if err == nil {
 			_, err = io.WriteString(w, `{"type":"`)
 		}
-		for err == nil && f.rest(ctx, paced) {
+		for err == nil && f.rest(ctx, pace) {
 			_, err = io.WriteString(w, block)
 		}
 	case "many-nodes":
@@ -111,7 +111,7 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 		text := `{"type":"event","event":{"source":"node","event":"value updated","nodeId":3,` +
 			`"args":{"commandClass":99,"newValue":"` + strings.Repeat("a", 1000) + `"}}}`
 		for n := 0; send(text) == nil; n++ {
-			if n%20 == 19 && !f.rest(ctx, paced) {
+			if n%20 == 19 && !f.rest(ctx, pace) {
 				return
 			}
 		}
@@ -120,7 +120,7 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 }
 
 // brokers implements the part of MQTT 5 that a subscription needs.
-func (f *front) brokers(l net.Listener) {
+func (f *attackerProcess) brokers(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -131,15 +131,15 @@ func (f *front) brokers(l net.Listener) {
 }
 
 // handshake accepts WebSocket in an endless header.
-func (f *front) handshake(w http.ResponseWriter, r *http.Request) {
+func (f *attackerProcess) handshake(w http.ResponseWriter, r *http.Request) {
 	f.hits.Add(1)
 	raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n", "X-A: "+
 		strings.Repeat("a", 60_000)+"\r\n", time.Millisecond)(f, w, r)
 }
 
 // webBroker is a broker over WebSocket.
-func (f *front) webBroker(w http.ResponseWriter, r *http.Request, how string) {
-	if how == "handshake" && f.angry.Load() {
+func (f *attackerProcess) webBroker(w http.ResponseWriter, r *http.Request, how string) {
+	if how == "handshake" && f.misbehaving.Load() {
 		f.handshake(w, r)
 		return
 	}
@@ -151,7 +151,7 @@ func (f *front) webBroker(w http.ResponseWriter, r *http.Request, how string) {
 	f.broker(websocket.NetConn(r.Context(), c, websocket.MessageBinary))
 }
 
-func (f *front) broker(c net.Conn) {
+func (f *attackerProcess) broker(c net.Conn) {
 	defer c.Close() //nolint:errcheck // it may be closed already
 	r := bufio.NewReader(c)
 	for {
@@ -189,7 +189,7 @@ func publication(topic string, payload []byte, size int) []byte {
 	return append(append(append(b, topic...), 0), payload...)
 }
 
-func (f *front) publish(c net.Conn, how string) {
+func (f *attackerProcess) publish(c net.Conn, how string) {
 	devices := how + "/bridge/devices"
 	whole := func(topic, text string) error {
 		_, err := c.Write(publication(topic, []byte(text), len(text)))
@@ -199,7 +199,7 @@ func (f *front) publish(c net.Conn, how string) {
 		whole(devices, `[]`) != nil {
 		return
 	}
-	for !f.angry.Load() {
+	for !f.misbehaving.Load() {
 		<-time.After(50 * time.Millisecond)
 	}
 	f.hits.Add(1)
@@ -207,7 +207,7 @@ func (f *front) publish(c net.Conn, how string) {
 	switch how {
 	case "endless-frame":
 		_, err := c.Write(publication(devices, nil, 268_000_000))
-		for block := []byte(strings.Repeat("a", 64<<10)); err == nil && f.rest(ctx, paced); {
+		for block := []byte(strings.Repeat("a", 64<<10)); err == nil && f.rest(ctx, pace); {
 			_, err = c.Write(block)
 		}
 	case "many-nodes":
@@ -236,14 +236,14 @@ func (f *front) publish(c net.Conn, how string) {
 			fmt.Sprint(how, "/", n, strings.Repeat("n", 1000), "/availability"),
 			`{"state":"online"}`,
 		) == nil; n++ {
-			if n%20 == 19 && !f.rest(ctx, paced) {
+			if n%20 == 19 && !f.rest(ctx, pace) {
 				return
 			}
 		}
 	default:
 		for n := 0; whole(how+"/lock"+string(rune('a'+n%26))+
 			strings.Repeat("x", n%1000), `{"state":"LOCK"}`) == nil; n++ {
-			if n%20 == 19 && !f.rest(ctx, paced) {
+			if n%20 == 19 && !f.rest(ctx, pace) {
 				return
 			}
 		}

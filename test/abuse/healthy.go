@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	readEvery  = 25 * time.Millisecond
-	writeEvery = 100 * time.Millisecond
-	codeEvery  = 300 * time.Millisecond
-	keptFailed = 3
+	readInterval  = 25 * time.Millisecond
+	writeInterval = 100 * time.Millisecond
+	codeInterval  = 300 * time.Millisecond
+	maxFailures   = 3
 
 	// Longer requests count as failed when Compare is set. Usually a request takes milliseconds, and a code some tenths
 	// of a second.
-	answerWithin = 10 * time.Second
-	codeWithin   = time.Minute
+	responseTimeout = 10 * time.Second
+	codeTimeout     = time.Minute
 )
 
 // healthy is the client, lock, and webhook endpoint that must not notice an attack.
@@ -50,7 +50,7 @@ type healthy struct {
 func newHealthy(ctx context.Context, url, key string, compare bool) (*healthy, error) {
 	answer, code := testenv.Timeout(testenv.WaitTimeout), testenv.Timeout(testenv.WaitTimeout)
 	if compare {
-		answer, code = answerWithin, codeWithin
+		answer, code = responseTimeout, codeTimeout
 	}
 	h := &healthy{
 		url:      url,
@@ -134,17 +134,17 @@ func (h *healthy) work(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	n := 0
-	every(ctx, &all, readEvery, func() {
+	every(ctx, &all, readInterval, func() {
 		n++
 		path := []string{"/devices/list", "/access_codes/list", "/workspaces/get"}[n%3]
 		h.ask(ctx, path, map[string]any{"limit": 5, "device_id": h.device}, nil)
 	})
 	people := 0
-	every(ctx, &all, writeEvery, func() {
+	every(ctx, &all, writeInterval, func() {
 		people++
 		h.ask(ctx, "/user_identities/create", map[string]any{"full_name": fmt.Sprint("Guest ", people)}, nil)
 	})
-	every(ctx, &all, codeEvery, func() { h.code(ctx) })
+	every(ctx, &all, codeInterval, func() { h.code(ctx) })
 }
 
 func every(ctx context.Context, all *sync.WaitGroup, d time.Duration, f func()) {
@@ -204,7 +204,7 @@ func (h *healthy) waits(code string, begin time.Time) bool {
 // fail counts a failure; with h.mu held.
 func (h *healthy) fail(err error) {
 	h.failed++
-	if len(h.failures) < keptFailed {
+	if len(h.failures) < maxFailures {
 		h.failures = append(h.failures, err.Error())
 	}
 }
@@ -239,7 +239,7 @@ func (h *healthy) window(ctx context.Context, d time.Duration) (f Figures, worke
 		h.mu.Lock()
 		enough := len(h.took) >= 10 && h.worked+h.failed > 0
 		h.mu.Unlock()
-		if enough && time.Now().After(end) || time.Now().After(end.Add(patience)) {
+		if enough && time.Now().After(end) || time.Now().After(end.Add(waitTimeout)) {
 			break
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxMemory is the server's memory limit in any attack, in MiB.
-const MostMemory = 256
+const MaxMemory = 256
 
 // Options configures Run.
 type Options struct {
@@ -146,11 +146,11 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 		if !wanted(o.Only, s.name) {
 			continue
 		}
-		row, err := b.try(ctx, s)
+		row, err := b.measure(ctx, s)
 		// the machine may have been busy, so the second result counts
 		if err == nil && row.delays() != nil {
 			fmt.Fprintf(o.Out, "%s\n    once more, for that is too slow\n", row)
-			row, err = b.try(ctx, s)
+			row, err = b.measure(ctx, s)
 		}
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", s.name, err)

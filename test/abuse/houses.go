@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	houseCount  = 4
-	hooksInAll  = 40 // for each of Options.Endpoints
-	changeEvery = 2 * time.Second
+	houseCount     = 4
+	hooksInAll     = 40 // for each of Options.Endpoints
+	changeInterval = 2 * time.Second
 )
 
 // house is a workspace of the attackers with many webhooks that lead to them. One token has created half of the
@@ -26,7 +26,7 @@ type house struct{ Key, Device string }
 
 // createHouses creates the houses. Their endpoints behave well until houses starts. The cost of well-behaved endpoints
 // is part of the calm.
-func (b *bed) inhabit(ctx context.Context) error {
+func (b *bed) createHouses(ctx context.Context) error {
 	if b.target.Houses != nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (b *bed) inhabit(ctx context.Context) error {
 		return err
 	}
 	all := make([]house, houseCount)
-	if err := abreast(len(all), func(n int) (err error) {
+	if err := parallel(len(all), func(n int) (err error) {
 		token := common
 		if n%2 == 0 {
 			if token, err = b.token(ctx, admin); err != nil {
@@ -52,9 +52,9 @@ func (b *bed) inhabit(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	b.usual = 0
+	b.baseline = 0
 	b.target.Houses = all
-	return b.attacker.aim(b.target)
+	return b.attacker.setTarget(b.target)
 }
 
 // build creates one house.
@@ -101,9 +101,9 @@ func (b *bed) build(ctx context.Context, a *access.Service, token string) (h hou
 }
 
 // houses causes events for all webhooks of the houses, which hang.
-func houses(f *front) string {
-	f.angry.Store(true)
-	f.many(len(f.Houses), changeEvery, func(n int) {
+func houses(f *attackerProcess) string {
+	f.misbehaving.Store(true)
+	f.loop(len(f.Houses), changeInterval, func(n int) {
 		h := f.Houses[n]
 		c, err := f.dial(n)
 		if err != nil {
@@ -141,7 +141,7 @@ func houses(f *front) string {
 				ID string `json:"access_code_id"`
 			} `json:"access_code"`
 		}
-		if ask("/access_codes/create", map[string]any{"device_id": h.Device}, &made) && f.rest(f.ctx, changeEvery) {
+		if ask("/access_codes/create", map[string]any{"device_id": h.Device}, &made) && f.rest(f.ctx, changeInterval) {
 			ask("/access_codes/delete", map[string]any{"access_code_id": made.Code.ID}, nil)
 		}
 	})

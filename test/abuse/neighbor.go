@@ -24,11 +24,11 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 				return err
 			}
 		case "workspaces":
-			if err := b.roam(ctx); err != nil {
+			if err := b.createToken(ctx); err != nil {
 				return err
 			}
 		case "houses":
-			if err := b.inhabit(ctx); err != nil {
+			if err := b.createHouses(ctx); err != nil {
 				return err
 			}
 		case "endpoints":
@@ -44,7 +44,7 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 	var notes []string
 	for _, name := range s.attacks {
-		said, err := b.attacker.begin(name)
+		said, err := b.attacker.start(name)
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +54,7 @@ func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 		if err := b.provoke(ctx, name); err != nil {
 			return "", err
 		}
-		if err := b.met(ctx, name); err != nil {
+		if err := b.awaitHits(ctx, name); err != nil {
 			return "", err
 		}
 	}
@@ -90,18 +90,18 @@ func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) 
 	}
 	b.healthy.figures() // while the attacks start
 	f, _ = b.healthy.window(ctx, b.Window)
-	if _, err = n.attacker.cease(); err == nil {
+	if _, err = n.attacker.stop(); err == nil {
 		n.rest(ctx)
 	}
 	return f, errors.Join(err, n.server.alive())
 }
 
 // awaitCalm waits until the effects of the last attack are over.
-func (b *bed) quiet(ctx context.Context) {
+func (b *bed) awaitCalm(ctx context.Context) {
 	b.healthy.figures()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(waitTimeout); ; {
 		f, _ := b.healthy.window(ctx, b.Window/2)
-		if b.usual == 0 || f.P50 < 2*b.usual || time.Now().After(end) {
+		if b.baseline == 0 || f.P50 < 2*b.baseline || time.Now().After(end) {
 			return
 		}
 	}

@@ -48,7 +48,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 }
 
 // waitTimeout is long enough for a busy machine.
-const patience = 8 * time.Minute
+const waitTimeout = 8 * time.Minute
 
 func startServer(ctx context.Context, o Options) (*server, error) {
 	file := filepath.Join(o.Dir, "ready.json")
@@ -119,7 +119,7 @@ func (s *server) alive() error {
 }
 
 // resetPeak makes peak count from now on.
-func (s *server) forgetPeak() {
+func (s *server) resetPeak() {
 	// requires Linux 4.0; otherwise the peak counts since the start
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0)
 }
@@ -183,7 +183,7 @@ func post(ctx context.Context, client *http.Client, url, key string, in, out any
 }
 
 func until(ctx context.Context, what string, ok func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		if done, err := ok(); err != nil || done {

@@ -325,7 +325,7 @@ func loses(t testing.TB, i *instance, key string) bool {
 	}
 	_, id, _ := strings.Cut(key, ":")
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, id) && strings.Contains(line, worker.ErrLost.Error()) {
+		if strings.Contains(line, id) && strings.Contains(line, worker.ErrLeaseLost.Error()) {
 			return true
 		}
 	}

@@ -269,7 +269,7 @@ func (s *storm) people(locks int) {
 		asked:   map[string]int{},
 		refused: map[string]int{},
 		http: &http.Client{
-			Transport: s.secrets.Hear(&http.Transport{DisableKeepAlives: true}),
+			Transport: s.secrets.RoundTripper(&http.Transport{DisableKeepAlives: true}),
 		},
 	} // each request to another server
 	for _, path := range []string{"/fast/", "/slow/"} {

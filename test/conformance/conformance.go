@@ -26,7 +26,7 @@ import (
 var files embed.FS
 
 // Checker has both descriptions. It is safe for concurrent use.
-type Referee struct {
+type Checker struct {
 	published, ours *openapi3.T
 	differences     []Difference
 
@@ -37,12 +37,12 @@ type Referee struct {
 
 // Open reads the descriptions. If fetch is set, it fetches the published one when necessary. Otherwise it returns
 // gateways.ErrMissing if it is missing.
-func Open(ctx context.Context, fetch bool) (*Referee, error) {
+func Open(ctx context.Context, fetch bool) (*Checker, error) {
 	at, err := document(ctx, fetch)
 	if err != nil {
 		return nil, err
 	}
-	r := &Referee{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	r := &Checker{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 	if r.published, err = openapi3.NewLoader().LoadFromFile(at); err != nil {
 		return nil, fmt.Errorf("read the published description: %w", err)
 	}
@@ -81,7 +81,7 @@ func document(ctx context.Context, fetch bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = gateways.Once(ctx, place, func(dir string) error {
+	err = gateways.CreateOnce(ctx, place, func(dir string) error {
 		text, err := lab.Command(
 			ctx,
 			filepath.Join(lab.Scripts(), "extract.cjs"),
@@ -98,7 +98,7 @@ func document(ctx context.Context, fetch bool) (string, error) {
 
 // CheckResponse checks a response with status 200 against both descriptions. It returns the violations that
 // differences.md does not excuse.
-func (r *Referee) Answer(path string, body []byte) (complaints []string) {
+func (r *Checker) CheckResponse(path string, body []byte) (complaints []string) {
 	promised := r.ours.Paths.Value(path)
 	if promised == nil {
 		return nil // not part of the contract
@@ -118,11 +118,11 @@ func (r *Referee) Answer(path string, body []byte) (complaints []string) {
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return []string{fmt.Sprintf("the response of %s is not JSON: %v", path, err)}
 	}
-	for _, c := range judge(answerOf(promised), answer) {
+	for _, c := range validate(answerOf(promised), answer) {
 		complaints = append(complaints, fmt.Sprintf("the response of %s violates our contract: %s", path, c))
 	}
 	if published := r.published.Paths.Value(path); published != nil {
-		for _, c := range judge(answerOf(published), answer) {
+		for _, c := range validate(answerOf(published), answer) {
 			if !slices.ContainsFunc(r.differences, func(d Difference) bool { return d.excuses(path, c) }) {
 				complaints = append(
 					complaints,

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 )
 
-func open(t *testing.T) *conformance.Referee {
+func open(t *testing.T) *conformance.Checker {
 	t.Helper()
 	r, err := conformance.Open(t.Context(), true)
 	if errors.Is(err, gateways.ErrMissing) {
@@ -23,7 +23,7 @@ func open(t *testing.T) *conformance.Referee {
 
 func TestContractMatchesPublishedOne(t *testing.T) {
 	t.Parallel()
-	unlisted, stale := open(t).Contract()
+	unlisted, stale := open(t).CompareContract()
 	for _, what := range unlisted {
 		t.Errorf("unlisted difference: %s", what)
 	}
@@ -34,7 +34,7 @@ func TestContractMatchesPublishedOne(t *testing.T) {
 
 func TestListedDifferencesAreNotStale(t *testing.T) {
 	t.Parallel()
-	for _, what := range open(t).StaleAnswers() {
+	for _, what := range open(t).StaleDifferences() {
 		t.Errorf("differences.md lists a response that the published description allows: %s", what)
 	}
 }

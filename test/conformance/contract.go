@@ -10,7 +10,7 @@ import (
 
 // CompareContract compares the paths that are in both descriptions: methods, parameters, and the keys of responses. It
 // returns unlisted differences, and stale rows of the first table of differences.md, which lists these.
-func (r *Referee) Contract() (unlisted, stale []string) {
+func (r *Checker) CompareContract() (unlisted, stale []string) {
 	used := map[Difference]bool{}
 	for _, path := range slices.Sorted(maps.Keys(r.ours.Paths.Map())) {
 		published := r.published.Paths.Value(path)

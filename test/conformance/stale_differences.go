@@ -8,7 +8,7 @@ import (
 )
 
 // StaleDifferences returns the listed differences of responses that the published description allows.
-func (r *Referee) StaleAnswers() (stale []string) {
+func (r *Checker) StaleDifferences() (stale []string) {
 	for _, d := range r.differences {
 		if d.ofContract() {
 			continue

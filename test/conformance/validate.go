@@ -17,23 +17,23 @@ import (
 // validate returns where a value violates a schema. Each place is a JSON pointer whose indexes and free keys are *. It
 // replaces the validator of kin-openapi, which reports only that a value fits none of the 114 variants of an event,
 // after it has tried all of them.
-func judge(schema *openapi3.Schema, value any) []string {
-	var j judgement
+func validate(schema *openapi3.Schema, value any) []string {
+	var j validator
 	j.visit("", schema, value)
-	slices.Sort(j.complaints)
-	return slices.Compact(j.complaints)
+	slices.Sort(j.failures)
+	return slices.Compact(j.failures)
 }
 
-type judgement struct{ complaints []string }
+type validator struct{ failures []string }
 
-func (j *judgement) complain(at, format string, args ...any) {
+func (j *validator) fail(at, format string, args ...any) {
 	if at == "" {
 		at = "/"
 	}
-	j.complaints = append(j.complaints, at+": "+fmt.Sprintf(format, args...))
+	j.failures = append(j.failures, at+": "+fmt.Sprintf(format, args...))
 }
 
-func (j *judgement) visit(at string, schema *openapi3.Schema, value any) {
+func (j *validator) visit(at string, schema *openapi3.Schema, value any) {
 	if value == nil && (schema.Nullable || schema.IsEmpty()) {
 		return
 	}
@@ -44,7 +44,7 @@ func (j *judgement) visit(at string, schema *openapi3.Schema, value any) {
 		j.variants(at, variants, value)
 	}
 	if len(schema.Enum) > 0 && !contains(schema.Enum, value) {
-		j.complain(at, "%v is not one of its values", value)
+		j.fail(at, "%v is not one of its values", value)
 		return
 	}
 	if schema.Type == nil {
@@ -54,7 +54,7 @@ func (j *judgement) visit(at string, schema *openapi3.Schema, value any) {
 		value,
 	); !schema.Type.Includes(kind) &&
 		(kind != openapi3.TypeNumber || !schema.Type.Includes(openapi3.TypeInteger)) {
-		j.complain(at, "is %s, and not %s", kind, strings.Join(schema.Type.Slice(), " or "))
+		j.fail(at, "is %s, and not %s", kind, strings.Join(schema.Type.Slice(), " or "))
 		return
 	}
 	switch value := value.(type) {
@@ -70,18 +70,18 @@ func (j *judgement) visit(at string, schema *openapi3.Schema, value any) {
 		j.text(at, schema, value)
 	case float64:
 		if schema.Type.Is(openapi3.TypeInteger) && value != float64(int64(value)) {
-			j.complain(at, "is no integer")
+			j.fail(at, "is no integer")
 		}
 		if schema.Min != nil && value < *schema.Min || schema.Max != nil && value > *schema.Max {
-			j.complain(at, "is out of bounds")
+			j.fail(at, "is out of bounds")
 		}
 	}
 }
 
-func (j *judgement) object(at string, schema *openapi3.Schema, value map[string]any) {
+func (j *validator) object(at string, schema *openapi3.Schema, value map[string]any) {
 	for _, name := range schema.Required {
 		if _, there := value[name]; !there {
-			j.complain(at+"/"+name, "is missing")
+			j.fail(at+"/"+name, "is missing")
 		}
 	}
 	for name, field := range value {
@@ -91,12 +91,12 @@ func (j *judgement) object(at string, schema *openapi3.Schema, value map[string]
 		case schema.AdditionalProperties.Schema != nil:
 			j.visit(at+"/*", schema.AdditionalProperties.Schema.Value, field)
 		case schema.AdditionalProperties.Has != nil && !*schema.AdditionalProperties.Has:
-			j.complain(at+"/"+name, "is not known")
+			j.fail(at+"/"+name, "is not known")
 		}
 	}
 }
 
-func (j *judgement) text(at string, schema *openapi3.Schema, value string) {
+func (j *validator) text(at string, schema *openapi3.Schema, value string) {
 	var err error
 	switch schema.Format {
 	case "uuid":
@@ -107,35 +107,35 @@ func (j *judgement) text(at string, schema *openapi3.Schema, value string) {
 		_, err = url.ParseRequestURI(value)
 	}
 	if err != nil {
-		j.complain(at, "is no %s", schema.Format)
+		j.fail(at, "is no %s", schema.Format)
 	}
 	if n := uint64(
 		utf8.RuneCountInString(value),
 	); n < schema.MinLength ||
 		schema.MaxLength != nil && n > *schema.MaxLength {
-		j.complain(at, "is too short or too long")
+		j.fail(at, "is too short or too long")
 	}
 }
 
 // variants validates against the variant that the value's fields with fixed values select.
-func (j *judgement) variants(at string, variants openapi3.SchemaRefs, value any) {
+func (j *validator) variants(at string, variants openapi3.SchemaRefs, value any) {
 	var best []string
 	found := false
 	for _, v := range variants {
 		if !isOf(v.Value, value) {
 			continue
 		}
-		var one judgement
+		var one validator
 		one.visit(at, v.Value, value)
-		if len(one.complaints) == 0 {
+		if len(one.failures) == 0 {
 			return
 		}
-		if !found || len(one.complaints) < len(best) {
-			best, found = one.complaints, true
+		if !found || len(one.failures) < len(best) {
+			best, found = one.failures, true
 		}
 	}
 	if found {
-		j.complaints = append(j.complaints, best...)
+		j.failures = append(j.failures, best...)
 		return
 	}
 	object, _ := value.(map[string]any)
@@ -148,11 +148,11 @@ func (j *judgement) variants(at string, variants openapi3.SchemaRefs, value any)
 			}
 		}
 		if fixed && !known {
-			j.complain(at+"/"+name, "%v is not one of its values", object[name])
+			j.fail(at+"/"+name, "%v is not one of its values", object[name])
 			return
 		}
 	}
-	j.complain(at, "is none of the variants")
+	j.fail(at, "is none of the variants")
 }
 
 // isOf reports whether no field of the value contradicts the fixed values of the variant.

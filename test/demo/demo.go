@@ -36,12 +36,12 @@ type demo struct {
 
 var steps int
 
-func say(format string, args ...any) {
+func step(format string, args ...any) {
 	steps++
 	fmt.Printf("\n── %d. %s\n", steps, fmt.Sprintf(format, args...))
 }
 
-func tell(format string, args ...any) { fmt.Printf("   "+format+"\n", args...) }
+func detail(format string, args ...any) { fmt.Printf("   "+format+"\n", args...) }
 
 // prepare creates a working directory with the files and the provider.
 func (d *demo) prepare(context.Context) (err error) {
@@ -75,7 +75,7 @@ func (d *demo) prepare(context.Context) (err error) {
 }
 
 func (d *demo) startServer(ctx context.Context) error {
-	say("The server starts, with a database and simulated locks of its own")
+	step("The server starts, with a database and simulated locks of its own")
 	readyFile := filepath.Join(d.dir, "ready.json")
 	log, err := os.Create(filepath.Join(d.dir, "server.log"))
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *demo) startServer(ctx context.Context) error {
 				return fmt.Errorf("read the ready file: %w", err)
 			}
 			d.ready.URL, d.ready.APIKey = ready.URL, ready.APIKey
-			tell("It listens on %s after %s.", ready.URL, time.Since(begin).Round(10*time.Millisecond))
+			detail("It listens on %s after %s.", ready.URL, time.Since(begin).Round(10*time.Millisecond))
 			return d.everyLockRead(ctx)
 		}
 		select {
@@ -160,7 +160,7 @@ func (d *demo) everyLockRead(ctx context.Context) error {
 }
 
 func (d *demo) stopServer(ctx context.Context) error {
-	say("The server stops")
+	step("The server stops")
 	process := d.running.Process
 	d.running = nil
 	if err := process.Signal(syscall.SIGTERM); err != nil {
@@ -258,7 +258,7 @@ func (d *demo) expectManaged(ctx context.Context, c api.UnmanagedAccessCode, man
 	if is := managedStatus == http.StatusOK; is != managed {
 		return fmt.Errorf("the API says that %q is managed: %v, want %v", *c.Name, is, managed)
 	}
-	tell("The API says that %q is managed: %v.", *c.Name, managed)
+	detail("The API says that %q is managed: %v.", *c.Name, managed)
 	return nil
 }
 
@@ -299,7 +299,7 @@ func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
 			off++
 		}
 	}
-	tell("Read directly, the lock opens for %s, as expected.", opens(on, off))
+	detail("Read directly, the lock opens for %s, as expected.", opens(on, off))
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (d *demo) run(ctx context.Context) error {
 
 // chooseCodes picks a lock and two codes that are on it already.
 func (d *demo) chooseCodes(ctx context.Context) error {
-	say("A lock with unmanaged codes")
+	step("A lock with unmanaged codes")
 	var devices api.DevicesResponse
 	if err := d.post(ctx, "/devices/list", map[string]any{"device_type": "august_lock"}, &devices); err != nil {
 		return err
@@ -55,13 +55,13 @@ func (d *demo) chooseCodes(ctx context.Context) error {
 		return fmt.Errorf("the lock has %d unmanaged codes, and the demo needs two", len(unmanaged.AccessCodes))
 	}
 	d.cleaner, d.neighbour = unmanaged.AccessCodes[0], unmanaged.AccessCodes[1]
-	tell(
+	detail(
 		"%s, device_id %s, holds %d codes. Two of them are adopted:",
 		devices.Devices[0].DisplayName,
 		d.lock,
 		len(unmanaged.AccessCodes),
 	)
-	tell("  %q by an import block, %q by `terraform import`.", *d.cleaner.Name, *d.neighbour.Name)
+	detail("  %q by an import block, %q by `terraform import`.", *d.cleaner.Name, *d.neighbour.Name)
 	d.vars = []string{
 		"TF_VAR_front_door=" + d.lock,
 		"TF_VAR_cleaner_code_id=" + d.cleaner.AccessCodeID,
@@ -72,13 +72,13 @@ func (d *demo) chooseCodes(ctx context.Context) error {
 }
 
 func (d *demo) initialise(ctx context.Context) error {
-	say("terraform init, with the provider from this directory's own mirror")
+	step("terraform init, with the provider from this directory's own mirror")
 	return d.tf(ctx, "init", "-input=false")
 }
 
 // adoptAtOnce imports by identifier.
 func (d *demo) adoptAtOnce(ctx context.Context) error {
-	say("terraform import converts %q immediately", *d.neighbour.Name)
+	step("terraform import converts %q immediately", *d.neighbour.Name)
 	if err := d.tf(
 		ctx,
 		"import",
@@ -93,7 +93,7 @@ func (d *demo) adoptAtOnce(ctx context.Context) error {
 
 // preview plans the import block, which must not convert the code yet.
 func (d *demo) preview(ctx context.Context) error {
-	say("terraform plan previews the conversion of %q and writes nothing", *d.cleaner.Name)
+	step("terraform plan previews the conversion of %q and writes nothing", *d.cleaner.Name)
 	if err := d.tf(ctx, "plan", "-input=false", "-out=demo.tfplan"); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (d *demo) preview(ctx context.Context) error {
 }
 
 func (d *demo) apply(ctx context.Context) error {
-	say("terraform apply creates the webhook and the guest's code, and converts %q", *d.cleaner.Name)
+	step("terraform apply creates the webhook and the guest's code, and converts %q", *d.cleaner.Name)
 	if err := d.tf(ctx, "apply", "-input=false", "demo.tfplan"); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (d *demo) apply(ctx context.Context) error {
 
 // change changes the guest's PIN and the webhook's events.
 func (d *demo) change(ctx context.Context) error {
-	say("The guest's PIN and the webhook's events change")
+	step("The guest's PIN and the webhook's events change")
 	d.vars = append(d.vars, "TF_VAR_guest_pin="+secondPIN, `TF_VAR_event_types=["*"]`)
 	if err := d.tf(ctx, "apply", "-input=false", "-auto-approve"); err != nil {
 		return err
@@ -151,13 +151,13 @@ func (d *demo) change(ctx context.Context) error {
 	if len(hooks.Webhooks) != 1 || !slices.Equal(hooks.Webhooks[0].EventTypes, []string{"*"}) {
 		return errors.New("the webhook does not receive all events")
 	}
-	tell("The webhook receives all events now.")
-	tell("A further plan must be empty:")
+	detail("The webhook receives all events now.")
+	detail("A further plan must be empty:")
 	return d.tf(ctx, "plan", "-input=false", "-detailed-exitcode")
 }
 
 func (d *demo) destroy(ctx context.Context) error {
-	say("terraform destroy removes everything, also from the lock")
+	step("terraform destroy removes everything, also from the lock")
 	if err := d.tf(ctx, "destroy", "-input=false", "-auto-approve"); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (d *demo) destroy(ctx context.Context) error {
 		if status != http.StatusNotFound {
 			return fmt.Errorf("the API still answers %d for %q", status, *c.Name)
 		}
-		tell("The API does not know %q any more (404).", *c.Name)
+		detail("The API does not know %q any more (404).", *c.Name)
 	}
 	if err := d.expectOnLock(
 		ctx,
@@ -188,6 +188,6 @@ func (d *demo) destroy(ctx context.Context) error {
 			d.onLockAtFirst-2,
 		)
 	}
-	tell("Other codes are untouched: %d unmanaged code is left on the lock.", len(left.AccessCodes))
+	detail("Other codes are untouched: %d unmanaged code is left on the lock.", len(left.AccessCodes))
 	return nil
 }

@@ -126,7 +126,7 @@ func newBed(f *testing.F) *bed {
 	s := apptest.Start(
 		f,
 		apptest.WithProfiles("august", "smartthings", "igloohome"),
-		apptest.WithAttemptPatience(2*time.Second),
+		apptest.WithAttemptTimeout(2*time.Second),
 		func(c *app.Config) {
 			c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
 		},
@@ -155,7 +155,7 @@ func newBed(f *testing.F) *bed {
 			WorkspaceID: uuid.MustParse(s.WorkspaceID),
 			Adapter:     access.SandboxAdapter,
 			DisplayName: name,
-			SeeOnly:     seeOnly,
+			Unmanaged:   seeOnly,
 			Config: fmt.Appendf(
 				nil,
 				`{"key":%q,"profiles":[%q],"locks_per_profile":%d}`,

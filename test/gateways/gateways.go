@@ -58,7 +58,7 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("create a directory for the lab %s: %w", name, err)
 	}
-	err = Once(ctx, l.Cache, func(dir string) error { return npm(ctx, files, dir) })
+	err = CreateOnce(ctx, l.Cache, func(dir string) error { return npm(ctx, files, dir) })
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 		return nil, err
 	}
 	l.scripts = filepath.Join(l.Cache, "scripts-"+scripts)
-	return l, Once(ctx, l.scripts, func(dir string) error { return write(files, dir, "*.cjs") })
+	return l, CreateOnce(ctx, l.scripts, func(dir string) error { return write(files, dir, "*.cjs") })
 }
 
 // Scripts returns the directory of the scripts. It changes with them, so that files kept in it never belong to other
@@ -75,7 +75,7 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 func (l *Lab) Scripts() string { return l.scripts }
 
 // Require skips the test unless tests of gateways are enabled: they take minutes and much of the machine.
-func Wanted(t testing.TB) {
+func Require(t testing.TB) {
 	t.Helper()
 	if os.Getenv("GATEWAYS") != "1" && os.Getenv("REQUIRE_ALL") != "1" {
 		t.Skip("skipped; set GATEWAYS=1 to run it: make test-gateways")
@@ -84,7 +84,7 @@ func Wanted(t testing.TB) {
 
 // CreateOnce creates the directory place if it does not exist, in one process only. The directory exists only once fill
 // has succeeded.
-func Once(ctx context.Context, place string, fill func(dir string) error) error {
+func CreateOnce(ctx context.Context, place string, fill func(dir string) error) error {
 	if _, err := os.Stat(place); err == nil {
 		return nil
 	}
@@ -191,11 +191,11 @@ type Process struct {
 	input io.Closer
 	ended chan struct{}
 
-	complaints tail
+	stderr tail
 }
 
 // Stderr returns the end of the process's standard error.
-func (p *Process) Complaints() string { return p.complaints.String() }
+func (p *Process) Stderr() string { return p.stderr.String() }
 
 // Run starts a script of the lab, and decodes the first line of JSON that it prints into ready. It fails after the
 // duration within.
@@ -215,7 +215,7 @@ func (l *Lab) Run(script string, ready any, within time.Duration, args ...string
 		return nil, err
 	}
 	p := &Process{cmd: cmd, input: input, ended: make(chan struct{})}
-	cmd.Stderr = &p.complaints
+	cmd.Stderr = &p.stderr
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", script, err)
 	}
@@ -232,13 +232,13 @@ func (l *Lab) Run(script string, ready any, within time.Duration, args ...string
 		}
 		err := cmd.Wait()
 		if !decoded {
-			line <- fmt.Errorf("%s ended before it was ready: %w: %s", script, err, p.Complaints())
+			line <- fmt.Errorf("%s ended before it was ready: %w: %s", script, err, p.Stderr())
 		}
 	}()
 	select {
 	case err = <-line:
 	case <-time.After(within):
-		err = fmt.Errorf("%s was not ready within %s: %s", script, within, p.Complaints())
+		err = fmt.Errorf("%s was not ready within %s: %s", script, within, p.Stderr())
 	}
 	if err != nil {
 		p.Kill()

@@ -75,7 +75,7 @@ func walk(t *testing.T, generation string) {
 			t.Errorf("no %s was learned", kind)
 		}
 	}
-	run.Judge(t, s.App, map[string][]byte{"what the client prints": out})
+	run.Check(t, s.App, map[string][]byte{"what the client prints": out})
 	var f figures
 	found := regexp.MustCompile(`(?m)^figures: (.*)$`).FindSubmatch(out)
 	if found == nil {
@@ -169,7 +169,7 @@ func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) 
 		WorkspaceID: s.App.Sandbox.WorkspaceID,
 		Adapter:     access.SandboxAdapter,
 		DisplayName: "walk",
-		SeeOnly:     seeOnly,
+		Unmanaged:   seeOnly,
 		Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n),
 	})
 	if err != nil {

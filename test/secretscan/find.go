@@ -16,16 +16,16 @@ func (l *Ledger) Find(in []byte) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := map[string][]needle{}
-	begins, lengths := map[[shortest]byte]bool{}, map[int]bool{}
+	begins, lengths := map[[minLength]byte]bool{}, map[int]bool{}
 	for secret := range l.secrets {
 		for rank, f := range forms(secret, l.Random) {
 			all[f.text] = append(all[f.text], needle{f, secret, rank})
-			begins[[shortest]byte([]byte(f.text))], lengths[len(f.text)] = true, true
+			begins[[minLength]byte([]byte(f.text))], lengths[len(f.text)] = true, true
 		}
 	}
 	sorted, best := slices.Sorted(maps.Keys(lengths)), map[string]hit{}
-	for at := 0; at+shortest <= len(in); at++ {
-		if !begins[[shortest]byte(in[at:])] {
+	for at := 0; at+minLength <= len(in); at++ {
+		if !begins[[minLength]byte(in[at:])] {
 			continue
 		}
 		for _, length := range sorted {
@@ -51,12 +51,12 @@ func (l *Ledger) Find(in []byte) (found []string) {
 	for secret, h := range best {
 		what := l.secrets[secret]
 		end := h.at + len(h.text)
-		before, behind := in[max(0, h.at-2*around):h.at], in[end:min(len(in), end+2*around)]
+		before, behind := in[max(0, h.at-2*contextBytes):h.at], in[end:min(len(in), end+2*contextBytes)]
 		for _, other := range longest { // hide other secrets around this one
 			before = bytes.ReplaceAll(before, []byte(other), hidden)
 			behind = bytes.ReplaceAll(behind, []byte(other), hidden)
 		}
-		before, behind = before[max(0, len(before)-around):], behind[:min(len(behind), around)]
+		before, behind = before[max(0, len(before)-contextBytes):], behind[:min(len(behind), contextBytes)]
 		found = append(
 			found,
 			fmt.Sprintf("a %s of %d characters, %s: …%s<the %s>%s…", what, len(secret), h.name, before, what, behind),
@@ -67,7 +67,7 @@ func (l *Ledger) Find(in []byte) (found []string) {
 }
 
 // contextBytes is the number of bytes shown before and after a secret.
-const around = 80
+const contextBytes = 80
 
 var hidden = []byte("<another>")
 

@@ -28,7 +28,7 @@ var known = map[string]bool{"1234": true}
 
 // minLength is the length of the shortest secrets to search for. Shorter ones occur by chance wherever there are
 // numbers.
-const shortest = 4
+const minLength = 4
 
 // Ledger contains the secrets and error responses of a run. Its zero value is empty.
 type Ledger struct {
@@ -36,14 +36,14 @@ type Ledger struct {
 	// they are searched as separate values only, unless they start with 0.
 	Random bool
 
-	mu       sync.Mutex
-	secrets  map[string]string // by secret: its kind
-	refusals bytes.Buffer
+	mu             sync.Mutex
+	secrets        map[string]string // by secret: its kind
+	errorResponses bytes.Buffer
 }
 
 // Learn adds a secret. It returns false if the secret is too short or known to be public.
 func (l *Ledger) Learn(what, secret string) bool {
-	if len(secret) < shortest || known[secret] {
+	if len(secret) < minLength || known[secret] {
 		return false
 	}
 	l.mu.Lock()
@@ -70,10 +70,10 @@ func (l *Ledger) Count(what string) (n int) {
 }
 
 // ErrorResponses returns the bodies of all responses with status 400 and above.
-func (l *Ledger) Refusals() []byte {
+func (l *Ledger) ErrorResponses() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.refusals.Bytes())
+	return slices.Clone(l.errorResponses.Bytes())
 }
 
 // Watch returns a handler that learns from all requests to next and from its successful responses.
@@ -85,11 +85,11 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		l.asked(r, body)
+		l.learnRequest(r, body)
 		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 		if answer.status < 400 {
-			l.read(answer.body.Bytes())
+			l.learnJSON(answer.body.Bytes())
 			return
 		}
 		refusal := fmt.Sprintf("%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
@@ -98,7 +98,7 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.refusals.WriteString(refusal)
+		l.errorResponses.WriteString(refusal)
 	})
 }
 
@@ -107,9 +107,9 @@ const publishable = "seam_pk"
 
 // learnRequest learns from a request regardless of its result, because rejected values are secret, too. A PIN that is
 // used on one lock opens another, and a mistyped password reveals most of the right one.
-func (l *Ledger) asked(r *http.Request, body []byte) {
-	l.address(r.URL.Path)
-	l.form(r.URL.RawQuery)
+func (l *Ledger) learnRequest(r *http.Request, body []byte) {
+	l.learnURL(r.URL.Path)
+	l.learnForm(r.URL.RawQuery)
 	for name, values := range r.Header {
 		for _, v := range values {
 			l.walk(name, v)
@@ -122,14 +122,14 @@ func (l *Ledger) asked(r *http.Request, body []byte) {
 		}
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
-		l.form(string(body))
+		l.learnForm(string(body))
 		return
 	}
-	l.read(body)
+	l.learnJSON(body)
 }
 
 // learnJSON learns from a JSON document, even if it is malformed.
-func (l *Ledger) read(document []byte) {
+func (l *Ledger) learnJSON(document []byte) {
 	var value any
 	numbers := json.NewDecoder(bytes.NewReader(document))
 	numbers.UseNumber()
@@ -162,13 +162,13 @@ func (l *Ledger) walk(name string, value any) {
 		if isSecret(name) && !strings.HasPrefix(v, publishable) {
 			l.Learn(name, v)
 		}
-		l.address(v)
+		l.learnURL(v)
 	}
 }
 
 // learnURL learns from a URL or path that grants access to anyone who knows it: of a connect page, or for a vendor's
 // events.
-func (l *Ledger) address(url string) {
+func (l *Ledger) learnURL(url string) {
 	if m := connectPage.FindStringSubmatch(url); m != nil {
 		l.Learn("connect page", m[1])
 	}
@@ -182,7 +182,7 @@ var (
 	vendorsAddress = regexp.MustCompile(`^(?:https?://[^/]+)?/vendors/[\w-]+/([\w-]{16,})$`)
 )
 
-func (l *Ledger) form(encoded string) {
+func (l *Ledger) learnForm(encoded string) {
 	values, err := url.ParseQuery(encoded)
 	if err != nil {
 		return

@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if refusals := string(
-		l.Refusals(),
+		l.ErrorResponses(),
 	); !strings.Contains(refusals, "/refused 400") ||
 		strings.Contains(refusals, "/made") {
 		t.Errorf("the refusals are %s", refusals)
@@ -136,7 +136,7 @@ func TestRoundTripper_LearnsRequestsAndResponses(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	l := &Ledger{}
-	client := &http.Client{Transport: l.Hear(http.DefaultTransport)}
+	client := &http.Client{Transport: l.RoundTripper(http.DefaultTransport)}
 	for path, pin := range map[string]string{"/made": "48151623", "/refused": "90909090"} {
 		res, err := client.Post(s.URL+path, "application/json", strings.NewReader(`{"code":"`+pin+`"}`))
 		if err != nil {

@@ -16,7 +16,7 @@ func TestPanicsRevealNothing(t *testing.T) {
 	r := newTrial(t)
 	stacks := func() int { return strings.Count(string(r.run.Log()), "runtime/debug.Stack") }
 	page := r.page()
-	r.run.Break("rest.(*handlers).CreateAccessCode")
+	r.run.PanicIn("rest.(*handlers).CreateAccessCode")
 	r.answered(
 		http.StatusInternalServerError,
 		"a code that makes the server panic",
@@ -27,7 +27,7 @@ func TestPanicsRevealNothing(t *testing.T) {
 	if n := stacks(); n != 1 {
 		t.Errorf("the log has %d stacks of a panic in a request", n)
 	}
-	r.run.Break("access.(*Service).OpenWebview")
+	r.run.PanicIn("access.(*Service).OpenWebview")
 	res, err := http.PostForm(
 		page+"/august",
 		url.Values{"email": {"jane@example.com"}, "password": {"entered-by-a-user"}},
@@ -39,13 +39,13 @@ func TestPanicsRevealNothing(t *testing.T) {
 	if n := stacks(); res.StatusCode != http.StatusInternalServerError || n != 2 {
 		t.Errorf("a panic on a page: status %d, and %d stacks in the log", res.StatusCode, n-1)
 	}
-	r.run.Break("worker.drain", "access.(*Service).onDevice")
+	r.run.PanicIn("worker.drain", "access.(*Service).onDevice")
 	r.answered(http.StatusOK, "a code", apptest.Bearer(r.APIKey), "/access_codes/create", r.create(""))
 	apptest.Until(t, "a panic in the background is logged", func() bool { return stacks() > 2 })
-	r.run.Mend()
+	r.run.StopPanics()
 	lock, last := r.Lock(t, r.device), fmt.Sprintf("0391%02d", r.pins)
 	apptest.Until(t, "the work is retried", func() bool { return lock.Has(t, last) })
 	r.learned("code", r.pins)
 	r.learned("password", 1)
-	r.run.Judge(t, r.App, nil)
+	r.run.Check(t, r.App, nil)
 }

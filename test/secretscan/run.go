@@ -49,7 +49,7 @@ func (r *Run) Configure(t testing.TB) func(*app.Config) {
 
 // Check stops the server, and searches for all learned secrets in what it has left behind and in others. Each finding
 // fails the test.
-func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
+func (r *Run) Check(t testing.TB, server *app.App, others map[string][]byte) {
 	t.Helper()
 	metrics := Get(t, server.MetricsURL)
 	if err := server.Stop(t.Context()); err != nil {
@@ -61,7 +61,7 @@ func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
 		"the traces":             r.traces.Raw(),
 		"the traces in words":    r.traces.Readable(),
 		"a dump of the database": Dump(t, r.database),
-		"refusals":               r.Refusals(),
+		"refusals":               r.ErrorResponses(),
 	}
 	maps.Copy(places, others)
 	r.Search(t, places)
@@ -87,7 +87,7 @@ func (l *Ledger) Search(t testing.TB, places map[string][]byte) {
 
 // AddCheck makes the database reject rows that do not meet a condition, an error the server does not expect. Its
 // response and log must not reveal anything either.
-func (r *Run) Forbid(t testing.TB, table, unless string) {
+func (r *Run) AddCheck(t testing.TB, table, unless string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), r.database)
 	if err != nil {
@@ -104,13 +104,13 @@ func (r *Run) Forbid(t testing.TB, table, unless string) {
 
 // PanicIn makes the server panic when it reads the time while all of these functions are on the stack, named as in a
 // stack trace: "rest.(*handlers).CreateAccessCode". Its log must not reveal anything either.
-func (r *Run) Break(functions ...string) { r.broken.Store(&functions) }
+func (r *Run) PanicIn(functions ...string) { r.broken.Store(&functions) }
 
 // StopPanics ends PanicIn.
-func (r *Run) Mend() { r.broken.Store(nil) }
+func (r *Run) StopPanics() { r.broken.Store(nil) }
 
 func (r *Run) now() time.Time {
-	if broken := r.broken.Load(); broken != nil && underWay(*broken) {
+	if broken := r.broken.Load(); broken != nil && calledBy(*broken) {
 		var nowhere *time.Time
 		return *nowhere
 	}
@@ -118,7 +118,7 @@ func (r *Run) now() time.Time {
 }
 
 // calledBy reports whether all of these functions are on the caller's stack.
-func underWay(functions []string) bool {
+func calledBy(functions []string) bool {
 	callers := make([]uintptr, 200)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	missing := slices.Clone(functions)

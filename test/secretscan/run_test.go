@@ -127,7 +127,7 @@ func TestErrorResponsesRevealNothing(t *testing.T) {
 		r.create(`,"name":"`+strings.Repeat("x", 1<<20)+`"`),
 	)
 	r.unavailable(good, path, r.create(""))
-	r.run.Forbid(t, "access_codes", "name <> 'Unforeseen'")
+	r.run.AddCheck(t, "access_codes", "name <> 'Unforeseen'")
 	r.answered(
 		http.StatusInternalServerError,
 		"what the database refuses",
@@ -166,7 +166,7 @@ func TestErrorResponsesRevealNothing(t *testing.T) {
 	r.learned("code", r.pins)
 	r.learned("password", 3)
 	r.learned("credential", guesses+1) // and the valid one
-	r.run.Judge(t, r.App, nil)
+	r.run.Check(t, r.App, nil)
 }
 
 // unavailable makes a request wait for a lock on the table until the client disconnects.
@@ -210,7 +210,7 @@ func (r *trial) unavailable(header http.Header, path, body string) {
 	apptest.Until(
 		r.T,
 		"the request is rejected",
-		func() bool { return strings.Contains(string(r.run.Refusals()), path+" 499 ") },
+		func() bool { return strings.Contains(string(r.run.ErrorResponses()), path+" 499 ") },
 	)
 }
 

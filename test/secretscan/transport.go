@@ -8,7 +8,7 @@ import (
 
 // RoundTripper learns from a client's requests and successful responses, as Watch does at the server. It is for servers
 // in other processes.
-func (l *Ledger) Hear(next http.RoundTripper) http.RoundTripper { return &hearing{l, next} }
+func (l *Ledger) RoundTripper(next http.RoundTripper) http.RoundTripper { return &hearing{l, next} }
 
 type hearing struct {
 	ledger *Ledger
@@ -27,7 +27,7 @@ func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	h.ledger.asked(r, body)
+	h.ledger.learnRequest(r, body)
 	res, err := h.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if res.StatusCode < http.StatusBadRequest {
-		h.ledger.read(answer)
+		h.ledger.learnJSON(answer)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(answer))
 	return res, nil

@@ -74,11 +74,11 @@ func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 	account, err := l.s.App.Access.ConnectAccount(
 		t.Context(),
 		access.NewAccount{
-			WorkspaceID: uuid.MustParse(l.s.WorkspaceID),
-			Adapter:     "accesscloud",
-			DisplayName: "A vendor",
-			Takes:       []string{access.AccessControl},
-			Config:      fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, l.token),
+			WorkspaceID:  uuid.MustParse(l.s.WorkspaceID),
+			Adapter:      "accesscloud",
+			DisplayName:  "A vendor",
+			Capabilities: []string{access.AccessControl},
+			Config:       fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, l.token),
 		},
 	)
 	if err != nil {

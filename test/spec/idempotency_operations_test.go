@@ -38,7 +38,7 @@ func TestIdempotency_EveryOperationIsDoneOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one, db := keyedServer(t, losingAnswers)
-			cut := cutOff{one: one, two: one.Again(t), db: db, committed: end == ""}
+			cut := cutOff{one: one, two: one.StartAnother(t), db: db, committed: end == ""}
 			if !cut.committed {
 				cutOffBy(t, db, end)
 			}

@@ -18,7 +18,7 @@ import (
 func TestIdempotency_NoReplayOutOfScope(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	account, device := one.Connect(t, "nuki")
 	other, _ := one.Connect(t, "august")
 	customer := func(account, key string) {

@@ -120,7 +120,7 @@ func codesNamed(t *testing.T, s *apptest.Server, db *store.DB, name string) int 
 func TestIdempotency_Replay(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	device := one.Device(t, "august")
 	const path, key = "/access_codes/create", "order 66/a"
 	first := sent(
@@ -246,7 +246,7 @@ func TestIdempotency_CredentialsAreSeparate(t *testing.T) {
 func TestIdempotency_ConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Crowd"}`, one.Device(t, "august"))
 	answers := make([]answered, 40)
 	var all sync.WaitGroup
@@ -279,7 +279,7 @@ func TestIdempotency_ConcurrentRequests(t *testing.T) {
 func TestIdempotency_KeyInUse(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t, apptest.WithAccess(func(o *access.Options) { o.KeyPatience = 300 * time.Millisecond }))
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	device := one.Device(t, "august")
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Slow"}`, device)
 	tx, err := db.Pool.Begin(t.Context())
@@ -350,7 +350,7 @@ func TestIdempotency_LostResponse(t *testing.T) {
 	if a, err := ask(t.Context(), one, one.APIKey, "/access_codes/create", "lost", body); err == nil {
 		t.Fatalf("got a response: %+v", a)
 	}
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	again := sent(t, two, two.APIKey, "/access_codes/create", "lost", body)
 	if again.status != http.StatusOK || !again.replayed || !strings.Contains(again.body, `"836291"`) {
 		t.Errorf("again: %+v", again)
@@ -370,7 +370,7 @@ func (discarding) WriteHeader(int)             {}
 func TestIdempotency_RepeatedWaitForAttempt(t *testing.T) {
 	t.Parallel()
 	one, db := keyedServer(t)
-	two := one.Again(t)
+	two := one.StartAnother(t)
 	device := one.Device(t, "august")
 	if status := one.Post(t, "/devices/simulate/disconnect", params{"device_id": device}, nil); status != http.StatusOK {
 		t.Fatal(status)

@@ -112,7 +112,7 @@ func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 				WorkspaceID: uuid.MustParse(s.WorkspaceID),
 				Adapter:     access.SandboxAdapter,
 				DisplayName: "More",
-				SeeOnly:     seeOnly,
+				Unmanaged:   seeOnly,
 				Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks),
 			},
 		)

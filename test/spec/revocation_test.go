@@ -19,7 +19,7 @@ import (
 func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 	t.Parallel()
 	first, db := keyedServer(t)
-	instances := []*apptest.Server{first, first.Again(t), first.Again(t)}
+	instances := []*apptest.Server{first, first.StartAnother(t), first.StartAnother(t)}
 	account, device := first.Connect(t, "nuki")
 	customers, theirs := first.Connect(t, "tedee")
 	madeBy(t, first, "/connected_accounts/update", "", params{"connected_account_id": customers, "customer_key": "acme"})
@@ -212,7 +212,7 @@ func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 func TestRevocation_EndsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	other := s.Again(t)
+	other := s.StartAnother(t)
 	device := s.Device(t, "august")
 	var d struct {
 		Device struct {

@@ -16,7 +16,7 @@ import (
 func TestSandboxReset_CloudNeverAnswers(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAttemptPatience(time.Second), func(c *app.Config) {
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAttemptTimeout(time.Second), func(c *app.Config) {
 		wrap := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
 			return wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

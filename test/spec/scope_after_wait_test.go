@@ -48,7 +48,7 @@ func pendingOn(t *testing.T, s *apptest.Server, device string) (n int) {
 func TestScope_RecheckedAfterWait(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	other := s.Again(t)
+	other := s.StartAnother(t)
 	const before, after = "246813", "975318"
 	without := strings.NewReplacer(before, "(the PIN)", after, "(the new PIN)")
 	type lost struct {

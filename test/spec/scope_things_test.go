@@ -161,7 +161,7 @@ func locksOf(
 		t.Fatal(err)
 	}
 	path := "/devices/list"
-	if n.SeeOnly {
+	if n.Unmanaged {
 		path = "/devices/unmanaged/list"
 	}
 	apptest.Until(t, fmt.Sprintf("%d locks of each of %v are read", each, profiles), func() bool {
@@ -173,7 +173,7 @@ func locksOf(
 				t.Context(),
 				uuid.MustParse(d.DeviceID),
 			); err != nil ||
-				!read && !n.SeeOnly {
+				!read && !n.Unmanaged {
 				return false
 			}
 		}
@@ -207,7 +207,7 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 		"smartthings",
 		"nuki",
 	)
-	seen, found := locksOf(t, s, access.NewAccount{SeeOnly: true}, 2, profile)
+	seen, found := locksOf(t, s, access.NewAccount{Unmanaged: true}, 2, profile)
 	all := things{
 		"connected_account_id": account,
 		"unmanaged_account_id": seen,

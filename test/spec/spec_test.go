@@ -170,7 +170,7 @@ func TestPart4_1_WebhookCreation(t *testing.T) {
 func TestPart4_3_DevicesAndPagination(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august", "yale", "nuki", "tedee", "ttlock"), apptest.WithLocks(13))
-	restarted := s.Again(t)
+	restarted := s.StartAnother(t)
 	ask := map[string]func(cursor string, out any) int{
 		"POST": func(cursor string, out any) int {
 			in := map[string]any{"limit": 20}

@@ -104,7 +104,7 @@ func TestWorkspaces_WorkCountsForCreator(t *testing.T) {
 	}
 	id := uuid.MustParse(made.Workspace.WorkspaceID)
 	owners, err := s.App.Access.OutboxOwners(t.Context(), []uuid.UUID{given, id})
-	if err != nil || owners[id].Maker != credential.ID || owners[given].Maker != uuid.Nil {
+	if err != nil || owners[id].Creator != credential.ID || owners[given].Creator != uuid.Nil {
 		t.Errorf("the creators are %v, want %s for one and none for the other; %v", owners, credential.ID, err)
 	}
 }

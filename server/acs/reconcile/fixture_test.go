@@ -40,7 +40,7 @@ type bed struct {
 	db      *store.DB
 	access  *access.Service
 	account uuid.UUID
-	start   func(accesscloud.Config) *reconcile.Driver
+	start   func(accesscloud.Config) *reconcile.Reconciler
 }
 
 func newBed(t *testing.T) *bed { t.Helper(); return newBedWith(t, access.Options{}) }
@@ -62,15 +62,15 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 	b.must(err)
 	b.access = a
 	b.account, err = a.ConnectAccount(t.Context(), access.NewAccount{
-		WorkspaceID: w.ID,
-		Adapter:     "vendor",
-		DisplayName: "A vendor",
-		Takes:       []string{access.AccessControl},
-		Config:      []byte(`{}`),
+		WorkspaceID:  w.ID,
+		Adapter:      "vendor",
+		DisplayName:  "A vendor",
+		Capabilities: []string{access.AccessControl},
+		Config:       []byte(`{}`),
 	})
 	b.must(err)
 	b.must(s.RecordSystems(t.Context(), alone{}, b.account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
-	b.start = func(c accesscloud.Config) *reconcile.Driver {
+	b.start = func(c accesscloud.Config) *reconcile.Reconciler {
 		d := reconcile.New(
 			a,
 			s,
@@ -128,18 +128,18 @@ func TestLargeContent_DelaysOtherLargeResponses(t *testing.T) {
 		)
 		return waits && served.Load()
 	})
-	if !adaptertest.LargeAnswerWaits(t) {
+	if !adaptertest.LargeResponseWaits(t) {
 		t.Error("another response was read meanwhile")
 	}
 	b.must(tx.Rollback(t.Context()))
-	apptest.Until(t, "another response is read afterwards", func() bool { return !adaptertest.LargeAnswerWaits(t) })
+	apptest.Until(t, "another response is read afterwards", func() bool { return !adaptertest.LargeResponseWaits(t) })
 }
 
 // A read that failed for lack of memory is retried soon and does not count as a vendor failure.
 func TestMemoryShortage_SystemIsReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.start(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
+	b.start(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Saturated()})
 	var silent bool
 	apptest.Until(t, "the look is postponed", func() (put bool) {
 		b.must(

@@ -40,7 +40,7 @@ func TestIdleAdapter_IsClosed(t *testing.T) {
 			if _, err := d.get(t.Context(), account); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(unused)
+			time.Sleep(idleTimeout)
 			if d.tidy(); shut != 0 {
 				t.Fatal("the adapter was closed in use")
 			}
@@ -62,12 +62,12 @@ func TestSilence_OldOneDoesNotCount(t *testing.T) {
 		d, of := New(nil, nil, nil, Options{DownAfter: 10 * time.Second}), silence{uuid.New(), false}
 		for range 2 {
 			for seconds := range 12 {
-				if wait, want := d.patience(of), time.Duration(10-seconds)*time.Second; wait != want {
+				if wait, want := d.graceLeft(of), time.Duration(10-seconds)*time.Second; wait != want {
 					t.Errorf("after %d s of silence: grace left %s, want %s", seconds, wait, want)
 				}
 				time.Sleep(time.Second)
 			}
-			time.Sleep(unused)
+			time.Sleep(idleTimeout)
 		}
 		d.tidy()
 		d.silent.Range(func(any, any) bool { t.Error("an old silence is kept"); return false })
@@ -78,8 +78,8 @@ func TestSilence_OldOneDoesNotCount(t *testing.T) {
 func TestWrites_AreInterruptedByLook(t *testing.T) {
 	t.Parallel()
 	d := New(nil, nil, nil, Options{})
-	for written, want := range map[time.Duration]bool{0: false, leastWriting / 2: false, mostWriting / 2: false, mostWriting: true} {
-		if over, err := d.over(t.Context(), acs.Driven{}, written, time.Minute); over != want || err != nil {
+	for written, want := range map[time.Duration]bool{0: false, minWriting / 2: false, maxWriting / 2: false, maxWriting: true} {
+		if over, err := d.mustLook(t.Context(), acs.ReconcileState{}, written, time.Minute); over != want || err != nil {
 			t.Errorf("after %s: interrupted %t %v", written, over, err)
 		}
 	}

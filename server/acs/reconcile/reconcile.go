@@ -31,16 +31,16 @@ type Opener func(ctx context.Context, account access.Account) (adapter.AccessSys
 // Options configures a Reconciler. The zero value is for production.
 type Options struct {
 	// AccountInterval is the interval between two listings of an account's systems. 0 means 1 min.
-	AccountEvery time.Duration
+	AccountInterval time.Duration
 	// SystemInterval is the interval between two looks at a system without a wake-up. 0 means 5 min.
-	SystemEvery time.Duration
+	SystemInterval time.Duration
 	// DownAfter is how long a system may fail to answer before it reports an error. 0 means 10 s.
 	DownAfter time.Duration
 	Log       *slog.Logger
 }
 
 // Reconciler reconciles access systems and the accounts that have them.
-type Driver struct {
+type Reconciler struct {
 	access  *access.Service
 	acs     *acs.Service
 	openers map[string]Opener
@@ -48,7 +48,7 @@ type Driver struct {
 	silent  sync.Map // silence → spell
 
 	// opening runs one open per account at a time, because a vendor may hang.
-	opening adapter.Flights
+	opening adapter.SingleFlight
 	mu      sync.Mutex
 	open    map[uuid.UUID]*opened // by account
 	closed  bool
@@ -73,15 +73,15 @@ type opened struct {
 
 // idleTimeout is how long an idle adapter stays open and a silence is remembered. Another server may
 // handle the account by now, or it may have been deleted.
-const unused = 15 * time.Minute
+const idleTimeout = 15 * time.Minute
 
 // New creates a Reconciler. The keys of openers are adapter names.
-func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Driver {
-	if opt.AccountEvery == 0 {
-		opt.AccountEvery = time.Minute
+func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Reconciler {
+	if opt.AccountInterval == 0 {
+		opt.AccountInterval = time.Minute
 	}
-	if opt.SystemEvery == 0 {
-		opt.SystemEvery = 5 * time.Minute
+	if opt.SystemInterval == 0 {
+		opt.SystemInterval = 5 * time.Minute
 	}
 	if opt.DownAfter == 0 {
 		opt.DownAfter = 10 * time.Second
@@ -89,7 +89,7 @@ func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Optio
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Driver{
+	return &Reconciler{
 		access:  a,
 		acs:     s,
 		openers: openers,
@@ -99,22 +99,22 @@ func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Optio
 }
 
 // Handles reports whether this Reconciler handles accounts of that adapter.
-func (d *Driver) Drives(name string) bool {
+func (d *Reconciler) Handles(name string) bool {
 	_, ok := d.openers[name]
 	return ok
 }
 
 // get returns the adapter of an account with the account's current configuration.
-func (d *Driver) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (d *Reconciler) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
 	for {
-		a, ok := d.asItIs(account)
+		a, ok := d.cached(account)
 		if ok {
 			return a, nil
 		}
 		did, err := d.opening.Do(ctx, account.ID, func() (err error) {
 			// Another caller may have opened it since.
-			if a, ok = d.asItIs(account); !ok {
-				a, err = d.opens(ctx, account)
+			if a, ok = d.cached(account); !ok {
+				a, err = d.openAdapter(ctx, account)
 			}
 			return err
 		})
@@ -125,7 +125,7 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 }
 
 // cached returns the open adapter of an account if its configuration is current.
-func (d *Driver) asItIs(account access.Account) (adapter.AccessSystems, bool) {
+func (d *Reconciler) cached(account access.Account) (adapter.AccessSystems, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o, ok := d.open[account.ID]
@@ -138,7 +138,7 @@ func (d *Driver) asItIs(account access.Account) (adapter.AccessSystems, bool) {
 
 // openAdapter opens the adapter of an account and closes the previous one. A slow vendor delays
 // only its own account.
-func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (d *Reconciler) openAdapter(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
 	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
 	if !ok {
@@ -162,7 +162,7 @@ func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.Acc
 }
 
 // shut closes the adapters that meant accepts.
-func (d *Driver) shut(meant func(account uuid.UUID, o *opened) bool) {
+func (d *Reconciler) shut(meant func(account uuid.UUID, o *opened) bool) {
 	d.mu.Lock()
 	leave := map[uuid.UUID]*opened{}
 	for id, o := range d.open {
@@ -180,10 +180,10 @@ func (d *Driver) shut(meant func(account uuid.UUID, o *opened) bool) {
 }
 
 // tidy closes idle adapters and forgets old silences.
-func (d *Driver) tidy() {
-	d.shut(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > unused })
+func (d *Reconciler) tidy() {
+	d.shut(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > idleTimeout })
 	d.silent.Range(func(of, s any) bool {
-		if time.Since(s.(spell).last) > unused {
+		if time.Since(s.(spell).last) > idleTimeout {
 			d.silent.CompareAndDelete(of, s)
 		}
 		return true
@@ -191,7 +191,7 @@ func (d *Driver) tidy() {
 }
 
 // Close closes all adapters, including those that are being opened.
-func (d *Driver) Close() {
+func (d *Reconciler) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
@@ -199,7 +199,7 @@ func (d *Driver) Close() {
 }
 
 // Disconnect makes a simulated vendor refuse the credentials of an account.
-func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
+func (d *Reconciler) Disconnect(ctx context.Context, account uuid.UUID) error {
 	kept, err := d.access.GetAccount(ctx, account)
 	if err != nil {
 		return err
@@ -216,12 +216,12 @@ func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
 }
 
 // DrainAccount lists and records the systems of an account, which wakes each of them.
-func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error) {
+func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error) {
 	if account.Deleted {
 		d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 		return 0, nil
 	}
-	if wait := min(d.access.Owing(account.ID), d.opt.AccountEvery); wait > 0 && !account.Failing {
+	if wait := min(d.access.InventoryDebt(account.ID), d.opt.AccountInterval); wait > 0 && !account.Failing {
 		return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
 	}
 	a, err := d.get(ctx, account)
@@ -229,7 +229,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 		return 0, err
 	}
 	// Hold the memory of the answer until the systems are recorded.
-	held, release := adapter.Hold(ctx)
+	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
 	systems, err := a.Systems(held)
 	switch e := adapter.AsError(err); {
@@ -247,8 +247,8 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 		if err := d.acs.RecordSystems(ctx, lease, account.ID, found); err != nil {
 			return 0, err
 		}
-	case errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil:
-		pause := jittered(crowded)
+	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
+		pause := jittered(overloadPause)
 		return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
@@ -263,7 +263,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 	// Simulated vendors are down only while the server stops.
 	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter:
 		// The gateway may be restarting.
-		if wait := d.patience(silence{account.ID, false}); wait > 0 {
+		if wait := d.graceLeft(silence{account.ID, false}); wait > 0 {
 			return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
 		}
 		if err := d.access.RecordAccountUnreachable(ctx, lease, account.ID, e.Message); err != nil {
@@ -273,7 +273,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", account.ID,
 			"error", err)
 	}
-	pause := jittered(d.opt.AccountEvery)
+	pause := jittered(d.opt.AccountInterval)
 	if e := adapter.AsError(err); e != nil {
 		pause = max(pause, e.RetryAfter)
 	}
@@ -281,10 +281,10 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *worker.Lease, account 
 }
 
 // graceLeft notes a silence and returns how long it may last before it is reported.
-func (d *Driver) patience(of silence) time.Duration {
+func (d *Reconciler) graceLeft(of silence) time.Duration {
 	now := time.Now()
 	s := spell{begun: now}
-	if was, ok := d.silent.Load(of); ok && now.Sub(was.(spell).last) <= unused {
+	if was, ok := d.silent.Load(of); ok && now.Sub(was.(spell).last) <= idleTimeout {
 		s = was.(spell)
 	}
 	s.last = now
@@ -296,9 +296,9 @@ func (d *Driver) patience(of silence) time.Duration {
 func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) }
 
 // Lane returns the kind of work that a worker.Engine runs.
-func (d *Driver) Lane() worker.Lane { return systemLane{d} }
+func (d *Reconciler) Lane() worker.Lane { return systemLane{d} }
 
-type systemLane struct{ *Driver }
+type systemLane struct{ *Reconciler }
 
 func (systemLane) Name() string { return acs.SystemLane }
 
@@ -306,7 +306,7 @@ func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.acs.SystemDue(ctx, id)
 }
 
-func (l systemLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+func (l systemLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
 	l.tidy()
 	return l.acs.DueSystems(ctx, limit, but)
 }
@@ -317,5 +317,5 @@ func (l systemLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]
 }
 
 func (l systemLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainSystem(adapter.While(ctx, lease.Held), lease, id)
+	return l.drainSystem(adapter.WithLeaseCheck(ctx, lease.Held), lease, id)
 }

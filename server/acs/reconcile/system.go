@@ -14,20 +14,20 @@ import (
 )
 
 // rereadDelay is the delay before a system is read again when only a read can decide.
-const soon = 100 * time.Millisecond
+const rereadDelay = 100 * time.Millisecond
 
 // overloadPause is the delay before a retry when memory for an answer was short.
-const crowded = 3 * time.Second
+const overloadPause = 3 * time.Second
 
 // maxOwing is the maximum delay of a system whose account has emitted too many events.
-const mostOwing = 6 * time.Hour
+const maxOwing = 6 * time.Hour
 
 // A series of writes runs for at least minWriting, or as long as the last look took, before newer
 // requests cause another look, because each look reads the whole system. After maxWriting, the
 // system is read again in any case.
 const (
-	leastWriting = time.Second
-	mostWriting  = 20 * time.Second
+	minWriting = time.Second
+	maxWriting = 20 * time.Second
 )
 
 // userSize is the approximate memory per user, in bytes, while a system is compared with the
@@ -35,8 +35,8 @@ const (
 const userSize = 2000
 
 // drainSystem reads a system and runs the missing writes.
-func (d *Driver) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	system, err := d.acs.DrivenSystem(ctx, id)
+func (d *Reconciler) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
+	system, err := d.acs.ReconcileStateOf(ctx, id)
 	if err != nil || system.Removed {
 		return 0, err
 	}
@@ -56,16 +56,16 @@ func (d *Driver) drainSystem(ctx context.Context, lease *worker.Lease, id uuid.U
 }
 
 // lookAndDo reads a system, runs the missing writes, and returns the delay until the next look.
-func (d *Driver) lookAndDo(
+func (d *Reconciler) lookAndDo(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
-	system acs.Driven,
+	system acs.ReconcileState,
 ) (time.Duration, error) {
 	began := time.Now()
-	held, release := adapter.Hold(ctx)
+	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
-	content, err := a.Look(held, adapter.SystemRef(system.Ref))
+	content, err := a.ReadSystem(held, adapter.SystemRef(system.Ref))
 	if err != nil {
 		return d.failed(ctx, lease, a, system, err)
 	}
@@ -75,7 +75,7 @@ func (d *Driver) lookAndDo(
 		return 0, err
 	}
 	// The answer may be shorter than the list of users that it is compared with.
-	leave, err := adapter.Room(held, known*userSize)
+	leave, err := adapter.AcquireMemory(held, known*userSize)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +86,7 @@ func (d *Driver) lookAndDo(
 		return 0, err
 	}
 	release() // recorded
-	pause := max(jittered(d.opt.SystemEvery), min(d.access.Owing(system.AccountID), mostOwing))
+	pause := max(jittered(d.opt.SystemInterval), min(d.access.InventoryDebt(system.AccountID), maxOwing))
 	if later > 0 {
 		pause = min(pause, later)
 	}
@@ -95,18 +95,18 @@ func (d *Driver) lookAndDo(
 
 // write runs the writes in todo until another look is due, and returns the delay until that look:
 // pause if nothing else is due. looked is how long the last look took.
-func (d *Driver) write(
+func (d *Reconciler) write(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
-	system acs.Driven,
+	system acs.ReconcileState,
 	todo []acs.Write,
 	pause, looked time.Duration,
 ) (time.Duration, error) {
 	began := time.Now()
 	for i, w := range todo {
-		if over, err := d.over(ctx, system, time.Since(began), looked); over || err != nil {
-			return soon, err
+		if over, err := d.mustLook(ctx, system, time.Since(began), looked); over || err != nil {
+			return rereadDelay, err
 		}
 		again, err := d.do(ctx, lease, a, system, w)
 		if stop, ok := errors.AsType[*stopped](err); ok {
@@ -114,7 +114,7 @@ func (d *Driver) write(
 			case stop.wait > 0:
 				return stop.wait, nil
 			case stop.cause == nil && i+1 < len(todo):
-				return soon, nil
+				return rereadDelay, nil
 			case stop.cause == nil:
 				return min(pause, again), nil
 			}
@@ -133,14 +133,14 @@ func (d *Driver) write(
 // mustLook reports whether another look comes before the remaining writes. This is so after
 // maxWriting, or after a shorter time if the desired state has changed. The change may be urgent,
 // such as a suspension.
-func (d *Driver) over(ctx context.Context, system acs.Driven, written, looked time.Duration) (bool, error) {
+func (d *Reconciler) mustLook(ctx context.Context, system acs.ReconcileState, written, looked time.Duration) (bool, error) {
 	switch {
-	case written >= mostWriting:
+	case written >= maxWriting:
 		return true, nil
-	case written < max(leastWriting, looked):
+	case written < max(minWriting, looked):
 		return false, nil
 	}
-	now, err := d.acs.DrivenSystem(ctx, system.ID)
+	now, err := d.acs.ReconcileStateOf(ctx, system.ID)
 	return now.Seq != system.Seq || now.Removed, err
 }
 
@@ -155,11 +155,11 @@ type stopped struct {
 func (s *stopped) Error() string { return "the remaining writes must wait" }
 
 // do runs one write and returns the delay until the look at its result; 0 means none.
-func (d *Driver) do(
+func (d *Reconciler) do(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
-	system acs.Driven,
+	system acs.ReconcileState,
 	w acs.Write,
 ) (time.Duration, error) {
 	if still, err := d.acs.RecordWriteStarted(ctx, lease, system.ID, w); err != nil || !still {
@@ -187,7 +187,7 @@ func (d *Driver) do(
 		d.silent.Delete(silence{system.ID, true})
 		look, err := d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
 		if look {
-			return soon, err
+			return rereadDelay, err
 		}
 		return 0, err
 	case e == nil || ctx.Err() != nil:
@@ -206,19 +206,19 @@ func (d *Driver) do(
 			return 0, err
 		}
 		// A deferred write holds up no other and is retried later.
-		if w.Late() {
-			return max(again, soon), nil
+		if w.Deferred() {
+			return max(again, rereadDelay), nil
 		}
-		return max(again, soon), &stopped{}
+		return max(again, rereadDelay), &stopped{}
 	// Only a look shows what happened. The delay prevents a busy loop.
 	case adapter.NotFound:
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
-		return max(again, soon), err
+		return max(again, rereadDelay), err
 	default:
-		failure.ForGood = e.Class == adapter.Invalid || e.Class == adapter.NotSupported
-		failure.Answered = failure.ForGood || e.Class == adapter.Full
+		failure.Permanent = e.Class == adapter.Invalid || e.Class == adapter.NotSupported
+		failure.Rejected = failure.Permanent || e.Class == adapter.Full
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
-		if failure.ForGood && !w.Delete {
+		if failure.Permanent && !w.Delete {
 			again = 0
 		}
 		// The vendor would refuse the other writes as well.
@@ -231,11 +231,11 @@ func (d *Driver) do(
 
 // unwritable records that a readable system refuses writes, and returns the delay until the next
 // try.
-func (d *Driver) unwritable(
+func (d *Reconciler) unwritable(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
-	system acs.Driven,
+	system acs.ReconcileState,
 	cause error,
 ) (time.Duration, error) {
 	e := adapter.AsError(cause)
@@ -246,12 +246,12 @@ func (d *Driver) unwritable(
 			return d.failed(ctx, lease, a, system, cause)
 		}
 	case adapter.GatewayDown:
-		if wait := d.patience(silence{system.ID, true}); wait > 0 {
+		if wait := d.graceLeft(silence{system.ID, true}); wait > 0 {
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
 	d.opt.Log.Warn("an access system refuses writes; the server keeps retrying", "system", system.ID, "error", cause)
-	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
 }
 
@@ -262,16 +262,16 @@ func refused(ctx context.Context, a adapter.AccessSystems) bool {
 }
 
 // failed records that a system could not be read, and returns the delay until the next try.
-func (d *Driver) failed(
+func (d *Reconciler) failed(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
-	system acs.Driven,
+	system acs.ReconcileState,
 	err error,
 ) (time.Duration, error) {
 	e := adapter.AsError(err)
-	if errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil {
-		return jittered(crowded), nil
+	if errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil {
+		return jittered(overloadPause), nil
 	}
 	if e == nil || ctx.Err() != nil {
 		return 0, err
@@ -296,17 +296,17 @@ func (d *Driver) failed(
 				return 0, err
 			}
 		}
-		if wait := d.patience(silence{system.ID, false}); wait > 0 {
+		if wait := d.graceLeft(silence{system.ID, false}); wait > 0 {
 			return min(wait, time.Second), nil
 		}
 	case adapter.Offline:
 	default:
-		if wait := d.patience(silence{system.ID, false}); wait > 0 {
+		if wait := d.graceLeft(silence{system.ID, false}); wait > 0 {
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
 	d.opt.Log.Warn("an access system does not answer; the server keeps retrying", "system", system.ID, "error", err)
-	pause := max(jittered(d.opt.SystemEvery/10), e.RetryAfter)
+	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
 }
 

@@ -77,7 +77,7 @@ func (a *adapterOf) systems() error {
 }
 
 func (a *adapterOf) look() error {
-	c, err := a.Look(a.Context(), "s1")
+	c, err := a.ReadSystem(a.Context(), "s1")
 	for _, u := range c.Users {
 		if u.Ref == "" || u.Ref == "." || len(u.Groups) > 1000 {
 			a.Errorf("a user is %+v", u)

@@ -51,7 +51,7 @@ var (
 // New returns an adapter. It sends nothing.
 func New(c Config) *Adapter {
 	if c.HTTP == nil {
-		transport := adapter.Transport()
+		transport := adapter.NewTransport()
 		transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, time.Minute
 		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: transport}
 	}
@@ -127,7 +127,7 @@ func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 }
 
 // ReadSystem implements adapter.AccessSystems.
-func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.SystemContent, error) {
+func (a *Adapter) ReadSystem(ctx context.Context, system adapter.SystemRef) (adapter.SystemContent, error) {
 	var got struct {
 		Users     adapter.List[wireUser]     `json:"users"`
 		Groups    adapter.List[wireGroup]    `json:"groups"`
@@ -154,7 +154,7 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 			StartsAt:  u.StartsAt,
 			EndsAt:    u.EndsAt,
 			Suspended: u.Suspended,
-			Groups:    u.Groups[:min(len(u.Groups), mostGroups)],
+			Groups:    u.Groups[:min(len(u.Groups), maxGroups)],
 		})
 	}
 	for _, g := range got.Groups {
@@ -216,18 +216,18 @@ func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
 
 // maxGroups is the maximum number of groups of a user; further groups are ignored.
-const mostGroups = 1000
+const maxGroups = 1000
 
 // responseLimit is the maximum size of a response in bytes; 10 000 users take about 4 MB.
-const answerLimit = 16 << 20
+const responseLimit = 16 << 20
 
 // words lists the fixed segments of paths; any other segment is an identifier.
 var words = []string{"systems", "users", "sandbox", "account", "revoke"}
 
 // do calls the vendor and decodes the response into out, which may be nil.
 func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (err error) {
-	ctx, span := adapter.Trace(ctx, "accesscloud", a.base, method, where, words)
-	defer func() { adapter.Traced(span, err) }()
+	ctx, span := adapter.StartSpan(ctx, "accesscloud", a.base, method, where, words)
+	defer func() { adapter.EndSpan(span, err) }()
 	doubt := adapter.Unconfirmed // the class of an unknown outcome
 	if method == http.MethodGet {
 		doubt = adapter.Transient
@@ -272,7 +272,7 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 		return adapter.Errorf(doubt, "the vendor answered in another protocol than HTTP")
 	}
 	var found error
-	err = adapter.ReadAnswer(ctx, resp.Body, answerLimit, func(data []byte) error {
+	err = adapter.ReadResponse(ctx, resp.Body, responseLimit, func(data []byte) error {
 		switch {
 		case resp.StatusCode/100 != 2:
 			found = a.refusal(method, resp, data)
@@ -282,9 +282,9 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 		return nil
 	})
 	switch {
-	case errors.Is(err, adapter.ErrLarge):
-		return adapter.Errorf(doubt, "the response is larger than %d MiB, or has too many parts", answerLimit>>20)
-	case errors.Is(err, adapter.ErrCrowded) && method == http.MethodGet:
+	case errors.Is(err, adapter.ErrTooLarge):
+		return adapter.Errorf(doubt, "the response is larger than %d MiB, or has too many parts", responseLimit>>20)
+	case errors.Is(err, adapter.ErrSaturated) && method == http.MethodGet:
 		return err
 	case err != nil:
 		return a.lost(ctx, doubt, err)
@@ -318,7 +318,7 @@ var classes = map[string]adapter.Class{
 }
 
 // maxRetryAfter bounds the wait that a vendor may request.
-const longestWait = time.Hour
+const maxRetryAfter = time.Hour
 
 // refusal returns the error of a response other than 2xx.
 func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error {
@@ -361,14 +361,14 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 // retryAfter returns the wait that the vendor requests. The body takes precedence because it is more precise.
 // Retry-After is read in both forms (RFC 9110 section 10.2.3), a date relative to the response's Date.
 func retryAfter(resp *http.Response, ms int64) time.Duration {
-	wait := time.Duration(min(max(ms, 0), longestWait.Milliseconds())) * time.Millisecond
+	wait := time.Duration(min(max(ms, 0), maxRetryAfter.Milliseconds())) * time.Millisecond
 	if wait > 0 {
 		return wait
 	}
 	header := resp.Header.Get("Retry-After")
 	seconds, err := strconv.ParseInt(header, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) { // on ErrRange, seconds is the largest int64
-		return time.Duration(min(max(seconds, 0), int64(longestWait/time.Second))) * time.Second
+		return time.Duration(min(max(seconds, 0), int64(maxRetryAfter/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)
 	if err != nil {
@@ -378,10 +378,10 @@ func retryAfter(resp *http.Response, ms int64) time.Duration {
 	if err != nil {
 		now = time.Now()
 	}
-	return min(max(at.Sub(now), 0), longestWait)
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // failure returns an error with the vendor's message, sanitized for display.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	return adapter.Errorf(class, "%s", adapter.Line(message, a.token))
+	return adapter.Errorf(class, "%s", adapter.SafeMessage(message, a.token))
 }

@@ -75,7 +75,7 @@ func (b *bed) control(method, path, body string) {
 
 func (b *bed) look() adapter.SystemContent {
 	b.Helper()
-	c, err := b.Look(b.Context(), b.system)
+	c, err := b.ReadSystem(b.Context(), b.system)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	fails(t, "no name", err, adapter.Invalid)
 	_, err = b.PutUser(t.Context(), b.system, adapter.AccessUser{Key: "k2", FullName: "Zoë", Groups: []string{"none"}})
 	fails(t, "no such group", err, adapter.Invalid)
-	_, err = b.Look(t.Context(), "none/../"+b.system)
+	_, err = b.ReadSystem(t.Context(), "none/../"+b.system)
 	fails(t, "no such system", err, adapter.NotFound)
 }
 
@@ -169,7 +169,7 @@ func TestSystemFaults(t *testing.T) {
 		_, err := b.PutUser(t.Context(), b.system, adapter.AccessUser{Key: "k", FullName: "Jane Doe"})
 		fails(t, "put", err, class)
 		if class == adapter.Transient || class == adapter.AuthRevoked {
-			_, err = b.Look(t.Context(), b.system)
+			_, err = b.ReadSystem(t.Context(), b.system)
 			fails(t, "look", err, class)
 		}
 	}
@@ -184,7 +184,7 @@ func TestSystemFaults(t *testing.T) {
 		t.Errorf("repeated: %v", err)
 	}
 	b.control(http.MethodPost, "systems/"+string(b.system)+"/offline", "")
-	_, err := b.Look(t.Context(), b.system)
+	_, err := b.ReadSystem(t.Context(), b.system)
 	fails(t, "look", err, adapter.Offline)
 	if systems, err := b.Systems(t.Context()); err != nil || systems[0].Online || !systems[1].Online {
 		t.Errorf("%+v %v", systems, err)
@@ -286,7 +286,7 @@ func TestInvalidResponses(t *testing.T) {
 			}
 			_, err := a.Systems(ctx())
 			expect("systems", err, c.systems)
-			_, err = a.Look(ctx(), "1")
+			_, err = a.ReadSystem(ctx(), "1")
 			expect("look", err, c.look)
 			_, err = a.PutUser(ctx(), "1", adapter.AccessUser{FullName: "Jane"})
 			expect("put", err, c.put)
@@ -346,7 +346,7 @@ func TestIdentifiersOfDotsAreIgnored(t *testing.T) {
 		systems[1].Ref != "..." {
 		t.Errorf("%+v %v", systems, err)
 	}
-	c, err := a.Look(t.Context(), "1")
+	c, err := a.ReadSystem(t.Context(), "1")
 	if err != nil || len(c.Users) != 1 || c.Users[0].Ref != "u" {
 		t.Errorf("%+v %v", c, err)
 	}
@@ -362,7 +362,7 @@ func TestGroupsPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
 		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
-		c, err := vendor(t, says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`)).Look(t.Context(), "1")
+		c, err := vendor(t, says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`)).ReadSystem(t.Context(), "1")
 		if err != nil || len(c.Users) != 1 || len(c.Users[0].Groups) != want {
 			t.Errorf("of %d groups: %v", n, err)
 		}
@@ -387,7 +387,7 @@ func TestLargeSystemIsReadCompletely(t *testing.T) {
 		fmt.Fprintf(&many, `{"user_id":"u%d","full_name":"User %d","group_ids":[]},`, n, n)
 	}
 	many.WriteString(`{"user_id":"last"}]}`)
-	if c, err := vendor(t, says(200, "", many.String())).Look(t.Context(), "1"); err != nil ||
+	if c, err := vendor(t, says(200, "", many.String())).ReadSystem(t.Context(), "1"); err != nil ||
 		len(c.Users) != 10001 || c.Users[10000].Ref != "last" {
 		t.Errorf("%d users, %v", len(c.Users), err)
 	}

@@ -16,16 +16,16 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	lost := errors.New("another server has the lease")
-	before, err := b.Look(t.Context(), b.system)
+	before, err := b.ReadSystem(t.Context(), b.system)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system,
+	_, err = b.PutUser(adapter.WithLeaseCheck(t.Context(), func() error { return lost }), b.system,
 		adapter.AccessUser{FullName: "Jane Doe"})
 	if !errors.Is(err, lost) || adapter.ClassOf(err) != adapter.Transient {
 		t.Errorf("put: %v", err)
 	}
-	if found, err := b.Look(t.Context(), b.system); err != nil || len(found.Users) != len(before.Users) {
+	if found, err := b.ReadSystem(t.Context(), b.system); err != nil || len(found.Users) != len(before.Users) {
 		t.Errorf("got %d users, want %d: %v", len(found.Users), len(before.Users), err)
 	}
 }
@@ -61,8 +61,8 @@ func TestWriteWithoutResponse(t *testing.T) {
 // Waiting for other large responses says nothing about the vendor.
 func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	t.Parallel()
-	a := accesscloud.New(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
-	if _, err := a.Look(t.Context(), "system"); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
+	a := accesscloud.New(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Saturated()})
+	if _, err := a.ReadSystem(t.Context(), "system"); !errors.Is(err, adapter.ErrSaturated) || adapter.AsError(err) != nil {
 		t.Errorf("look: %v", err)
 	}
 	if _, err := a.PutUser(t.Context(), "system",

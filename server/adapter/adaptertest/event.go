@@ -26,7 +26,7 @@ func foreignAdded(c *trial) {
 	c.need(c.AddForeign != nil, "add a code at the keypad")
 	pin := c.pins.next(c.caps.CodeLengths[0])
 	ref := c.AddForeign(c.T, "Neighbour", pin)
-	c.told(adapter.CodesChanged)
+	c.awaitEvent(adapter.CodesChanged)
 	c.shows(ref, pin)
 }
 
@@ -34,10 +34,10 @@ func foreignChanged(c *trial) {
 	c.need(c.ChangeForeign != nil && c.caps.OnlineCodes, "change a code at the keypad")
 	ref := c.put(c.spec("changed")).Ref
 	// Consume the event of the write.
-	c.told(adapter.CodesChanged)
+	c.awaitEvent(adapter.CodesChanged)
 	pin := c.pins.next(c.caps.CodeLengths[0])
 	c.ChangeForeign(c.T, ref, pin)
-	c.told(adapter.CodesChanged)
+	c.awaitEvent(adapter.CodesChanged)
 	c.shows(ref, pin)
 }
 
@@ -45,20 +45,20 @@ func foreignDeleted(c *trial) {
 	c.need(c.DeleteForeign != nil && c.caps.OnlineCodes, "delete a code at the keypad")
 	ref := c.put(c.spec("deleted")).Ref
 	// Consume the event of the write.
-	c.told(adapter.CodesChanged)
+	c.awaitEvent(adapter.CodesChanged)
 	c.DeleteForeign(c.T, ref)
-	c.told(adapter.CodesChanged)
+	c.awaitEvent(adapter.CodesChanged)
 	c.gone(ref)
 }
 
 func offlineChanges(c *trial) {
 	c.need(c.SetOnline != nil && c.AddForeign != nil, "add a code at the keypad while offline")
 	c.SetOnline(c.T, false)
-	c.told(adapter.DeviceOffline)
+	c.awaitEvent(adapter.DeviceOffline)
 	pin := c.pins.next(c.caps.CodeLengths[0])
 	ref := c.AddForeign(c.T, "Neighbour", pin)
 	c.SetOnline(c.T, true)
-	c.told(adapter.DeviceOnline, adapter.CodesChanged)
+	c.awaitEvent(adapter.DeviceOnline, adapter.CodesChanged)
 	c.shows(ref, pin)
 }
 
@@ -70,7 +70,7 @@ func connectionTold(c *trial) {
 		if online {
 			kind = adapter.DeviceOnline
 		}
-		c.told(kind)
+		c.awaitEvent(kind)
 		c.until(func() string {
 			d, err := c.Adapter.Device(c.ctx(), c.Device)
 			if err != nil || d.Online != online {
@@ -84,7 +84,7 @@ func connectionTold(c *trial) {
 func removalTold(c *trial) {
 	c.need(c.Remove != nil, "remove the device")
 	c.Remove(c.T)
-	c.told(adapter.DeviceListed)
+	c.awaitEvent(adapter.DeviceListed)
 }
 
 func closed(c *trial) {
@@ -93,7 +93,7 @@ func closed(c *trial) {
 			c.Fatalf("Close: %v", err)
 		}
 	}
-	deadline := time.After(c.Within)
+	deadline := time.After(c.Timeout)
 	for {
 		select {
 		case _, ok := <-c.Adapter.Events():

@@ -242,7 +242,7 @@ func nothingSent(c *trial) {
 	c.settled(there.Ref)
 	before := c.read().Codes
 	ended, lose := context.WithCancelCause(c.ctx())
-	ctx := adapter.While(ended, func() error {
+	ctx := adapter.WithLeaseCheck(ended, func() error {
 		lost := errors.New("another server has the lease")
 		lose(lost)
 		return lost

@@ -13,7 +13,7 @@ import (
 )
 
 // LargeResponseWaits reports whether a large response would have to wait for another one now.
-func LargeAnswerWaits(t *testing.T) bool {
+func LargeResponseWaits(t *testing.T) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -25,7 +25,7 @@ func LargeAnswerWaits(t *testing.T) bool {
 		cancel()
 		w.Close() //nolint:errcheck // of a pipe
 	}()
-	err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })
+	err := adapter.ReadResponse(ctx, r, 8<<20, func([]byte) error { return nil })
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -33,10 +33,10 @@ func LargeAnswerWaits(t *testing.T) bool {
 }
 
 // Saturated returns a client whose responses fail with adapter.ErrSaturated.
-func Crowded() *http.Client { return &http.Client{Transport: crowded{}} }
+func Saturated() *http.Client { return &http.Client{Transport: saturated{}} }
 
-type crowded struct{}
+type saturated struct{}
 
-func (crowded) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(adapter.ErrCrowded))}, nil
+func (saturated) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(adapter.ErrSaturated))}, nil
 }

@@ -67,7 +67,7 @@ func (c *trial) operated(kind adapter.EventKind, is func(adapter.Event) bool) {
 				return
 			}
 		case <-ctx.Done():
-			c.Fatalf("after %s: no such event of kind %s", c.Within, kind)
+			c.Fatalf("after %s: no such event of kind %s", c.Timeout, kind)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Bed struct {
 	// Device is online and has room for ten codes.
 	Device adapter.DeviceRef
 	// Timeout is the maximum time that a write takes to reach the device; 0 means testenv.WaitTimeout.
-	Within time.Duration
+	Timeout time.Duration
 
 	// PIN returns a different PIN that the device accepts on each call. If nil, the suite generates PINs from the
 	// capabilities of the device.

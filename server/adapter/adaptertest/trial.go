@@ -24,8 +24,8 @@ const between = 2 * time.Millisecond
 
 func newTrial(t *testing.T, b Bed) *trial {
 	t.Helper()
-	if b.Within == 0 {
-		b.Within = testenv.Timeout(testenv.WaitTimeout)
+	if b.Timeout == 0 {
+		b.Timeout = testenv.Timeout(testenv.WaitTimeout)
 	}
 	c := &trial{T: t, Bed: b}
 	t.Cleanup(func() {
@@ -63,7 +63,7 @@ func (c *trial) need(able bool, what string) {
 
 // ctx returns a context with the maximum duration of a call.
 func (c *trial) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(c.Context(), c.Within)
+	ctx, cancel := context.WithTimeout(c.Context(), c.Timeout)
 	c.Cleanup(cancel)
 	return ctx
 }
@@ -71,14 +71,14 @@ func (c *trial) ctx() context.Context {
 // until waits until missing returns "". Otherwise missing describes the unmet condition.
 func (c *trial) until(missing func() string) {
 	c.Helper()
-	deadline := time.Now().Add(c.Within)
+	deadline := time.Now().Add(c.Timeout)
 	for {
 		what := missing()
 		if what == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.Fatalf("after %s: %s", c.Within, what)
+			c.Fatalf("after %s: %s", c.Timeout, what)
 		}
 		c.pause(between)
 	}
@@ -108,7 +108,7 @@ func (c *trial) spec(key string) adapter.CodeSpec {
 // write repeats a write while its error is retryable.
 func (c *trial) write(do func() error) error {
 	c.Helper()
-	deadline := time.Now().Add(c.Within)
+	deadline := time.Now().Add(c.Timeout)
 	for {
 		err := do()
 		if err == nil || !adapter.ClassOf(err).Retryable() || time.Now().After(deadline) {
@@ -249,9 +249,9 @@ func (c *trial) typed(err error, pin string) {
 }
 
 // awaitEvent waits for an event of one of the kinds about the device or the account, or for a Resync.
-func (c *trial) told(kinds ...adapter.EventKind) {
+func (c *trial) awaitEvent(kinds ...adapter.EventKind) {
 	c.Helper()
-	deadline := time.After(c.Within)
+	deadline := time.After(c.Timeout)
 	for {
 		select {
 		case e, ok := <-c.Adapter.Events():
@@ -267,7 +267,7 @@ func (c *trial) told(kinds ...adapter.EventKind) {
 				}
 			}
 		case <-deadline:
-			c.Fatalf("after %s: no event of %v", c.Within, kinds)
+			c.Fatalf("after %s: no event of %v", c.Timeout, kinds)
 		}
 	}
 }

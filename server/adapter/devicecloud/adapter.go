@@ -59,10 +59,10 @@ type Adapter struct {
 	http   *http.Client
 	log    *slog.Logger
 
-	events *adapter.Hints
+	events *adapter.EventQueue
 	pushes *rate.Limiter
 
-	known known
+	known capsCache
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
@@ -84,7 +84,7 @@ func New(c Config) *Adapter {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if client.Transport == nil {
-		client.Transport = adapter.Transport()
+		client.Transport = adapter.NewTransport()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -98,9 +98,9 @@ func New(c Config) *Adapter {
 		hidden:   hidden(c.PushURL),
 		http:     &client,
 		log:      c.Log,
-		events:   adapter.NewHints(),
-		pushes:   rate.NewLimiter(pushesAt, pushesOnce),
-		known:    known{caps: map[adapter.DeviceRef]adapter.Caps{}},
+		events:   adapter.NewEventQueue(),
+		pushes:   rate.NewLimiter(pushesPerSecond, pushBurst),
+		known:    capsCache{caps: map[adapter.DeviceRef]adapter.Caps{}},
 		open:     open,
 		shut:     shut,
 	}
@@ -154,7 +154,7 @@ func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter
 		return caps, nil
 	}
 	d, err := a.Device(ctx, device)
-	if errors.Is(err, adapter.ErrCrowded) { // the actual request has not been sent
+	if errors.Is(err, adapter.ErrSaturated) { // the actual request has not been sent
 		err = a.failure(adapter.Transient, err.Error())
 	}
 	return d.Caps, err
@@ -183,8 +183,8 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	if got.Codes == nil {
 		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has no \"access_codes\"")
 	}
-	if len(*got.Codes) > mostCodes {
-		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has more than %d", mostCodes)
+	if len(*got.Codes) > maxCodes {
+		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has more than %d", maxCodes)
 	}
 	codes := make([]adapter.Code, 0, len(*got.Codes))
 	for _, c := range *got.Codes {
@@ -246,7 +246,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 			return adapter.PutResult{Ref: code.Ref},
 				adapter.Errorf(adapter.Unconfirmed, "the vendor responds with another PIN than requested")
 		}
-	case like != thisOne || code.Failed != nil: // reading will show the outcome
+	case like != requested || code.Failed != nil: // reading will show the outcome
 		code.State = adapter.Accepted
 	}
 	result := adapter.PutResult{Ref: code.Ref, State: code.State}

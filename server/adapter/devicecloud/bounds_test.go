@@ -121,12 +121,12 @@ func TestCapabilitiesCacheIsLimited(t *testing.T) {
 // Waiting for other large responses says nothing about the vendor.
 func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	t.Parallel()
-	a := devicecloud.New(devicecloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
-	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
+	a := devicecloud.New(devicecloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Saturated()})
+	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrSaturated) || adapter.AsError(err) != nil {
 		t.Errorf("list: %v", err)
 	}
 	if _, err := a.DeleteCode(t.Context(), "l1", "c1"); adapter.ClassOf(err) != adapter.Unconfirmed ||
-		errors.Is(err, adapter.ErrCrowded) {
+		errors.Is(err, adapter.ErrSaturated) {
 		t.Errorf("a sent write may have taken effect: %v", err)
 	}
 	if _, err := a.Lock(t.Context(), "l1"); adapter.AsError(err) == nil || adapter.ClassOf(err) != adapter.Transient {

@@ -18,7 +18,7 @@ import (
 )
 
 // responseLimit is the maximum size of a response in bytes; 250 codes take about 60 kB.
-const answerLimit = 8 << 20
+const responseLimit = 8 << 20
 
 // words lists the fixed segments of paths; any other segment is an identifier.
 var words = []string{
@@ -43,8 +43,8 @@ func (c call) writes() bool { return c.method != http.MethodGet }
 // do sends the request and decodes the response into out, which may be nil. It fails with an *adapter.Error that
 // wraps nothing, with one joined to the context's error, or with adapter.ErrSaturated.
 func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
-	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
-	defer func() { adapter.Traced(span, err) }()
+	ctx, span := adapter.StartSpan(ctx, "devicecloud", a.base, c.method, c.path, words)
+	defer func() { adapter.EndSpan(span, err) }()
 	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"),
 		func(part string) bool { return !inPath(part) }) {
 		return adapter.Errorf(adapter.NotFound,
@@ -61,7 +61,7 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")
 	}
 	var found error
-	err = adapter.ReadAnswer(ctx, resp.Body, answerLimit, func(data []byte) error {
+	err = adapter.ReadResponse(ctx, resp.Body, responseLimit, func(data []byte) error {
 		switch {
 		case resp.StatusCode/100 != 2:
 			found = a.classify(c, resp, data)
@@ -72,9 +72,9 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 		return nil
 	})
 	switch {
-	case errors.Is(err, adapter.ErrLarge):
-		return adapter.Errorf(c.doubt(), "the response is larger than %d MiB, or has too many parts", answerLimit>>20)
-	case errors.Is(err, adapter.ErrCrowded) && !c.writes():
+	case errors.Is(err, adapter.ErrTooLarge):
+		return adapter.Errorf(c.doubt(), "the response is larger than %d MiB, or has too many parts", responseLimit>>20)
+	case errors.Is(err, adapter.ErrSaturated) && !c.writes():
 		return err
 	case err != nil:
 		return a.lost(ctx, c, true, err)

@@ -9,10 +9,10 @@ import (
 
 // maxCacheSize is the maximum size of the cached capabilities of an account's locks in bytes, enough for about 6000
 // usual locks. The capabilities of further locks are read when needed.
-const mostKnown = 2 << 20
+const maxCacheSize = 2 << 20
 
 // capsCache caches the capabilities of locks.
-type known struct {
+type capsCache struct {
 	mu   sync.Mutex
 	caps map[adapter.DeviceRef]adapter.Caps
 	// size is the approximate memory of caps in bytes.
@@ -20,7 +20,7 @@ type known struct {
 }
 
 // replace replaces the content of the cache.
-func (k *known) replace(devices []adapter.Device) {
+func (k *capsCache) replace(devices []adapter.Device) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.caps, k.size = make(map[adapter.DeviceRef]adapter.Caps), 0
@@ -29,25 +29,25 @@ func (k *known) replace(devices []adapter.Device) {
 	}
 }
 
-func (k *known) keep(d adapter.Device) {
+func (k *capsCache) keep(d adapter.Device) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.put(d)
 }
 
 // put is keep; k.mu is held.
-func (k *known) put(d adapter.Device) {
+func (k *capsCache) put(d adapter.Device) {
 	if was, ok := k.caps[d.Ref]; ok {
 		k.size -= size(d.Ref, was)
 		delete(k.caps, d.Ref)
 	}
-	if more := size(d.Ref, d.Caps); k.size+more <= mostKnown {
+	if more := size(d.Ref, d.Caps); k.size+more <= maxCacheSize {
 		k.caps[d.Ref] = d.Caps
 		k.size += more
 	}
 }
 
-func (k *known) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
+func (k *capsCache) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.caps[ref]

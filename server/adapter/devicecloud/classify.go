@@ -100,15 +100,15 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 }
 
 // maxRetryAfter bounds the wait that a vendor may request.
-const longestWait = time.Hour
+const maxRetryAfter = time.Hour
 
 // retryAfter returns the wait that the vendor requests. The body's retry_after_ms takes precedence because it is more
 // precise. Retry-After is read in both forms (RFC 9110 section 10.2.3), a date relative to the response's Date.
 func retryAfter(resp *http.Response, w wireError) time.Duration {
-	wait := time.Duration(min(w.RetryAfterMS, longestWait.Milliseconds())) * time.Millisecond
+	wait := time.Duration(min(w.RetryAfterMS, maxRetryAfter.Milliseconds())) * time.Millisecond
 	header := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil && wait <= 0 {
-		wait = time.Duration(min(seconds, int64(longestWait/time.Second))) * time.Second
+		wait = time.Duration(min(seconds, int64(maxRetryAfter/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(header); err == nil && wait <= 0 {
 		now, err := http.ParseTime(resp.Header.Get("Date"))
 		if err != nil {
@@ -116,7 +116,7 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 		}
 		wait = at.Sub(now)
 	}
-	return min(max(wait, 0), longestWait)
+	return min(max(wait, 0), maxRetryAfter)
 }
 
 // digits matches numbers that are long enough to be a PIN.
@@ -133,5 +133,5 @@ func hidden(pushURL string) []*regexp.Regexp {
 
 // failure returns an error with the vendor's message, sanitized for display.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	return adapter.Errorf(class, "%s", adapter.Line(message, a.token, a.hidden...))
+	return adapter.Errorf(class, "%s", adapter.SafeMessage(message, a.token, a.hidden...))
 }

@@ -264,7 +264,7 @@ func TestDefective(t *testing.T) {
 	d := defects[slices.IndexFunc(defects, func(d defect) bool { return d.check == check })]
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed {
 		bed := newCloud(t, cmp.Or(d.profile, "august")).bed()
-		bed.Within = 300 * time.Millisecond
+		bed.Timeout = 300 * time.Millisecond
 		w := d.make(&bed)
 		w.Adapter = bed.Adapter
 		bed.Adapter = w

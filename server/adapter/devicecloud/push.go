@@ -17,15 +17,15 @@ const (
 	// pushLimit is the maximum size of one push in bytes.
 	pushLimit = 16 << 10
 	// pushesPerSecond is the rate of pushes per second.
-	pushesAt   = 100
-	pushesOnce = 500
+	pushesPerSecond = 100
+	pushBurst       = 500
 	// maxRefSize is in bytes.
-	longestRef = 1000
+	maxRefSize = 1000
 )
 
 // eventKinds maps the vendor's events. Others, such as access_code.used, contain nothing more. The names come from
 // the guide; account.revoked and lock.settings_changed from package sandbox.
-var hints = map[string]adapter.EventKind{
+var eventKinds = map[string]adapter.EventKind{
 	"device.online":                 adapter.DeviceOnline,
 	"device.offline":                adapter.DeviceOffline,
 	"device.added":                  adapter.DeviceListed,
@@ -52,13 +52,13 @@ var methods = map[string]adapter.Method{
 	"bluetooth_key": adapter.Remotely,
 	"fob_card":      adapter.ByCard,
 	"manual_turn":   adapter.ByHand,
-	"auto_lock":     adapter.ByItself,
+	"auto_lock":     adapter.Automatically,
 }
 
 // subscribed lists the events to subscribe to, sorted.
 var subscribed = func() []string {
 	var names []string
-	for name := range hints {
+	for name := range eventKinds {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -86,7 +86,7 @@ type push struct {
 // event returns the event in the push, and false if there is none. If the vendor omits the device, as the guide's
 // deletion event does, the event is a Resync of the account.
 func (p push) event() (adapter.Event, bool) {
-	kind, ok := hints[p.Type]
+	kind, ok := eventKinds[p.Type]
 	if !ok {
 		return adapter.Event{}, false
 	}
@@ -94,7 +94,7 @@ func (p push) event() (adapter.Event, bool) {
 	switch {
 	case kind == adapter.AccountRevoked, kind == adapter.Resync:
 		e.Device = ""
-	case e.Device == "", len(e.Device) > longestRef:
+	case e.Device == "", len(e.Device) > maxRefSize:
 		e.Kind, e.Device = adapter.Resync, ""
 	case kind == adapter.CodesChanged:
 		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))

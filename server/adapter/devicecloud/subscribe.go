@@ -14,8 +14,8 @@ import (
 
 // Interval and timeout of the checks whether the vendor still has the webhook.
 const (
-	webhookEvery  = 5 * time.Minute
-	webhookWithin = 30 * time.Second
+	webhookCheckInterval = 5 * time.Minute
+	webhookCheckTimeout  = 30 * time.Second
 )
 
 // webhook is one of the account's webhooks, as listed by the vendor.
@@ -71,11 +71,11 @@ func (a *Adapter) subscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.subscribeBeside(ctx, known)
+	return a.ensureWebhook(ctx, known)
 }
 
 // ensureWebhook creates a webhook unless a suitable one exists among known.
-func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
+func (a *Adapter) ensureWebhook(ctx context.Context, known []webhook) error {
 	for _, w := range known {
 		elsewhere := w.URL != a.pushURL && samePath(w.URL, a.pushURL)
 		// While a dead webhook exists, the vendor may reject another one with the same URL, or leave it unchanged.
@@ -98,7 +98,7 @@ func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
 }
 
 // warnAfter is the number of consecutive failures after which StaySubscribed logs a warning.
-const sayAfter = 5
+const warnAfter = 5
 
 // StaySubscribed subscribes, and resubscribes whenever the vendor has lost the webhook, until ctx ends or the adapter
 // is closed. If the first subscription fails, it sends one Resync.
@@ -113,11 +113,11 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 		switch {
 		case err == nil:
 			failed = 0
-			pause = (webhookEvery*3/4 + rand.N(webhookEvery/2)) << min(max(s.lost-1, 0), 3)
+			pause = (webhookCheckInterval*3/4 + rand.N(webhookCheckInterval/2)) << min(max(s.lost-1, 0), 3)
 		case first:
 			a.events.Send(adapter.Event{Kind: adapter.Resync})
 		default:
-			pause = min(2*pause, webhookEvery)
+			pause = min(2*pause, webhookCheckInterval)
 		}
 		if err != nil {
 			failed++
@@ -129,11 +129,11 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 		switch troubled := max(failed, s.lost); {
 		case troubled == 0:
 			said = false
-		case troubled >= sayAfter && !said:
+		case troubled >= warnAfter && !said:
 			said = true
 			a.log.WarnContext(ctx, "the vendor does not keep the webhook, so changes at its devices are noticed late; "+
 				"the server keeps retrying; check that the vendor can reach the push address",
-				"tries", sayAfter, "error", err)
+				"tries", warnAfter, "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -146,7 +146,7 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 // subscription is the known state of the webhook.
 type subscription struct {
 	// registered means that the vendor presumably has the webhook.
-	is bool
+	registered bool
 	// listed means that the vendor has listed the webhook at least once, active or not. If it is missing later, the
 	// vendor has lost it. Some vendors list none.
 	listed bool
@@ -156,10 +156,10 @@ type subscription struct {
 
 // stay subscribes unless the vendor lists the webhook, or has never listed it.
 func (a *Adapter) stay(ctx context.Context, s *subscription) error {
-	ctx, cancel := context.WithTimeout(ctx, webhookWithin)
+	ctx, cancel := context.WithTimeout(ctx, webhookCheckTimeout)
 	defer cancel()
 	known, err := a.webhooks(ctx)
-	if err != nil || s.is && known == nil {
+	if err != nil || s.registered && known == nil {
 		return err
 	}
 	works := false
@@ -172,19 +172,19 @@ func (a *Adapter) stay(ctx context.Context, s *subscription) error {
 		}
 	}
 	switch {
-	case s.is && works:
+	case s.registered && works:
 		s.lost = 0
 		return nil
-	case s.is && !s.listed:
+	case s.registered && !s.listed:
 		return nil
-	case s.is:
+	case s.registered:
 		s.lost++
 	}
-	s.is = false
-	if err := a.subscribeBeside(ctx, known); err != nil {
+	s.registered = false
+	if err := a.ensureWebhook(ctx, known); err != nil {
 		return err
 	}
-	s.is = true
+	s.registered = true
 	a.events.Send(adapter.Event{Kind: adapter.Resync})
 	return nil
 }

@@ -68,21 +68,21 @@ type lengths []int
 
 // Limits of the capabilities that are accepted from a vendor.
 const (
-	mostLengths = 32
-	longestPIN  = 32
+	maxLengths   = 32
+	maxPINLength = 32
 	// maxWriteGap bounds the time between writes: reading the lock waits for it.
-	longestGap = 10 * time.Second
+	maxWriteGap = 10 * time.Second
 	// maxAutoLockDelay bounds the delay of an automatic lock.
-	longestAuto = 24 * time.Hour
+	maxAutoLockDelay = 24 * time.Hour
 	// maxCodes is the maximum number of codes of a lock.
-	mostCodes = 5000
+	maxCodes = 5000
 	// maxKindSize is the maximum length of a constraint's name in bytes.
-	mostKind = 100
+	maxKindSize = 100
 )
 
 // UnmarshalJSON implements json.Unmarshaler. It fails for too many lengths.
 func (l *lengths) UnmarshalJSON(data []byte) error {
-	if bytes.Count(data, []byte(",")) >= mostLengths {
+	if bytes.Count(data, []byte(",")) >= maxLengths {
 		return errors.New("a lock has too many lengths of codes")
 	}
 	return json.Unmarshal(data, (*[]int)(l))
@@ -109,7 +109,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		Model:        cmp.Or(l.Model, l.DeviceModel),
 		SerialNumber: l.SerialNumber,
 		Online:       or(l.Online, true),
-		Lossy:        true,
+		LossyEvents:  true,
 		Caps:         w.caps(),
 	}
 	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
@@ -121,7 +121,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
 		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled,
-			Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
+			Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), maxAutoLockDelay.Seconds()))}
 	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)
@@ -147,7 +147,7 @@ func (w wireCapabilities) caps() adapter.Caps {
 		CodeLengths:     defaultCodeLengths,
 		MaxCodes:        max(0, w.MaxCodes),
 		Confirm:         adapter.ConfirmReadBack,
-		MinGap:          time.Duration(min(max(w.MinGapMS, 0), int(longestGap.Milliseconds()))) * time.Millisecond,
+		MinGap:          time.Duration(min(max(w.MinGapMS, 0), int(maxWriteGap.Milliseconds()))) * time.Millisecond,
 	}
 	switch {
 	case c.Convert == adapter.ConvertAdopt, c.Convert == adapter.ConvertRewrite, c.Convert == adapter.ConvertNever:
@@ -156,15 +156,15 @@ func (w wireCapabilities) caps() adapter.Caps {
 	default:
 		c.Convert = adapter.ConvertNever
 	}
-	possible := slices.DeleteFunc(slices.Clone(w.CodeLengths), func(n int) bool { return n < 1 || n > longestPIN })
+	possible := slices.DeleteFunc(slices.Clone(w.CodeLengths), func(n int) bool { return n < 1 || n > maxPINLength })
 	if len(possible) > 0 {
 		c.CodeLengths = slices.Sorted(slices.Values(possible))
 	}
 	if w.Confirm == string(adapter.ConfirmSync) {
 		c.Confirm = adapter.ConfirmSync
 	}
-	for _, k := range w.Constraints[:min(len(w.Constraints), mostLengths)] {
-		if len(k.Type) > mostKind || strings.ContainsFunc(k.Type, unicode.IsControl) {
+	for _, k := range w.Constraints[:min(len(w.Constraints), maxLengths)] {
+		if len(k.Type) > maxKindSize || strings.ContainsFunc(k.Type, unicode.IsControl) {
 			continue
 		}
 		c.Constraints = append(c.Constraints,
@@ -210,7 +210,7 @@ func (a *Adapter) code(w wireCode) adapter.Code {
 		EndsAt:   w.EndsAt,
 		Removing: w.Status == statusDeleting,
 	}
-	if len(c.PIN) > longestPIN {
+	if len(c.PIN) > maxPINLength {
 		c.PIN = "" // not a PIN: treat it as hidden
 	}
 	if w.Status == statusPending || w.Status == statusFailed {
@@ -287,7 +287,7 @@ func pinDiffers(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) boo
 type likeness int
 
 const (
-	thisOne likeness = iota
+	requested likeness = iota
 	unclear
 	// another means that the PIN or the time frame differs.
 	another
@@ -298,10 +298,10 @@ func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) lik
 		return another
 	}
 	if !caps.NativeSchedule {
-		return thisOne
+		return requested
 	}
 	asked, got := []*time.Time{spec.StartsAt, spec.EndsAt}, []*time.Time{code.StartsAt, code.EndsAt}
-	now, like := time.Now(), thisOne
+	now, like := time.Now(), requested
 	for i := range asked {
 		// Two starts in the past have the same effect.
 		begun := i == 0 && asked[0] != nil && got[0] != nil && !asked[0].After(now) && !got[0].After(now)

@@ -78,7 +78,7 @@ func (a *Adapter) sane() error {
 			return fmt.Errorf("the battery level is %v", *d.BatteryLevel)
 		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > 1000:
 			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
-		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > mostPIN):
+		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > maxPINSize):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
 		}
 	}

@@ -40,21 +40,21 @@ import (
 type Adapter struct {
 	config  Config
 	log     *slog.Logger
-	hints   *adapter.Hints
+	hints   *adapter.EventQueue
 	running context.Context // ends with Close
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	mu       sync.Mutex
-	session  *session      // nil without a connection
-	failed   error         // why there is no connection; nil during the first attempt
-	changed  chan struct{} // closed and replaced when the state may have changed
-	bridge   bridge
-	locks    map[adapter.DeviceRef]*lock
-	requests map[string]chan wireResponse // by transaction
-	meetings sync.WaitGroup
-	hurried  rate.Sometimes // limits the warning about too many operations
-	crowded  rate.Sometimes // limits the warning about too many slots
+	mu                sync.Mutex
+	session           *session      // nil without a connection
+	failed            error         // why there is no connection; nil during the first attempt
+	changed           chan struct{} // closed and replaced when the state may have changed
+	bridge            bridge
+	locks             map[adapter.DeviceRef]*lock
+	requests          map[string]chan wireResponse // by transaction
+	gatewayChecks     sync.WaitGroup
+	operationsWarning rate.Sometimes // limits the warning about too many operations
+	slotsWarning      rate.Sometimes // limits the warning about too many slots
 }
 
 var (
@@ -78,15 +78,15 @@ func idle(c Config) *Adapter {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Adapter{
-		config:   c,
-		log:      c.Log,
-		hints:    adapter.NewHints(),
-		done:     make(chan struct{}),
-		changed:  make(chan struct{}),
-		locks:    map[adapter.DeviceRef]*lock{},
-		requests: map[string]chan wireResponse{},
-		hurried:  rate.Sometimes{Interval: saidAgain},
-		crowded:  rate.Sometimes{Interval: saidAgain},
+		config:            c,
+		log:               c.Log,
+		hints:             adapter.NewEventQueue(),
+		done:              make(chan struct{}),
+		changed:           make(chan struct{}),
+		locks:             map[adapter.DeviceRef]*lock{},
+		requests:          map[string]chan wireResponse{},
+		operationsWarning: rate.Sometimes{Interval: warnInterval},
+		slotsWarning:      rate.Sometimes{Interval: warnInterval},
 	}
 	a.running, a.cancel = context.WithCancel(context.Background())
 	a.bridge.reset()
@@ -111,7 +111,7 @@ func (a *Adapter) Events() <-chan adapter.Event { return a.hints.Events() }
 func (a *Adapter) Close() error {
 	a.cancel()
 	<-a.done
-	a.meetings.Wait()
+	a.gatewayChecks.Wait()
 	a.hints.Close()
 	return nil
 }
@@ -122,7 +122,7 @@ func (a *Adapter) run(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		began := time.Now()
 		err := a.serve(ctx)
-		a.down(err)
+		a.markDown(err)
 		if time.Since(began) > time.Minute {
 			n = 0
 		}
@@ -149,8 +149,8 @@ func (a *Adapter) serve(ctx context.Context) error {
 	defer s.close()
 	a.mu.Lock()
 	a.session, a.failed = s, nil
-	a.forget()
-	a.wake()
+	a.invalidateSlots()
+	a.notifyChanged()
 	a.mu.Unlock()
 	a.hints.Send(adapter.Event{Kind: adapter.Resync})
 	select {
@@ -162,14 +162,14 @@ func (a *Adapter) serve(ctx context.Context) error {
 }
 
 // markDown records that there is no connection, and why.
-func (a *Adapter) down(err error) {
+func (a *Adapter) markDown(err error) {
 	a.mu.Lock()
 	lost := a.session != nil || a.failed == nil
 	a.session, a.failed = nil, err
 	for _, l := range a.locks {
 		l.fail(err)
 	}
-	a.wake()
+	a.notifyChanged()
 	a.mu.Unlock()
 	if !lost {
 		return
@@ -183,32 +183,32 @@ func (a *Adapter) down(err error) {
 }
 
 // notifyChanged wakes the waiting calls; a.mu is held.
-func (a *Adapter) wake() {
+func (a *Adapter) notifyChanged() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
 
 // invalidateSlots discards what is known of all slots and limits, because changes may have been missed; a.mu is held.
-func (a *Adapter) forget() {
+func (a *Adapter) invalidateSlots() {
 	for _, l := range a.locks {
-		l.forget()
-		l.anew()
+		l.invalidateSlots()
+		l.resetLimits()
 	}
 }
 
 // awaitTimeout is how long a call waits for the connection and for the first messages of Zigbee2MQTT.
-const awaitWithin = 10 * time.Second
+const awaitTimeout = 10 * time.Second
 
 // await waits until Zigbee2MQTT accepts commands. It fails with Invalid, GatewayDown, AuthRevoked, or NotSupported.
 func (a *Adapter) await(ctx context.Context) error {
-	timeout := time.NewTimer(awaitWithin)
+	timeout := time.NewTimer(awaitTimeout)
 	defer timeout.Stop()
 	for {
 		a.mu.Lock()
 		connected, failed, changed := a.session != nil, a.failed, a.changed
 		missing := a.bridge.missing(a.config.Topic)
 		if missing == nil {
-			missing = a.unmet()
+			missing = a.gatewayUnchecked()
 		}
 		a.mu.Unlock()
 		switch {
@@ -222,7 +222,7 @@ func (a *Adapter) await(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return lost(ctx, adapter.GatewayDown, "there is no connection to Zigbee2MQTT yet")
+			return waitError(ctx, adapter.GatewayDown, "there is no connection to Zigbee2MQTT yet")
 		case <-timeout.C:
 			if connected && missing != nil {
 				return missing.err
@@ -237,7 +237,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	if err := a.await(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.alive(ctx); err != nil {
+	if err := a.checkHealth(ctx); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()
@@ -246,9 +246,9 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		locks = append(locks, l)
 	}
 	a.mu.Unlock()
-	a.learnAll(ctx, locks)
+	a.readAllLimits(ctx, locks)
 	if ctx.Err() != nil {
-		return nil, lost(ctx, adapter.Transient, "the locks' limits are not known yet")
+		return nil, waitError(ctx, adapter.Transient, "the locks' limits are not known yet")
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,15 +261,15 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 }
 
 // limitsTimeout is how long Devices waits for the limits of the locks. Further limits are read on the next call.
-const learnWithin = time.Minute
+const limitsTimeout = time.Minute
 
 // readAllLimits reads the limits of the locks, several locks concurrently.
-func (a *Adapter) learnAll(ctx context.Context, locks []*lock) {
-	ctx, cancel := context.WithTimeout(ctx, learnWithin)
+func (a *Adapter) readAllLimits(ctx context.Context, locks []*lock) {
+	ctx, cancel := context.WithTimeout(ctx, limitsTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	room := make(chan struct{}, mostAsked)
+	room := make(chan struct{}, maxConcurrentReads)
 	for _, l := range locks {
 		select {
 		case room <- struct{}{}:
@@ -278,7 +278,7 @@ func (a *Adapter) learnAll(ctx context.Context, locks []*lock) {
 		}
 		asking.Go(func() {
 			defer func() { <-room }()
-			a.learn(ctx, l)
+			a.readLimits(ctx, l)
 		})
 	}
 }
@@ -299,7 +299,7 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 	if err != nil {
 		return adapter.Device{}, err
 	}
-	a.learn(ctx, l)
+	a.readLimits(ctx, l)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.device(l), nil

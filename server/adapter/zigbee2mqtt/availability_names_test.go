@@ -15,7 +15,7 @@ func TestStoredNamesAreLimited(t *testing.T) {
 		a.reached(fmt.Sprint("lock ", i), []byte("online"))
 		a.reached(strings.Repeat("long", 250)+fmt.Sprint(i), []byte("online"))
 	}
-	if n := len(a.bridge.reaches); n != mostNames {
+	if n := len(a.bridge.reaches); n != maxNames {
 		t.Errorf("%d names", n)
 	}
 	a.reached("lock 7", []byte("offline"))

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	defer zigbee.StopShared()
 	// Most tests wait for the radio, so more of them run concurrently than there are processors.
-	if err := flag.Set("test.parallel", strconv.Itoa(zigbee.AtOnce)); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(zigbee.LocksPerProfile)); err != nil {
 		panic(err)
 	}
 	m.Run()
@@ -109,7 +109,7 @@ func (b *bed) suite() adaptertest.Bed {
 		return n
 	}
 	return adaptertest.Bed{
-		Adapter: b.Adapter, Device: b.ref, Within: testenv.Timeout(testenv.WaitTimeout),
+		Adapter: b.Adapter, Device: b.ref, Timeout: testenv.Timeout(testenv.WaitTimeout),
 		Memory: func(t testing.TB) (out []adaptertest.OnDevice) {
 			for n, pin := range b.lock.State(t).Codes {
 				out = append(out, adaptertest.OnDevice{Ref: adapter.CodeRef(strconv.Itoa(n)), PIN: pin})
@@ -150,7 +150,7 @@ func (b *bed) suite() adaptertest.Bed {
 			})
 		},
 		Revoke: func(t testing.TB) {
-			b.gateway.Forbid(t, b.user)
+			b.gateway.RemoveUser(t, b.user)
 			b.until("the user is refused", b.fails(adapter.AuthRevoked))
 		},
 		DropNext:   func(t testing.TB) { b.lock.Drop(t, 1) },

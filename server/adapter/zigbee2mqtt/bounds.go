@@ -9,39 +9,39 @@ import (
 // Limits of what is stored of the messages of a broker, whose publishers may be faulty or malicious.
 const (
 	// maxLocks is the maximum number of locks in a network.
-	mostLocks = 500
+	maxLocks = 500
 	// maxUndefined is the maximum number of devices that are not listed as locks.
-	mostUndefined = 1000
+	maxUndefined = 1000
 	// maxSettings is the maximum number of devices with individual settings.
-	mostSettings = 1000
+	maxSettings = 1000
 	// maxNames is the maximum number of devices with a known availability. Zigbee2MQTT can serve fewer devices.
-	mostNames = 10_000
+	maxNames = 10_000
 	// maxNameSize is in bytes. Devices with longer names are ignored.
-	longestName = 250
+	maxNameSize = 250
 	// maxFields is the maximum number of fields in the state of a lock.
-	mostFields = 500
+	maxFields = 500
 	// maxSlots is the maximum number of slots of a lock.
-	mostSlots = 1000
+	maxSlots = 1000
 	// maxStoredSlots is the maximum number of stored slots of a network.
-	mostTold = 30_000
+	maxStoredSlots = 30_000
 	// maxPINSize is in bytes.
-	mostPIN = 32
+	maxPINSize = 32
 	// maxStatusSize is in bytes; not_supported_255 has 17.
-	mostStatus = 20
+	maxStatusSize = 20
 	// maxRefused is the maximum number of stored PINs that a lock has rejected.
-	mostRefused = 100
+	maxRefused = 100
 	// maxAddressSize is in bytes; an IEEE address has 18.
-	longestAddress = 64
+	maxAddressSize = 64
 	// maxConcurrentReads is the maximum number of locks whose limits are read concurrently.
-	mostAsked = 16
+	maxConcurrentReads = 16
 	// maxTextSize is the maximum size of other texts in bytes.
-	mostText = 100
+	maxTextSize = 100
 	// maxResponseSize is the maximum size of a response or a log message in bytes.
-	mostAnswer = 16_384
+	maxResponseSize = 16_384
 	// maxLogSize is the number of bytes of a log text that are examined.
-	mostLogged = 4096
+	maxLogSize = 4096
 	// maxReasonSize is the maximum size of a connection error in bytes.
-	mostReason = 300
+	maxReasonSize = 300
 )
 
 // brief returns the first bytes of a text without retaining the rest in memory.

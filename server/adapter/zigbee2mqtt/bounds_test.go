@@ -53,7 +53,7 @@ func TestStoredRefusedPINsAreLimited(t *testing.T) {
 			t.Fatalf("%d was rejected earlier", n)
 		}
 	}
-	if !l.refuses("9999") || len(l.refused) > mostRefused {
+	if !l.refuses("9999") || len(l.refused) > maxRefused {
 		t.Errorf("%d are stored", len(l.refused))
 	}
 }

@@ -14,8 +14,8 @@ import (
 // bridge is the state of Zigbee2MQTT that it publishes.
 type bridge struct {
 	// stateKnown means that online is known since the connection.
-	told   bool
-	online bool
+	stateKnown bool
+	online     bool
 	// listed means that the devices have been published at least once.
 	listed bool
 	// known means that the settings have been published at least once.
@@ -28,13 +28,13 @@ type bridge struct {
 	// hangs means that the connection of Zigbee2MQTT exists, but it does not answer.
 	hangs bool
 	// probing means that probeUntilAlive runs.
-	asked bool
+	probing bool
 	// noExactRead means that Zigbee2MQTT does not support exactRequest.
-	plain bool
+	noExactRead bool
 	// coordinators holds the coordinator addresses since the connection.
-	said coordinators
+	coordinators coordinators
 	// gatewayCheck is the result of Config.CheckGateway since the connection; nil if there is none.
-	meeting *meeting
+	gatewayCheck *gatewayCheck
 	// reaches holds the published availability by friendly name.
 	reaches map[string]bool
 
@@ -44,8 +44,8 @@ type bridge struct {
 
 // reset discards the state of an earlier connection, except what is published only at the start of Zigbee2MQTT.
 func (b *bridge) reset() {
-	b.told, b.online, b.since, b.hangs, b.plain = false, false, time.Time{}, false, false
-	b.said, b.meeting = coordinators{}, nil
+	b.stateKnown, b.online, b.since, b.hangs, b.noExactRead = false, false, time.Time{}, false, false
+	b.coordinators, b.gatewayCheck = coordinators{}, nil
 	b.reaches = map[string]bool{}
 }
 
@@ -56,17 +56,17 @@ type absence struct {
 }
 
 // startupDelay is the time from the first message of Zigbee2MQTT until it accepts commands.
-const startWithin = 3 * time.Second
+const startupDelay = 3 * time.Second
 
 func (b *bridge) missing(topic string) *absence {
 	down := func(final bool, format string, args ...any) *absence {
 		return &absence{adapter.Errorf(adapter.GatewayDown, format, args...), final}
 	}
 	switch {
-	case !b.told && !b.listed:
+	case !b.stateKnown && !b.listed:
 		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to "+
 			"this broker, and may the user read %s/#?", topic, topic)
-	case b.told && !b.online:
+	case b.stateKnown && !b.online:
 		return down(true, "Zigbee2MQTT is not running, according to %s/bridge/state", topic)
 	case b.hangs:
 		return &absence{errHangs, true}
@@ -76,7 +76,7 @@ func (b *bridge) missing(topic string) *absence {
 	case b.info.Config.Advanced.Output == "attribute":
 		return &absence{adapter.Errorf(adapter.NotSupported,
 			"Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
-	case !b.since.IsZero() && time.Since(b.since) < startWithin:
+	case !b.since.IsZero() && time.Since(b.since) < startupDelay:
 		return down(false, "Zigbee2MQTT is starting")
 	}
 	return nil
@@ -90,8 +90,8 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !retained && isNews(topic) {
-		a.heard()
+	if !retained && fromBridge(topic) {
+		a.noteAlive()
 	}
 	switch topic {
 	case "bridge/response/health_check", "bridge/response/action":
@@ -102,21 +102,21 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 		var devices wireDevices
 		if json.Unmarshal(payload, &devices) == nil {
 			a.bridgeDevices(devices)
-			a.meet()
+			a.checkGateway()
 		}
 	case "bridge/info":
 		if info, ok := readInfo(payload); ok {
-			a.bridge.info, a.bridge.known, a.bridge.said.info = info, true, &info.Coordinator.IEEE
+			a.bridge.info, a.bridge.known, a.bridge.coordinators.info = info, true, &info.Coordinator.IEEE
 			a.settings()
-			a.meet()
-			a.wake()
+			a.checkGateway()
+			a.notifyChanged()
 		}
 	case "bridge/logging":
 		a.logged(payload)
 	default:
 		if name, ok := strings.CutSuffix(topic, "/availability"); ok {
 			a.reached(name, payload)
-		} else if l := a.named(topic); l != nil && len(payload) > 0 && len(payload) <= mostState {
+		} else if l := a.named(topic); l != nil && len(payload) > 0 && len(payload) <= maxStateSize {
 			a.published(l, payload, retained)
 		}
 	}
@@ -135,16 +135,16 @@ func isOnline(payload []byte) bool {
 
 func (a *Adapter) bridgeState(online, retained bool) {
 	b := &a.bridge
-	was := b.told && b.online
-	b.told, b.online = true, online
+	was := b.stateKnown && b.online
+	b.stateKnown, b.online = true, online
 	switch {
 	case online && !retained: // it has started or reconnected: changes may have been missed
 		b.since = time.Now()
 		if b.start != nil {
 			b.start.Stop()
 		}
-		b.start = time.AfterFunc(startWithin+time.Millisecond, func() { a.mu.Lock(); a.wake(); a.mu.Unlock() })
-		a.forget()
+		b.start = time.AfterFunc(startupDelay+time.Millisecond, func() { a.mu.Lock(); a.notifyChanged(); a.mu.Unlock() })
+		a.invalidateSlots()
 	case !online:
 		for _, l := range a.locks {
 			l.fail(adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has stopped"))
@@ -156,13 +156,13 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	case !online && was:
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing will fail
 	}
-	a.wake()
+	a.notifyChanged()
 }
 
 // bridgeDevices processes the complete list of devices. It ignores unknown locks beyond maxLocks. A device that is
 // listed without its definition remains what it was.
 func (a *Adapter) bridgeDevices(devices wireDevices) {
-	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, &devices.coordinator
+	a.bridge.listed, a.bridge.since, a.bridge.coordinators.devices = true, time.Time{}, &devices.coordinator
 	undefined := a.bridge.undefined
 	a.bridge.undefined = devices.undefined
 	changed := false
@@ -184,7 +184,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	}
 	for _, d := range devices.locks {
 		l, ok := a.locks[d.ref]
-		if !ok && len(a.locks) >= mostLocks {
+		if !ok && len(a.locks) >= maxLocks {
 			continue
 		}
 		if !ok {
@@ -206,7 +206,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	if changed {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
-	a.wake()
+	a.notifyChanged()
 }
 
 // settings applies bridge/info to the locks.
@@ -220,7 +220,7 @@ func (a *Adapter) settings() {
 			continue
 		}
 		l.visible = visible
-		l.forget() // the slots were read with the other setting
+		l.invalidateSlots() // the slots were read with the other setting
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
 }
@@ -246,7 +246,7 @@ func (a *Adapter) reached(name string, payload []byte) {
 		return
 	}
 	online := isOnline(payload)
-	if _, known := a.bridge.reaches[name]; known || len(name) <= longestName && len(a.bridge.reaches) < mostNames {
+	if _, known := a.bridge.reaches[name]; known || len(name) <= maxNameSize && len(a.bridge.reaches) < maxNames {
 		a.bridge.reaches[strings.Clone(name)] = online
 	}
 	if l := a.named(name); l != nil {
@@ -271,7 +271,7 @@ func (a *Adapter) turned(l *lock, was bool) {
 	switch is := l.online(); {
 	case was == is:
 	case is:
-		l.forget()
+		l.invalidateSlots()
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceOnline, Device: l.ref})
 	default:
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceOffline, Device: l.ref})
@@ -290,10 +290,10 @@ var failedPublish = regexp.MustCompile(`Publish '(get|set)' '(\w+)' to '(.*?)' f
 // logged processes a log message, which may report the failure of a command.
 func (a *Adapter) logged(payload []byte) {
 	var w wireLog
-	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil || w.Level != "error" {
+	if len(payload) > maxResponseSize || json.Unmarshal(payload, &w) != nil || w.Level != "error" {
 		return
 	}
-	m := failedPublish.FindStringSubmatch(strings.ReplaceAll(brief(w.Message, mostLogged), "\n", " "))
+	m := failedPublish.FindStringSubmatch(strings.ReplaceAll(brief(w.Message, maxLogSize), "\n", " "))
 	if m == nil {
 		return
 	}

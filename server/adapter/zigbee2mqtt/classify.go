@@ -41,7 +41,7 @@ func failure(text string) *adapter.Error {
 }
 
 // waitError returns the error of an unsuccessful wait, joined to the error of ctx when that has ended.
-func lost(ctx context.Context, class adapter.Class, message string) error {
+func waitError(ctx context.Context, class adapter.Class, message string) error {
 	e := adapter.Errorf(class, "%s", message)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w (%w)", e, ctx.Err())
@@ -53,18 +53,18 @@ func lost(ctx context.Context, class adapter.Class, message string) error {
 var errNoAnswer = errors.New("no answer")
 
 // noAnswerAs converts errNoAnswer to an error of the class, and returns other errors unchanged.
-func late(ctx context.Context, err error, class adapter.Class) error {
+func noAnswerAs(ctx context.Context, err error, class adapter.Class) error {
 	if errors.Is(err, errNoAnswer) {
-		return lost(ctx, class, "the lock does not answer")
+		return waitError(ctx, class, "the lock does not answer")
 	}
 	return err
 }
 
 // asUnconfirmed converts an error after a write to Unconfirmed, unless the outcome is certain.
-func unsure(ctx context.Context, err error) error {
+func asUnconfirmed(ctx context.Context, err error) error {
 	e := adapter.AsError(err)
 	if ctx.Err() == nil && e.Class != adapter.GatewayDown && e.Class != adapter.Transient {
 		return err
 	}
-	return lost(ctx, adapter.Unconfirmed, "the outcome at the lock is unknown: "+e.Message)
+	return waitError(ctx, adapter.Unconfirmed, "the outcome at the lock is unknown: "+e.Message)
 }

@@ -10,16 +10,16 @@ import (
 
 // rereadAfter is the age at which a used slot is read again before a write: some locks do not report changes at their
 // keypad.
-const readAgainAfter = 10 * time.Minute
+const rereadAfter = 10 * time.Minute
 
 // Codes implements adapter.Adapter.
 func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh bool) (adapter.Codes, error) {
-	l, err := a.speak(ctx, device)
+	l, err := a.findManageable(ctx, device)
 	if err != nil {
 		return adapter.Codes{}, err
 	}
 	if fresh {
-		release, err := l.begin(ctx)
+		release, err := l.acquire(ctx)
 		if err != nil {
 			return adapter.Codes{}, err
 		}
@@ -43,12 +43,12 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 }
 
 // findManageable returns a lock whose codes can be managed.
-func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
+func (a *Adapter) findManageable(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	l, err := a.find(ctx, device)
 	if err != nil {
 		return nil, err
 	}
-	a.learn(ctx, l)
+	a.readLimits(ctx, l)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !l.codes() {
@@ -58,7 +58,7 @@ func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, e
 }
 
 // errUnstable is returned for a lock whose reading would never end.
-var errUnsteady = adapter.Errorf(adapter.Transient,
+var errUnstable = adapter.Errorf(adapter.Transient,
 	"the codes of the lock must be read again and again: Zigbee2MQTT restarts, the lock's connection is unstable, "+
 		"or the lock is being programmed")
 
@@ -73,13 +73,13 @@ func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 		case n == 0:
 			return nil
 		case reads >= most:
-			return errUnsteady
+			return errUnstable
 		}
 		switch _, err := a.readSlot(ctx, l, n); {
 		case err == nil:
 		case adapter.ClassOf(err) == adapter.Full: // the lock has fewer slots than assumed
 			a.mu.Lock()
-			l.slots, l.ends, l.told = n, n, false
+			l.slots, l.slotLimit, l.slotsReported = n, n, false
 			a.mu.Unlock()
 		default:
 			return err
@@ -90,7 +90,7 @@ func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 // unread returns the first slot that must be read, or 0.
 func (l *lock) unread() int {
 	for n := 1; n < l.slots; n++ {
-		if r, known := l.read[n]; !known || (r.taken() && time.Since(r.at) >= readAgainAfter) {
+		if r, known := l.read[n]; !known || (r.taken() && time.Since(r.at) >= rereadAfter) {
 			return n
 		}
 	}
@@ -108,7 +108,7 @@ func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (slot, error) {
 }
 
 func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err error) {
-	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin,
+	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerTimeout,
 		func(w, before *wireState) verdict {
 			s, ok := w.slot(n, l.visible)
 			if !ok {
@@ -128,7 +128,7 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 			switch {
 			case !known || was != s: // only a response changes it
 				return isAnswer
-			case w.tellsOfMore(before):
+			case w.reportsOther(before):
 				return mayBe
 			}
 			return isAnswer
@@ -140,13 +140,13 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 	}
 	switch {
 	case errors.Is(err, errNoAnswer):
-		if err := a.alive(ctx); err != nil {
+		if err := a.checkHealth(ctx); err != nil {
 			return got, err
 		}
 		a.heardNothing(ctx, l)
-		return got, late(ctx, err, adapter.Offline)
+		return got, noAnswerAs(ctx, err, adapter.Offline)
 	case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // a read has no outcome
-		return got, lost(ctx, adapter.Transient, adapter.AsError(err).Message)
+		return got, waitError(ctx, adapter.Transient, adapter.AsError(err).Message)
 	case err != nil:
 		return got, err
 	}
@@ -165,14 +165,14 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 // PutCode implements adapter.Adapter.
 func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 	spec adapter.CodeSpec) (adapter.PutResult, error) {
-	l, err := a.speak(ctx, device)
+	l, err := a.findManageable(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
 	}
 	if err := a.fits(l, spec); err != nil {
 		return adapter.PutResult{}, err
 	}
-	release, err := l.begin(ctx)
+	release, err := l.acquire(ctx)
 	if err != nil {
 		return adapter.PutResult{}, err
 	}
@@ -189,7 +189,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 		most := l.slots
 		a.mu.Unlock()
 		if tries >= most {
-			return adapter.PutResult{}, errUnsteady
+			return adapter.PutResult{}, errUnstable
 		}
 		// Another writer may have just put a code there.
 		now, err := a.readExactly(ctx, l, n)
@@ -200,7 +200,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 			continue
 		}
 		if !now.taken() {
-			if err := spec.TellPlace(ctx, refOf(n)); err != nil {
+			if err := spec.NotifyPlace(ctx, refOf(n)); err != nil {
 				return adapter.PutResult{}, err
 			}
 		}
@@ -263,9 +263,9 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 
 // settleTimeout is how long the lock may take to execute a write before it is read. rereadDelays are the delays
 // before each read.
-const settleWithin = 300 * time.Millisecond
+const settleTimeout = 300 * time.Millisecond
 
-var askAgainAfter = []time.Duration{0, 700 * time.Millisecond, 2 * time.Second}
+var rereadDelays = []time.Duration{0, 700 * time.Millisecond, 2 * time.Second}
 
 // write writes a PIN to a slot that was just read, and verifies it.
 func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSpec, now slot) error {
@@ -278,7 +278,7 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 		return nil
 	}
 	if now.taken() && hidden {
-		if err := spec.TellPlace(ctx, refOf(n)); err != nil {
+		if err := spec.NotifyPlace(ctx, refOf(n)); err != nil {
 			return err
 		}
 		if err := a.clear(ctx, l, n); err != nil {
@@ -289,11 +289,11 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 	l.note(spec.Key, n, now.PIN, pin)
 	a.mu.Unlock()
 	if err := a.set(ctx, l, n, pin); err != nil {
-		return unsure(ctx, err)
+		return asUnconfirmed(ctx, err)
 	}
 	took, err := a.shows(ctx, l, n, func(s slot) bool { return s.Status == enabled && (s.PIN == pin || s.PIN == "") })
 	if err != nil {
-		return unsure(ctx, err)
+		return asUnconfirmed(ctx, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -318,7 +318,7 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 func (l *lock) refuses(pin string) (again bool) {
 	mark := l.fingerprint(pin)
 	again = l.refused[mark]
-	if !again && len(l.refused) >= mostRefused {
+	if !again && len(l.refused) >= maxRefused {
 		clear(l.refused)
 	}
 	l.refused[mark] = true
@@ -329,7 +329,7 @@ func (l *lock) refuses(pin string) (again bool) {
 // report of a missing slot, whose command is unknown: the next read shows the outcome.
 func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 	a.mu.Lock()
-	l.ours[n] = time.Now()
+	l.ownWrites[n] = time.Now()
 	delete(l.read, n)
 	delete(l.put, n)
 	a.mu.Unlock()
@@ -339,7 +339,7 @@ func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 		"user_enabled": true,
 		"pin_code":     pin,
 	}}
-	err := a.command(ctx, l, "set", payload, settleWithin, func(w, _ *wireState) verdict {
+	err := a.command(ctx, l, "set", payload, settleTimeout, func(w, _ *wireState) verdict {
 		if programmed(w.Action) && w.ActionUser != nil && *w.ActionUser == n {
 			return isAnswer
 		}
@@ -348,16 +348,16 @@ func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 	if (errors.Is(err, errNoAnswer) || adapter.ClassOf(err) == adapter.Full) && ctx.Err() == nil {
 		return nil
 	}
-	return late(ctx, err, adapter.Unconfirmed)
+	return noAnswerAs(ctx, err, adapter.Unconfirmed)
 }
 
 // shows reads a slot until right returns true.
 func (a *Adapter) shows(ctx context.Context, l *lock, n int, right func(slot) bool) (bool, error) {
-	for _, pause := range askAgainAfter {
+	for _, pause := range rereadDelays {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return false, lost(ctx, adapter.Unconfirmed, "the lock has not shown the change yet")
+			return false, waitError(ctx, adapter.Unconfirmed, "the lock has not shown the change yet")
 		}
 		now, err := a.readSlot(ctx, l, n)
 		if err != nil || right(now) {
@@ -369,11 +369,11 @@ func (a *Adapter) shows(ctx context.Context, l *lock, n int, right func(slot) bo
 
 func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 	if err := a.set(ctx, l, n, nil); err != nil {
-		return unsure(ctx, err)
+		return asUnconfirmed(ctx, err)
 	}
 	gone, err := a.shows(ctx, l, n, slot.free)
 	if err != nil {
-		return unsure(ctx, err)
+		return asUnconfirmed(ctx, err)
 	}
 	if !gone {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but still has the code")
@@ -387,18 +387,18 @@ func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 // DeleteCode implements adapter.Adapter.
 func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
 	code adapter.CodeRef) (adapter.State, error) {
-	l, err := a.speak(ctx, device)
+	l, err := a.findManageable(ctx, device)
 	if err != nil {
 		return "", err
 	}
-	release, err := l.begin(ctx)
+	release, err := l.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	a.mu.Lock()
 	n := numberOf(code)
-	absent := l.lacks(n)
+	absent := l.knownEmpty(n)
 	a.mu.Unlock()
 	if absent {
 		return adapter.Confirmed, nil

@@ -46,7 +46,7 @@ func TestConcurrentLimitReads(t *testing.T) {
 		for answered := range 40 {
 			synctest.Wait()
 			mu.Lock()
-			if want := min(40, answered+mostAsked); len(asked) != want {
+			if want := min(40, answered+maxConcurrentReads); len(asked) != want {
 				t.Fatalf("%d locks are read after %d responses, want %d", len(asked), answered, want)
 			}
 			answer := asked[answered]
@@ -88,7 +88,7 @@ func TestReadingAnUnstableLockEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := told(t, lockListed("0xa", "front door", "V"))
 			l := a.locks["0xa"]
-			l.learned = true
+			l.limitsKnown = true
 			var asked atomic.Int64
 			a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
 				var get struct {
@@ -123,7 +123,7 @@ func TestWritingToChangingSlotsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		l := a.locks["0xa"]
-		l.learned = true
+		l.limitsKnown = true
 		for n := 1; n < l.slots; n++ {
 			l.read[n] = reading{slot{Status: available}, time.Now()}
 		}

@@ -40,7 +40,7 @@ type Config struct {
 	// CheckGateway receives the identity that the gateway reports, independent of the address, before anything is
 	// requested from it or listed; empty if the gateway reports none. While it fails, the gateway is not used, and
 	// the check is repeated. nil accepts all.
-	Met func(ctx context.Context, gateway string) error `json:"-"`
+	CheckGateway func(ctx context.Context, gateway string) error `json:"-"`
 }
 
 // schemes maps the supported schemes: MQTT over TCP or over WebSocket, with or without TLS.
@@ -59,7 +59,7 @@ func (c Config) Address() string {
 		return c.Broker + " " + c.Topic
 	}
 	host, port, _ := net.SplitHostPort(b.host)
-	return b.scheme + "://" + net.JoinHostPort(adapter.Host(host), port) + b.path + " " + c.Topic
+	return b.scheme + "://" + net.JoinHostPort(adapter.NormalizeHost(host), port) + b.path + " " + c.Topic
 }
 
 // broker is the validated form of a Config.
@@ -88,11 +88,11 @@ func (c Config) broker() (broker, error) {
 		return bad(wrongURL)
 	case u.User != nil:
 		return bad("the broker's URL contains a user or a password: give them in their own settings")
-	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") ||
+	case c.Topic == "" || len(c.Topic) > maxNameSize || strings.ContainsAny(c.Topic, "#+") ||
 		strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
 		return broker{}, adapter.Errorf(adapter.Invalid,
 			"the topic must be the base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and "+
-				"without a leading or trailing /", DefaultTopic, longestName)
+				"without a leading or trailing /", DefaultTopic, maxNameSize)
 	}
 	port := u.Port()
 	if port == "" {

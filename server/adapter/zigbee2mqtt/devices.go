@@ -80,9 +80,9 @@ type feature struct {
 type few[T any] []T
 
 // maxExposedCommas is in commas of the JSON text; a lock has some hundred.
-const mostExposed = 20_000
+const maxExposedCommas = 20_000
 
-func tooMany(data []byte) bool { return bytes.Count(data, []byte(",")) > mostExposed }
+func tooMany(data []byte) bool { return bytes.Count(data, []byte(",")) > maxExposedCommas }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *few[T]) UnmarshalJSON(data []byte) error {
@@ -166,8 +166,8 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 		switch l, ok := one.lock(); {
 		case ok:
 			w.locks = append(w.locks, l)
-		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName &&
-			len(w.undefined) < mostUndefined:
+		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= maxNameSize &&
+			len(w.undefined) < maxUndefined:
 			w.undefined[adapter.DeviceRef(one.IEEE)] = cmp.Or(one.Name, one.IEEE)
 		}
 	}
@@ -176,7 +176,7 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 
 // ieee returns an IEEE address, or empty if it is not one.
 func ieee(address string) string {
-	if len(address) > longestAddress {
+	if len(address) > maxAddressSize {
 		return ""
 	}
 	return address
@@ -185,7 +185,7 @@ func ieee(address string) string {
 // lock returns the lock in a device, and false if the device is not a lock or cannot be addressed. A lock without a
 // name is named by its address, as in Zigbee2MQTT.
 func (d *wireDevice) lock() (l listed, ok bool) {
-	if d.Definition == nil || ieee(d.IEEE) == "" || len(d.Name) > longestName {
+	if d.Definition == nil || ieee(d.IEEE) == "" || len(d.Name) > maxNameSize {
 		return l, false
 	}
 	able := abilitiesOf(d.Definition.Exposes)
@@ -193,8 +193,8 @@ func (d *wireDevice) lock() (l listed, ok bool) {
 		ref: adapter.DeviceRef(d.IEEE),
 		traits: traits{
 			name:     cmp.Or(d.Name, d.IEEE),
-			vendor:   brief(d.Definition.Vendor, mostText),
-			model:    brief(d.Definition.Model, mostText),
+			vendor:   brief(d.Definition.Vendor, maxTextSize),
+			model:    brief(d.Definition.Model, maxTextSize),
 			able:     able,
 			disabled: d.Disabled,
 		},

@@ -85,7 +85,7 @@ func TestStoredLockIsLimited(t *testing.T) {
 func TestEndpointsAreLimited(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
-	for n := range mostExposed + 2 {
+	for n := range maxExposedCommas + 2 {
 		fmt.Fprintf(&many, `"%d":null,`, n)
 	}
 	for text, want := range map[string]int{
@@ -113,7 +113,7 @@ func TestCoordinatorAddress(t *testing.T) {
 		a := idle(Config{Topic: "z"})
 		a.receive("z/bridge/info", []byte(c.info), true)
 		a.receive("z/bridge/devices", []byte(c.devices), true)
-		if got, known := a.bridge.said.gateway(); !known || got != c.want {
+		if got, known := a.bridge.coordinators.gateway(); !known || got != c.want {
 			t.Errorf("%s: %q, %v", name, got, known)
 		}
 		a.cancel()

@@ -27,7 +27,7 @@ const (
 )
 
 // errNoExactRead means that Zigbee2MQTT does not support exact requests. Callers outside the package never see it.
-var errPlain = errors.New("no exact answers")
+var errNoExactRead = errors.New("no exact answers")
 
 // frame is the response of a lock.
 type frame struct {
@@ -38,18 +38,18 @@ type frame struct {
 // exactRequest sends a raw command to a lock and returns the response to that command. Unlike a published state, the
 // response cannot be confused with another message. The caller holds the lock's turn. It fails with errNoExactRead if
 // Zigbee2MQTT does not support it, and like readSlot.
-func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string, payload any) (frame, error) {
+func (a *Adapter) exactRequest(ctx context.Context, l *lock, kind int, command string, payload any) (frame, error) {
 	a.mu.Lock()
-	to, able := l.address, !a.bridge.plain && l.address.Endpoint > 0
+	to, able := l.address, !a.bridge.noExactRead && l.address.Endpoint > 0
 	a.mu.Unlock()
 	if !able {
-		return frame{}, errPlain
+		return frame{}, errNoExactRead
 	}
 	data, err := a.request(ctx, "action", map[string]any{"action": "raw", "params": map[string]any{
 		"ieee_address": l.ref, "network_address": to.Network, "dst_endpoint": to.Endpoint, "cluster_key": doorLock,
 		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true,
 			"command_key": command, "payload": payload},
-	}}, answerWithin)
+	}}, answerTimeout)
 	if err == nil {
 		if f, ok := readFrame(data, kind); ok {
 			return f, nil
@@ -57,7 +57,7 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	}
 	switch class := adapter.ClassOf(err); {
 	case ctx.Err() != nil:
-		return frame{}, lost(ctx, adapter.Transient, "the lock has not answered yet")
+		return frame{}, waitError(ctx, adapter.Transient, "the lock has not answered yet")
 	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient,
 		class == adapter.AuthRevoked: // the user may lack the permission
 	case class == adapter.Offline:
@@ -70,13 +70,13 @@ func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string
 	default:
 		return frame{}, err
 	}
-	if err := a.alive(ctx); err != nil {
+	if err := a.checkHealth(ctx); err != nil {
 		return frame{}, err
 	}
 	a.mu.Lock()
-	a.bridge.plain = true
+	a.bridge.noExactRead = true
 	a.mu.Unlock()
-	return frame{}, errPlain
+	return frame{}, errNoExactRead
 }
 
 // readFrame decodes the frame in the response of Zigbee2MQTT, whose bytes Node.js encodes as an array of numbers.
@@ -114,8 +114,8 @@ func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error)
 	if visible {
 		command = "getPinCode"
 	}
-	f, err := a.exactly(ctx, l, clusterSpecific, command, map[string]int{"userid": n})
-	if err != nil && !errors.Is(err, errPlain) {
+	f, err := a.exactRequest(ctx, l, clusterSpecific, command, map[string]int{"userid": n})
+	if err != nil && !errors.Is(err, errNoExactRead) {
 		return slot{}, err
 	}
 	got, ok := f.slot(n, visible)

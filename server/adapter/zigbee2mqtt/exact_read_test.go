@@ -96,7 +96,7 @@ func TestCodesWithoutExactReads(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, profile)
 			config := b.config
-			config.Username, config.Password = zigbee.Modest, b.gateway.Password(zigbee.Modest)
+			config.Username, config.Password = zigbee.Limited, b.gateway.Password(zigbee.Limited)
 			a, err := zigbee2mqtt.New(config)
 			if err != nil {
 				t.Fatal(err)

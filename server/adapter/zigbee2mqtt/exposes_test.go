@@ -9,7 +9,7 @@ import (
 // Five bytes of a message can take 64 in memory.
 func TestExposesAreLimited(t *testing.T) {
 	t.Parallel()
-	many := strings.Repeat("null,", mostExposed) + "null,null"
+	many := strings.Repeat("null,", maxExposedCommas) + "null,null"
 	for text, want := range map[string]int{
 		`{"exposes":[{"type":"lock","features":[{"property":"state","access":7}]}]}`: 1,
 		`{"exposes":[` + many + `]}`:                              0,

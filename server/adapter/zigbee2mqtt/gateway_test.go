@@ -177,14 +177,14 @@ func TestPutCode_AnnouncesPlaceBeforeWrite(t *testing.T) {
 	b := newBed(t, zigbee.Hidden)
 	var told []adapter.CodeRef
 	var before int
-	spec := adapter.CodeSpec{Key: "new", PIN: "60216021", Place: func(_ context.Context, ref adapter.CodeRef) error {
+	spec := adapter.CodeSpec{Key: "new", PIN: "60216021", OnPlace: func(_ context.Context, ref adapter.CodeRef) error {
 		told, before = append(told, ref), len(b.lock.State(t).Codes)
 		return errors.New("it cannot be noted")
 	}}
 	if _, err := b.PutCode(t.Context(), b.ref, spec); err == nil || len(b.lock.State(t).Codes) != before {
 		t.Errorf("it is written although OnPlace has failed: %v", err)
 	}
-	spec.Place = func(_ context.Context, ref adapter.CodeRef) error {
+	spec.OnPlace = func(_ context.Context, ref adapter.CodeRef) error {
 		told, before = append(told, ref), len(b.lock.State(t).Codes)
 		return nil
 	}
@@ -193,11 +193,11 @@ func TestPutCode_AnnouncesPlaceBeforeWrite(t *testing.T) {
 		t.Errorf("it is in %s, announced: %v: %v", put.Ref, told, err)
 	}
 	change := adapter.CodeSpec{Ref: put.Ref, PIN: "71327132",
-		Place: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
+		OnPlace: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
 	if _, err := b.PutCode(t.Context(), b.ref, change); err == nil || len(b.lock.State(t).Codes) != before+1 {
 		t.Errorf("the slot is cleared although OnPlace has failed: %v", err)
 	}
-	change.Place = spec.Place
+	change.OnPlace = spec.OnPlace
 	if _, err := b.PutCode(t.Context(), b.ref, change); err != nil || len(told) != 3 || told[2] != put.Ref {
 		t.Errorf("a change that clears the slot first announced %v: %v", told, err)
 	}

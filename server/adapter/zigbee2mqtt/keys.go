@@ -15,7 +15,7 @@ type put struct {
 }
 
 // lateWriteWindow is how long after sending a write may reach the lock: Zigbee2MQTT gives up after 10 s.
-const lateFor = answerWithin
+const lateWriteWindow = answerTimeout
 
 // note records the key of a write, even if its outcome remains unknown; Adapter.mu is held.
 func (l *lock) note(key string, n int, was, pin string) {
@@ -39,7 +39,7 @@ func (l *lock) has(key string, n int, is slot) bool {
 // empty records that a slot was read as empty; Adapter.mu is held.
 func (l *lock) empty(n int) {
 	delete(l.put, n)
-	if time.Since(l.ours[n]) > lateFor {
+	if time.Since(l.ownWrites[n]) > lateWriteWindow {
 		l.forgetKeys(n)
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // applyLimits applies the limits that the lock reports.
-func (l *lock) limits(w wireLimits) {
-	if n := min(w.Users, mostSlots); n > 1 && (l.ends == 0 || n <= l.ends) {
-		l.slots, l.told = n, true
+func (l *lock) applyLimits(w wireLimits) {
+	if n := min(w.Users, maxSlots); n > 1 && (l.slotLimit == 0 || n <= l.slotLimit) {
+		l.slots, l.slotsReported = n, true
 	}
 	if least, most := w.MinPIN, w.MaxPIN; least > 0 && most >= least && most <= 16 {
 		l.minPIN, l.maxPIN = least, most
@@ -18,56 +18,56 @@ func (l *lock) limits(w wireLimits) {
 }
 
 // resetLimits makes the next call read the limits again: a new converter or firmware may report others.
-func (l *lock) anew() {
-	l.learned, l.ends = false, 0
-	if !l.told {
+func (l *lock) resetLimits() {
+	l.limitsKnown, l.slotLimit = false, 0
+	if !l.slotsReported {
 		l.slots = usualSlots
 	}
 }
 
 // knownEmpty reports whether the slot certainly contains no code.
-func (l *lock) lacks(n int) bool {
+func (l *lock) knownEmpty(n int) bool {
 	r, known := l.read[n]
-	return n == 0 || n >= l.slots && l.told || known && r.free()
+	return n == 0 || n >= l.slots && l.slotsReported || known && r.free()
 }
 
 // readLimits reads the limits of the lock, once per connection. Limits that the lock does not report keep their
 // defaults.
-func (a *Adapter) learn(ctx context.Context, l *lock) {
+func (a *Adapter) readLimits(ctx context.Context, l *lock) {
 	a.mu.Lock()
-	learned := l.learned || !l.online() || !l.codes()
+	learned := l.limitsKnown || !l.online() || !l.codes()
 	a.mu.Unlock()
 	if learned {
 		return
 	}
-	release, err := l.begin(ctx)
+	release, err := l.acquire(ctx)
 	if err != nil {
 		return
 	}
 	defer release()
 	a.mu.Lock()
-	learned = l.learned
+	learned = l.limitsKnown
 	a.mu.Unlock()
 	if learned {
 		return
 	}
 	attributes := []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}}
-	f, err := a.exactly(ctx, l, generalFrame, "read", attributes)
+	f, err := a.exactRequest(ctx, l, generalFrame, "read", attributes)
 	if limits, ok := f.limits(); err == nil && ok {
 		a.mu.Lock()
-		l.limits(limits)
-		l.learned = true
+		l.applyLimits(limits)
+		l.limitsKnown = true
 		a.mu.Unlock()
 		return
 	}
-	if err != nil && !errors.Is(err, errPlain) {
+	if err != nil && !errors.Is(err, errNoExactRead) {
 		a.log.Debug("a lock has not reported its limits", "lock", l.ref, "error", err)
 		return
 	}
 	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{
 		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"},
 		"state_property": limitsProperty,
-	}}, answerWithin, func(w, before *wireState) verdict {
+	}}, answerTimeout, func(w, before *wireState) verdict {
 		switch {
 		case w.Limits == nil:
 			return isNone
@@ -77,7 +77,7 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		// They have been read earlier. The response must not be mistaken for the response to the next request.
 		return mayBe
 	})
-	if errors.Is(err, errNoAnswer) && a.alive(ctx) == nil {
+	if errors.Is(err, errNoAnswer) && a.checkHealth(ctx) == nil {
 		a.heardNothing(ctx, l)
 	}
 	if err != nil && adapter.ClassOf(err).Retryable() {
@@ -85,6 +85,6 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		return
 	}
 	a.mu.Lock()
-	l.learned = true
+	l.limitsKnown = true
 	a.mu.Unlock()
 }

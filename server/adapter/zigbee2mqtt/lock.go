@@ -46,17 +46,17 @@ type lock struct {
 	toLocked bool
 
 	// limitsKnown means that the limits below were read since the connection.
-	learned bool
+	limitsKnown bool
 	// slots is the number of slots, including slot 0.
 	slots int
 	// stateKnown means that the lock itself has reported slots.
-	told bool
+	slotsReported bool
 	// slotLimit is the first slot that does not exist according to Zigbee2MQTT since the connection; 0 if unknown.
-	ends           int
+	slotLimit      int
 	minPIN, maxPIN int
 
 	// lastState is the last message.
-	last *wireState
+	lastState *wireState
 	// read holds the slots that are unchanged since they were read.
 	read map[int]reading
 	// keys holds the writes of PutCode by key.
@@ -66,8 +66,8 @@ type lock struct {
 	// refused holds the fingerprints of PINs that the lock has answered but not accepted.
 	refused map[[sha256.Size]byte]bool
 	// ownWrites holds the times of the last writes by slot.
-	ours   map[int]time.Time
-	waiter *waiter
+	ownWrites map[int]time.Time
+	waiter    *waiter
 
 	// pace limits the reported operations.
 	pace *rate.Limiter
@@ -82,17 +82,17 @@ type reading struct {
 
 func newLock(ref adapter.DeviceRef) *lock {
 	l := &lock{
-		listed:  listed{ref: ref},
-		slots:   usualSlots,
-		minPIN:  usualMinPIN,
-		maxPIN:  usualMaxPIN,
-		read:    map[int]reading{},
-		keys:    map[string]put{},
-		put:     map[int][sha256.Size]byte{},
-		refused: map[[sha256.Size]byte]bool{},
-		ours:    map[int]time.Time{},
-		pace:    rate.NewLimiter(lockPace, lockBurst),
-		turn:    make(chan struct{}, 1),
+		listed:    listed{ref: ref},
+		slots:     usualSlots,
+		minPIN:    usualMinPIN,
+		maxPIN:    usualMaxPIN,
+		read:      map[int]reading{},
+		keys:      map[string]put{},
+		put:       map[int][sha256.Size]byte{},
+		refused:   map[[sha256.Size]byte]bool{},
+		ownWrites: map[int]time.Time{},
+		pace:      rate.NewLimiter(operationsPerSecond, operationBurst),
+		turn:      make(chan struct{}, 1),
 	}
 	l.turn <- struct{}{}
 	return l
@@ -106,7 +106,7 @@ func (l *lock) online() bool {
 func (l *lock) codes() bool { return l.able.set && l.able.read }
 
 // invalidateSlots discards the slots that were read.
-func (l *lock) forget() {
+func (l *lock) invalidateSlots() {
 	if len(l.read) > 0 { // avoid allocations for repeated messages
 		l.read = map[int]reading{}
 	}
@@ -132,9 +132,9 @@ const (
 
 const (
 	// answerTimeout exceeds the 10 s after which Zigbee2MQTT gives up.
-	answerWithin = 15 * time.Second
+	answerTimeout = 15 * time.Second
 	// maybeDelay is how long a possible response waits for a better one.
-	mayBeAfter = 1500 * time.Millisecond
+	maybeDelay = 1500 * time.Millisecond
 )
 
 func (w *waiter) done(err error) {
@@ -152,12 +152,12 @@ func (l *lock) fail(err error) {
 }
 
 // acquire acquires the turn to send commands to the lock.
-func (l *lock) begin(ctx context.Context) (func(), error) {
+func (l *lock) acquire(ctx context.Context) (func(), error) {
 	select {
 	case <-l.turn:
 		return func() { l.turn <- struct{}{} }, nil
 	case <-ctx.Done():
-		return nil, lost(ctx, adapter.Transient, "the lock is busy with other commands")
+		return nil, waitError(ctx, adapter.Transient, "the lock is busy with other commands")
 	}
 }
 
@@ -165,8 +165,8 @@ func (l *lock) begin(ctx context.Context) (func(), error) {
 // AuthRevoked, NotFound, Unconfirmed, like failure, and with errNoAnswer.
 func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map[string]any, within time.Duration,
 	judge func(w, before *wireState) verdict) (err error) {
-	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, verb)
-	defer func() { adapter.Traced(span, err) }()
+	ctx, span := adapter.StartCommandSpan(ctx, "zigbee2mqtt", a.config.Broker, verb)
+	defer func() { adapter.EndSpan(span, err) }()
 	w := &waiter{verb: verb, judge: judge, result: make(chan error, 1)}
 	for key := range payload {
 		w.keys = append(w.keys, key)
@@ -228,19 +228,19 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 		return
 	}
 	if !a.hasRoom(l, w) {
-		a.crowded.Do(func() {
+		a.slotsWarning.Do(func() {
 			a.log.Warn("the locks have more slots than the server can store; some are ignored", "lock", l.ref)
 		})
 		w.Slots = nil
 	}
-	before := l.last
-	l.last = w
+	before := l.lastState
+	l.lastState = w
 	if !retained {
 		a.reachable(l, nil)
 	}
 	a.status(l, w)
 	if w.Limits != nil {
-		l.limits(*w.Limits)
+		l.applyLimits(*w.Limits)
 	}
 	if retained {
 		l.jammed = w.stuck
@@ -250,7 +250,7 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	if programmed(w.Action) {
 		a.programmed(l, w)
 	}
-	a.operated(l, w, before)
+	a.reportOperation(l, w, before)
 	if l.waiter == nil {
 		return
 	}
@@ -259,7 +259,7 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 		waiting.done(nil)
 	case mayBe:
 		if waiting.maybe == nil {
-			waiting.maybe = time.AfterFunc(mayBeAfter, func() { waiting.done(nil) })
+			waiting.maybe = time.AfterFunc(maybeDelay, func() { waiting.done(nil) })
 		}
 	}
 }
@@ -273,12 +273,12 @@ func (a *Adapter) hasRoom(l *lock, w *wireState) bool {
 			continue
 		}
 		last := 0
-		if other.last != nil {
-			last = len(other.last.Slots)
+		if other.lastState != nil {
+			last = len(other.lastState.Slots)
 		}
 		n += max(last, len(other.read))
 	}
-	return n <= mostTold
+	return n <= maxStoredSlots
 }
 
 // follow adopts changed slots: only a response of the lock changes them, whatever caused it. This corrects a message
@@ -323,18 +323,18 @@ func (a *Adapter) status(l *lock, w *wireState) {
 }
 
 // ownWriteWindow is how long after a write the lock's report of a change is attributed to that write.
-const ownFor = 5 * time.Second
+const ownWriteWindow = 5 * time.Second
 
 // programmed processes a report that codes were changed, by this adapter or at the keypad.
 func (a *Adapter) programmed(l *lock, w *wireState) {
 	e := adapter.Event{Kind: adapter.CodesChanged, Device: l.ref}
 	switch {
 	case w.ActionUser == nil || *w.ActionUser < 0 || *w.ActionUser >= l.slots:
-		l.forget()
+		l.invalidateSlots()
 	default:
 		n := *w.ActionUser
 		e.Code = refOf(n)
-		if w.Source != "rf" || time.Since(l.ours[n]) > ownFor {
+		if w.Source != "rf" || time.Since(l.ownWrites[n]) > ownWriteWindow {
 			delete(l.read, n)
 			delete(l.put, n)
 			clear(l.refused)
@@ -360,7 +360,7 @@ func (l *lock) slotOf(ref adapter.CodeRef) int {
 // numberOf returns the slot of a reference, whether the lock has it or not, or 0 if the reference is invalid.
 func numberOf(ref adapter.CodeRef) int {
 	n, err := strconv.Atoi(string(ref))
-	if err != nil || n < 1 || n >= mostSlots {
+	if err != nil || n < 1 || n >= maxSlots {
 		return 0
 	}
 	return n

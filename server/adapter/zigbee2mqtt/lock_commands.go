@@ -9,7 +9,7 @@ import (
 )
 
 // moveTimeout is how long a command waits for the bolt.
-const movedWithin = 5 * time.Second
+const moveTimeout = 5 * time.Second
 
 // Lock implements adapter.Locker.
 func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
@@ -32,7 +32,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if !able {
 		return "", adapter.Errorf(adapter.NotSupported, "the lock cannot be locked or unlocked remotely")
 	}
-	release, err := l.begin(ctx)
+	release, err := l.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -47,8 +47,8 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	l.moving, l.moved, l.toLocked, l.jammed = true, time.Now(), locked, false
 	a.mu.Unlock()
 	stuck := false // reported since the command
-	err = a.command(ctx, l, "set", map[string]any{"state": word}, movedWithin, func(w, before *wireState) verdict {
-		stuck = w.stuck && (stuck || w.tellsOfJam(before))
+	err = a.command(ctx, l, "set", map[string]any{"state": word}, moveTimeout, func(w, before *wireState) verdict {
+		stuck = w.stuck && (stuck || w.reportsJam(before))
 		switch {
 		case w.stuck, w.State != word: // the bolt may be moving
 			return isNone
@@ -62,10 +62,10 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	l.moving = false
 	switch {
 	case stuck && (err == nil || errors.Is(err, errNoAnswer)):
-		a.jams(l)
+		a.reportJam(l)
 		return adapter.Accepted, nil
 	case err != nil && connected: // it may have been sent, so it must not be repeated
-		return "", unsure(ctx, late(ctx, err, adapter.Unconfirmed))
+		return "", asUnconfirmed(ctx, noAnswerAs(ctx, err, adapter.Unconfirmed))
 	case err != nil:
 		return "", err
 	}
@@ -74,21 +74,21 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 }
 
 // jamWindow is how long after a command a jam is attributed to that command.
-const jamOf = 30 * time.Second
+const jamWindow = 30 * time.Second
 
 // reportJam reports that the bolt is jammed; a.mu is held. The lock does not report the direction. Without a command,
 // most jams occur while locking.
-func (a *Adapter) jams(l *lock) {
+func (a *Adapter) reportJam(l *lock) {
 	l.jammed = true
-	locked := l.toLocked || l.moved.IsZero() || time.Since(l.moved) > jamOf
-	operation := adapter.Operation{ID: operationID(l, l.last), Locked: locked}
-	a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: operation})
+	locked := l.toLocked || l.moved.IsZero() || time.Since(l.moved) > jamWindow
+	operation := adapter.Operation{ID: operationID(l, l.lastState), Locked: locked}
+	a.sendOperation(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: operation})
 }
 
 // reportsJam reports whether the message is about a bolt that is halfway. Messages about other changes repeat the
 // jam.
-func (w *wireState) tellsOfJam(before *wireState) bool {
-	return w.stuck && (before == nil || !before.stuck || !w.tellsOfMore(before))
+func (w *wireState) reportsJam(before *wireState) bool {
+	return w.stuck && (before == nil || !before.stuck || !w.reportsOther(before))
 }
 
 // operations maps the actions of a lock (zigbee-herdsman-converters, lock_operation_event).
@@ -104,9 +104,9 @@ var operations = map[string]struct {
 	"manual_lock":     {adapter.LockOperated, true, adapter.ByHand},
 	"key_unlock":      {adapter.LockOperated, false, adapter.ByHand},
 	"manual_unlock":   {adapter.LockOperated, false, adapter.ByHand},
-	"auto_lock":       {adapter.LockOperated, true, adapter.ByItself},
-	"schedule_lock":   {adapter.LockOperated, true, adapter.ByItself},
-	"schedule_unlock": {adapter.LockOperated, false, adapter.ByItself},
+	"auto_lock":       {adapter.LockOperated, true, adapter.Automatically},
+	"schedule_lock":   {adapter.LockOperated, true, adapter.Automatically},
+	"schedule_unlock": {adapter.LockOperated, false, adapter.Automatically},
 
 	"unlock_failure_invalid_pin_or_id": {adapter.AccessDenied, false, ""},
 	"unlock_failure_invalid_schedule":  {adapter.AccessDenied, false, ""},
@@ -122,12 +122,12 @@ var sources = map[string]adapter.Method{
 }
 
 // reportOperation sends the events for an operation at the lock; a.mu is held.
-func (a *Adapter) operated(l *lock, w, before *wireState) {
+func (a *Adapter) reportOperation(l *lock, w, before *wireState) {
 	switch {
 	case !w.stuck:
 		l.jammed = false
-	case !l.jammed && !l.moving && w.tellsOfJam(before): // while a command runs, the bolt may be moving
-		a.jams(l)
+	case !l.jammed && !l.moving && w.reportsJam(before): // while a command runs, the bolt may be moving
+		a.reportJam(l)
 	}
 	o, ok := operations[w.Action]
 	if !ok {
@@ -155,19 +155,19 @@ func (a *Adapter) operated(l *lock, w, before *wireState) {
 	} else {
 		e.Operation.Method = ""
 	}
-	a.tell(l, e)
+	a.sendOperation(l, e)
 }
 
 // Rate per second and burst of the reported operations of one lock. Each one is stored and delivered to webhooks.
-const lockPace, lockBurst = 5, 100
+const operationsPerSecond, operationBurst = 5, 100
 
 // warnInterval is the minimum interval between equal warnings.
-const saidAgain = time.Hour
+const warnInterval = time.Hour
 
 // sendOperation sends the event of an operation unless the rate limit is exceeded; a.mu is held.
-func (a *Adapter) tell(l *lock, e adapter.Event) {
+func (a *Adapter) sendOperation(l *lock, e adapter.Event) {
 	if !l.pace.Allow() {
-		a.hurried.Do(func() {
+		a.operationsWarning.Do(func() {
 			a.log.Warn("too many operations are published; some are not reported", "lock", l.ref)
 		})
 		return

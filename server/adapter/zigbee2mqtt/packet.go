@@ -13,28 +13,28 @@ import (
 
 const (
 	// maxPacketSize is in bytes; the list of devices has some kilobytes per device.
-	mostPacket = adapter.GatewayBurst
+	maxPacketSize = adapter.GatewayBurst
 	// maxStateSize is the maximum size of a lock's state in bytes.
-	mostState = 256 << 10
+	maxStateSize = 256 << 10
 	// maxObjects is per message; each takes some hundred bytes after decoding.
-	mostObjects = 50_000
+	maxObjects = 50_000
 	// maxPropertiesSize is in bytes per message; each byte takes ten after decoding.
-	mostProperties = 4096
+	maxPropertiesSize = 4096
 	// maxWaiting is the maximum number of received messages that wait for processing.
-	mostWaiting = 64
+	maxWaiting = 64
 	// publication is the packet type PUBLISH (MQTT 5, section 2.1.2).
 	publication = 3
 )
 
 // sane reports whether a message is within the limits.
 func sane(payload []byte) bool {
-	return len(payload) <= mostState || bytes.Count(payload, []byte("{")) <= mostObjects
+	return len(payload) <= maxStateSize || bytes.Count(payload, []byte("{")) <= maxObjects
 }
 
 // limitedConn is a connection to a broker that fails when the broker announces a packet or properties that are too
 // large (MQTT 5, section 2.1.4), because the client would allocate memory for them. A large message is received when
 // the messages before it are processed and its memory is acquired.
-type measured struct {
+type limitedConn struct {
 	net.Conn
 	rest  int // bytes that remain of the current packet
 	size  int // of the packet whose header is being read
@@ -43,8 +43,8 @@ type measured struct {
 	begun bool
 	head  head
 
-	pace  adapter.Pace    // limits the packets
-	open  context.Context // ends when the connection is closed
+	pace  adapter.GatewayLimiter // limits the packets
+	open  context.Context        // ends when the connection is closed
 	close func()
 	idle  chan struct{} // receives when all messages are processed
 
@@ -53,8 +53,8 @@ type measured struct {
 	leave   func() // releases the memory of the large message, which is the first of these; nil if none is large
 }
 
-func measure(c net.Conn) *measured {
-	p := &measured{Conn: c, pace: adapter.NewPace(), idle: make(chan struct{}, 1)}
+func limitConn(c net.Conn) *limitedConn {
+	p := &limitedConn{Conn: c, pace: adapter.NewGatewayLimiter(), idle: make(chan struct{}, 1)}
 	p.open, p.close = context.WithCancel(context.Background())
 	return p
 }
@@ -62,13 +62,13 @@ func measure(c net.Conn) *measured {
 var errPacket = errors.New("the broker announces a packet, or properties of a packet, above the size limit")
 
 // Read implements net.Conn.
-func (p *measured) Read(b []byte) (int, error) {
+func (p *limitedConn) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	for got := b[:n]; len(got) > 0; {
 		switch {
 		case p.rest > 0:
 			skip := min(p.rest, len(got))
-			if p.kind == publication && !p.head.take(got[:skip]) {
+			if p.kind == publication && !p.head.parse(got[:skip]) {
 				return 0, errPacket
 			}
 			p.rest, got = p.rest-skip, got[skip:]
@@ -79,7 +79,7 @@ func (p *measured) Read(b []byte) (int, error) {
 			p.shift += 7
 			more := got[0]&0x80 != 0
 			got = got[1:]
-			if p.size > mostPacket || p.shift > 28 || p.size > adapter.SmallAnswer && p.kind != publication {
+			if p.size > maxPacketSize || p.shift > 28 || p.size > adapter.SmallResponse && p.kind != publication {
 				return 0, errPacket
 			}
 			if more {
@@ -90,7 +90,7 @@ func (p *measured) Read(b []byte) (int, error) {
 				return 0, net.ErrClosed
 			}
 			if p.kind == publication {
-				if late := p.announced(); late != nil {
+				if late := p.awaitMemory(); late != nil {
 					return 0, late
 				}
 			}
@@ -111,7 +111,7 @@ type head struct {
 }
 
 // parse parses the next bytes, and reports whether the properties are within the limit.
-func (h *head) take(b []byte) bool {
+func (h *head) parse(b []byte) bool {
 	for len(b) > 0 && !h.over {
 		switch {
 		case h.taken < 2:
@@ -130,7 +130,7 @@ func (h *head) take(b []byte) bool {
 			h.size |= int(b[0]&0x7f) << h.shift
 			h.shift += 7
 			h.over, b = b[0]&0x80 == 0, b[1:]
-			if h.size > mostProperties || h.shift > 28 {
+			if h.size > maxPropertiesSize || h.shift > 28 {
 				return false
 			}
 		}
@@ -139,8 +139,8 @@ func (h *head) take(b []byte) bool {
 }
 
 // awaitMemory waits until the message of p.size may be received. It fails when the connection is closed.
-func (p *measured) announced() error {
-	if p.size <= adapter.SmallAnswer {
+func (p *limitedConn) awaitMemory() error {
+	if p.size <= adapter.SmallResponse {
 		p.mu.Lock()
 		p.waiting++
 		p.mu.Unlock()
@@ -153,11 +153,11 @@ func (p *measured) announced() error {
 			return net.ErrClosed
 		}
 	}
-	leave, err := adapter.Room(p.open, p.size)
+	leave, err := adapter.AcquireMemory(p.open, p.size)
 	if err != nil {
 		return net.ErrClosed
 	}
-	late := time.AfterFunc(adapter.LargeWithin, func() { p.Close() }) //nolint:errcheck // the reader gets the error
+	late := time.AfterFunc(adapter.LargeResponseTimeout, func() { p.Close() }) //nolint:errcheck // the reader gets the error
 	once := sync.OnceFunc(func() { late.Stop(); leave() })
 	closed := context.AfterFunc(p.open, once)
 	p.mu.Lock()
@@ -167,14 +167,14 @@ func (p *measured) announced() error {
 	return nil
 }
 
-func (p *measured) alone() bool {
+func (p *limitedConn) alone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waiting == 0
 }
 
 // processed records that the first waiting message has been processed.
-func (p *measured) taken() {
+func (p *limitedConn) processed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leave != nil {
@@ -191,8 +191,8 @@ func (p *measured) taken() {
 
 // Write implements net.Conn. It fails and closes the connection when the broker does not read. Otherwise the client
 // would block forever, together with all other senders.
-func (p *measured) Write(b []byte) (int, error) {
-	err := p.SetWriteDeadline(time.Now().Add(packetWithin))
+func (p *limitedConn) Write(b []byte) (int, error) {
+	err := p.SetWriteDeadline(time.Now().Add(packetTimeout))
 	n := 0
 	if err == nil {
 		n, err = p.Conn.Write(b)
@@ -204,7 +204,7 @@ func (p *measured) Write(b []byte) (int, error) {
 }
 
 // Close implements net.Conn. It also ends the wait for memory.
-func (p *measured) Close() error {
+func (p *limitedConn) Close() error {
 	p.close()
 	return p.Conn.Close()
 }

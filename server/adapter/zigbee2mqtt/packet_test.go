@@ -33,14 +33,14 @@ func TestTooLargePacketsEndTheConnection(t *testing.T) {
 	t.Parallel()
 	good := bytes.Join([][]byte{packet(0), packet(1), packet(127), packet(128), packet(20_000), packet(0)}, nil)
 	for _, atOnce := range []int{1, 2, 3, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+		if got, err := io.ReadAll(limitConn(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
 			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
-		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1),
+		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallResponse+1),
 			{0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80},
-			binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
-			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)),
+			binary.AppendUvarint([]byte{0x30}, maxPacketSize+1)} {
+			if _, err := io.ReadAll(limitConn(said{nil, bytes.NewReader(append(packet(5), bad...)),
 				atOnce})); !errors.Is(err, errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, bad, err)
 			}
@@ -66,22 +66,22 @@ func TestTooManyPropertiesEndTheConnection(t *testing.T) {
 	var bad [][]byte
 	for qos := range byte(3) {
 		for _, topic := range []int{0, 1, 200, 60_000} {
-			for _, size := range []int{0, 1, 127, 128, mostProperties} {
+			for _, size := range []int{0, 1, 127, 128, maxPropertiesSize} {
 				good = append(good, published(qos, topic, long(size), size+3)...)
 			}
-			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f},
+			for _, says := range [][]byte{long(maxPropertiesSize + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f},
 				{0x80, 0x80, 0x80, 0x80, 0}} {
 				bad = append(bad, published(qos, topic, says, 10))
 			}
 		}
 	}
 	for _, atOnce := range []int{1, 2, 3, 7, 1 << 20} {
-		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
+		if got, err := io.ReadAll(limitConn(said{nil, bytes.NewReader(good), atOnce})); err != nil ||
 			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
 		for _, message := range bad {
-			if _, err := io.ReadAll(measure(said{nil,
+			if _, err := io.ReadAll(limitConn(said{nil,
 				bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err,
 				errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, message[:8], err)
@@ -96,7 +96,7 @@ func TestLargeMessageWaitsForProcessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		p := measure(ours)
+		p := limitConn(ours)
 		defer p.Close()
 		go func() {
 			for _, size := range []int{10, 100_000, 100_000, 10} {
@@ -118,7 +118,7 @@ func TestLargeMessageWaitsForProcessing(t *testing.T) {
 				t.Errorf("%d messages are received after %d are processed, want %d", got.Load(), n, want)
 			}
 			if n < 4 {
-				p.taken()
+				p.processed()
 			}
 		}
 	})
@@ -127,13 +127,13 @@ func TestLargeMessageWaitsForProcessing(t *testing.T) {
 // A peer that announces much and sends little, or disconnects, must not block others.
 func TestMissingLargeMessageReleasesMemory(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*measured){"it is " +
-		"late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) },
-		"it is closed": func(p *measured) { p.Close() }} {
+	for name, end := range map[string]func(*limitedConn){"it is " +
+		"late": func(*limitedConn) { time.Sleep(2 * adapter.LargeResponseTimeout) },
+		"it is closed": func(p *limitedConn) { p.Close() }} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
-			p := measure(ours)
+			p := limitConn(ours)
 			go theirs.Write(packet(2 << 20)[:1000])
 			read := make(chan error)
 			go func() { _, err := packets.ReadPacket(p); read <- err }()
@@ -142,7 +142,7 @@ func TestMissingLargeMessageReleasesMemory(t *testing.T) {
 			if err := <-read; err == nil {
 				t.Errorf("%s: a packet is read", name)
 			}
-			leave, err := adapter.Room(t.Context(), 2<<20)
+			leave, err := adapter.AcquireMemory(t.Context(), 2<<20)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -158,7 +158,7 @@ func TestPacketsAreRateLimited(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()
-			p := measure(ours)
+			p := limitConn(ours)
 			defer p.Close()
 			go func() {
 				for message := packet(size); ; {
@@ -172,7 +172,7 @@ func TestPacketsAreRateLimited(t *testing.T) {
 				if _, err := packets.ReadPacket(p); err != nil {
 					t.Fatal(err)
 				}
-				p.taken()
+				p.processed()
 				atOnce := 8 * aSecond
 				if got, want := time.Since(begin).Round(10*time.Millisecond),
 					time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 ||
@@ -190,9 +190,9 @@ func TestWriteToBlockedBrokerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		p := measure(ours)
+		p := limitConn(ours)
 		begin := time.Now()
-		if _, err := p.Write([]byte{0xc0, 0}); err == nil || time.Since(begin) > packetWithin {
+		if _, err := p.Write([]byte{0xc0, 0}); err == nil || time.Since(begin) > packetTimeout {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 		if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

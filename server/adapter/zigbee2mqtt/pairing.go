@@ -23,70 +23,70 @@ func (c coordinators) gateway() (string, bool) {
 }
 
 // gatewayCheck is a call of Config.CheckGateway and its result.
-type meeting struct {
-	gateway string
-	began   time.Time
-	over    bool
-	later   bool // another check is scheduled
-	err     error
+type gatewayCheck struct {
+	gateway   string
+	began     time.Time
+	done      bool
+	scheduled bool // another check is scheduled
+	err       error
 }
 
 // gatewayCheckInterval is the minimum interval between two checks.
-const meetAgain = 5 * time.Second
+const gatewayCheckInterval = 5 * time.Second
 
 // checkGateway starts Config.CheckGateway with the identity of the gateway. Checks run one at a time if the identity
 // changes during a connection; a.mu is held.
-func (a *Adapter) meet() {
-	gateway, known := a.bridge.said.gateway()
-	m := a.bridge.meeting
+func (a *Adapter) checkGateway() {
+	gateway, known := a.bridge.coordinators.gateway()
+	m := a.bridge.gatewayCheck
 	switch {
-	case a.config.Met == nil || !known || a.running.Err() != nil || m != nil && m.gateway == gateway:
+	case a.config.CheckGateway == nil || !known || a.running.Err() != nil || m != nil && m.gateway == gateway:
 		return
-	case m != nil && !m.over: // the end of the running check starts the next one
+	case m != nil && !m.done: // the end of the running check starts the next one
 		return
-	case m != nil && time.Since(m.began) < meetAgain:
-		a.meetLater(m)
+	case m != nil && time.Since(m.began) < gatewayCheckInterval:
+		a.scheduleGatewayCheck(m)
 		return
 	}
-	m = &meeting{gateway: gateway, began: time.Now()}
-	a.bridge.meeting = m
-	a.meetings.Go(func() {
-		err := a.config.Met(a.running, gateway)
+	m = &gatewayCheck{gateway: gateway, began: time.Now()}
+	a.bridge.gatewayCheck = m
+	a.gatewayChecks.Go(func() {
+		err := a.config.CheckGateway(a.running, gateway)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		m.over, m.err = true, err
-		if other, known := a.bridge.said.gateway(); err != nil || known && other != gateway {
-			a.meetLater(m)
+		m.done, m.err = true, err
+		if other, known := a.bridge.coordinators.gateway(); err != nil || known && other != gateway {
+			a.scheduleGatewayCheck(m)
 		}
-		a.wake()
+		a.notifyChanged()
 	})
 }
 
 // scheduleGatewayCheck schedules another check, once; a.mu is held.
-func (a *Adapter) meetLater(m *meeting) {
-	if !m.later {
-		m.later = true
-		time.AfterFunc(meetAgain, func() { a.meetOnceMore(m) })
+func (a *Adapter) scheduleGatewayCheck(m *gatewayCheck) {
+	if !m.scheduled {
+		m.scheduled = true
+		time.AfterFunc(gatewayCheckInterval, func() { a.repeatGatewayCheck(m) })
 	}
 }
 
-func (a *Adapter) meetOnceMore(m *meeting) {
+func (a *Adapter) repeatGatewayCheck(m *gatewayCheck) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.bridge.meeting == m {
-		a.bridge.meeting = nil
-		a.meet()
+	if a.bridge.gatewayCheck == m {
+		a.bridge.gatewayCheck = nil
+		a.checkGateway()
 	}
 }
 
 // gatewayUnchecked returns why the gateway must not be used yet: its identity is unknown, or Config.CheckGateway has
 // failed; a.mu is held.
-func (a *Adapter) unmet() *absence {
-	gateway, known := a.bridge.said.gateway()
-	switch m := a.bridge.meeting; {
-	case a.config.Met == nil || m != nil && m.over && m.err == nil && known && m.gateway == gateway:
+func (a *Adapter) gatewayUnchecked() *absence {
+	gateway, known := a.bridge.coordinators.gateway()
+	switch m := a.bridge.gatewayCheck; {
+	case a.config.CheckGateway == nil || m != nil && m.done && m.err == nil && known && m.gateway == gateway:
 		return nil
-	case m != nil && m.over && m.err != nil:
+	case m != nil && m.done && m.err != nil:
 		return &absence{m.err, true}
 	}
 	return &absence{adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has not published its network yet"), false}

@@ -14,23 +14,23 @@ func strange(t *testing.T, verdict error) (a *Adapter, met chan string) {
 	t.Helper()
 	met = make(chan string, 10)
 	ctx, cancel := context.WithCancel(t.Context())
-	a = &Adapter{config: Config{Topic: "z", Met: func(_ context.Context, gateway string) error {
+	a = &Adapter{config: Config{Topic: "z", CheckGateway: func(_ context.Context, gateway string) error {
 		met <- gateway
 		return verdict
 	}}, running: ctx, changed: make(chan struct{})}
 	a.bridge.reset()
 	t.Cleanup(func() {
 		cancel()
-		a.meetings.Wait()
+		a.gatewayChecks.Wait()
 	})
 	return a, met
 }
 
 func (a *Adapter) absent() error {
-	a.meetings.Wait()
+	a.gatewayChecks.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if absence := a.unmet(); absence != nil {
+	if absence := a.gatewayUnchecked(); absence != nil {
 		return absence.err
 	}
 	return nil
@@ -88,7 +88,7 @@ func TestRejectedGatewayIsNotUsed(t *testing.T) {
 	if err := a.absent(); !errors.Is(err, refused) || len(met) != 1 {
 		t.Errorf("repeated: %v, %d checks", err, len(met))
 	}
-	a.meetOnceMore(a.bridge.meeting) // as after gatewayCheckInterval
+	a.repeatGatewayCheck(a.bridge.gatewayCheck) // as after gatewayCheckInterval
 	if err := a.absent(); !errors.Is(err, refused) || len(met) != 2 {
 		t.Errorf("later: %v, %d checks", err, len(met))
 	}
@@ -109,7 +109,7 @@ func TestGatewayChecksAreSequential(t *testing.T) {
 		if a.absent() == nil {
 			t.Error("it is used before its current network was checked")
 		}
-		time.Sleep(meetAgain)
+		time.Sleep(gatewayCheckInterval)
 		synctest.Wait()
 		<-met
 		if last := <-met; last != "0x999" || a.absent() != nil {

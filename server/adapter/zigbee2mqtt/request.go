@@ -21,14 +21,14 @@ type wireResponse struct {
 }
 
 // healthTimeout is how long Zigbee2MQTT may take for a health check, which needs no radio.
-const healthWithin = 5 * time.Second
+const healthTimeout = 5 * time.Second
 
 // request sends a request to Zigbee2MQTT and waits for its response. It fails like session.publish, with errNoAnswer,
 // like failure, and with GatewayDown.
 func (a *Adapter) request(ctx context.Context, what string, payload map[string]any,
 	within time.Duration) (_ json.RawMessage, err error) {
-	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, what)
-	defer func() { adapter.Traced(span, err) }()
+	ctx, span := adapter.StartCommandSpan(ctx, "zigbee2mqtt", a.config.Broker, what)
+	defer func() { adapter.EndSpan(span, err) }()
 	payload["transaction"] = rand.Text()
 	answer := make(chan wireResponse, 1)
 	a.mu.Lock()
@@ -65,7 +65,7 @@ func (a *Adapter) request(ctx context.Context, what string, payload map[string]a
 // responded delivers a response to its request; a.mu is held.
 func (a *Adapter) responded(payload []byte) {
 	var w wireResponse
-	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil {
+	if len(payload) > maxResponseSize || json.Unmarshal(payload, &w) != nil {
 		return
 	}
 	if answer, ok := a.requests[w.Transaction]; ok {
@@ -76,8 +76,8 @@ func (a *Adapter) responded(payload []byte) {
 
 // checkHealth fails with GatewayDown when Zigbee2MQTT is connected but does not answer, as a process does that hangs.
 // The broker reports that much later.
-func (a *Adapter) alive(ctx context.Context) error {
-	_, err := a.request(ctx, "health_check", map[string]any{}, healthWithin)
+func (a *Adapter) checkHealth(ctx context.Context) error {
+	_, err := a.request(ctx, "health_check", map[string]any{}, healthTimeout)
 	if !errors.Is(err, errNoAnswer) || ctx.Err() != nil {
 		return nil // it has answered, or another call will report a better error
 	}
@@ -89,9 +89,9 @@ func (a *Adapter) alive(ctx context.Context) error {
 			l.fail(errHangs)
 		}
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing will fail
-		if !a.bridge.asked {
-			a.bridge.asked = true
-			go a.awaken()
+		if !a.bridge.probing {
+			a.bridge.probing = true
+			go a.probeUntilAlive()
 		}
 	}
 	return errHangs
@@ -101,18 +101,18 @@ var errHangs = adapter.Errorf(adapter.GatewayDown,
 	"Zigbee2MQTT does not answer, although it is connected to the broker: it hangs; check its machine, or restart it")
 
 // probeUntilAlive sends health checks to a Zigbee2MQTT that hangs until it is heard.
-func (a *Adapter) awaken() {
+func (a *Adapter) probeUntilAlive() {
 	pause := time.NewTicker(time.Second)
 	defer pause.Stop()
 	for {
 		a.mu.Lock()
-		a.bridge.asked = a.bridge.hangs && a.session != nil && a.running.Err() == nil
-		asked := a.bridge.asked
+		a.bridge.probing = a.bridge.hangs && a.session != nil && a.running.Err() == nil
+		asked := a.bridge.probing
 		a.mu.Unlock()
 		if !asked {
 			return
 		}
-		_, _ = a.request(a.running, "health_check", map[string]any{}, healthWithin) // any response is a sign of life
+		_, _ = a.request(a.running, "health_check", map[string]any{}, healthTimeout) // any response is a sign of life
 		select {
 		case <-pause.C:
 		case <-a.running.Done():
@@ -121,19 +121,19 @@ func (a *Adapter) awaken() {
 }
 
 // noteAlive records a sign of life of Zigbee2MQTT; a.mu is held. Changes may have been missed while it hung.
-func (a *Adapter) heard() {
+func (a *Adapter) noteAlive() {
 	if !a.bridge.hangs {
 		return
 	}
 	a.bridge.hangs = false
-	a.forget()
+	a.invalidateSlots()
 	a.hints.Send(adapter.Event{Kind: adapter.Resync})
-	a.wake()
+	a.notifyChanged()
 }
 
 // fromBridge reports whether Zigbee2MQTT itself publishes the topic. The broker also delivers the commands of other
 // clients.
-func isNews(topic string) bool {
+func fromBridge(topic string) bool {
 	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") &&
 		!strings.HasSuffix(topic, "/get")
 }

@@ -26,7 +26,7 @@ func TestOnlyTheLastStartCounts(t *testing.T) {
 			t.Error("callers are woken by an earlier start")
 		default:
 		}
-		time.Sleep(startWithin)
+		time.Sleep(startupDelay)
 		synctest.Wait()
 		select {
 		case <-changed:
@@ -45,11 +45,11 @@ func TestFlappingGatewayIsProbedOnce(t *testing.T) {
 		a.connected(t, func(*fakeBroker, string, []byte) { asked.Add(1) })
 		const calls = 20
 		for range calls {
-			go a.alive(t.Context())
+			go a.checkHealth(t.Context())
 			time.Sleep(100 * time.Millisecond)
 		}
 		// the first call has just detected it
-		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond)
+		time.Sleep(healthTimeout - calls*100*time.Millisecond + 50*time.Millisecond)
 		for n := range calls {
 			synctest.Wait()
 			a.mu.Lock()

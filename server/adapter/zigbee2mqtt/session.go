@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	dialWithin   = 10 * time.Second
-	packetWithin = 10 * time.Second
+	dialTimeout   = 10 * time.Second
+	packetTimeout = 10 * time.Second
 	// closeTimeout is how long a WebSocket waits for the response to its close frame.
-	farewell = time.Second
+	closeTimeout = time.Second
 	// keepAlive is in seconds. A broker that hangs is detected after two or three times that.
 	keepAlive = 10
 )
@@ -45,7 +45,7 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialWithin+packetWithin)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout+packetTimeout)
 	defer cancel()
 	inner, err := b.dial(ctx)
 	if err != nil {
@@ -57,22 +57,22 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 // converse is the part of dial after the connection is open.
 func converse(ctx context.Context, c Config, b broker, inner net.Conn,
 	receive func(topic string, payload []byte, retained bool)) (*session, error) {
-	conn := measure(inner)
+	conn := limitConn(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
 		ClientID:           "deviceaccess-" + rand.Text(),
 		Conn:               packets.NewThreadSafeConn(conn),
-		PacketTimeout:      packetWithin,
+		PacketTimeout:      packetTimeout,
 		OnClientError:      func(err error) { s.end(err) },
 		OnServerDisconnect: func(*paho.Disconnect) { s.end(errors.New("the broker has closed the connection")) },
 		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(m paho.PublishReceived) (bool, error) {
 			receive(m.Packet.Topic, m.Packet.Payload, m.Packet.Retain)
-			conn.taken()
+			conn.processed()
 			return true, nil
 		}},
 	})
 	// The default of the client is 65535 messages, all kept in memory.
-	waiting := uint16(mostWaiting)
+	waiting := uint16(maxWaiting)
 	ack, err := s.client.Connect(ctx, &paho.Connect{
 		ClientID:     s.client.ClientID(),
 		CleanStart:   true,
@@ -98,7 +98,7 @@ func converse(ctx context.Context, c Config, b broker, inner net.Conn,
 }
 
 func (b broker) dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialWithin)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	switch {
 	case b.web:
@@ -116,12 +116,12 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 		Transport: &http.Transport{
 			TLSClientConfig:        b.tls,
 			DialContext:            b.dialer.DialContext,
-			MaxResponseHeaderBytes: adapter.AnswerHeader,
+			MaxResponseHeaderBytes: adapter.MaxResponseHeader,
 			DisableKeepAlives:      true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	options := adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
+	options := adapter.NewGatewayLimiter().DialOptions(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
 	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, options) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
@@ -150,7 +150,7 @@ func (c webConn) Close() error {
 	select {
 	case err := <-closed:
 		return err
-	case <-time.After(farewell):
+	case <-time.After(closeTimeout):
 		return nil
 	}
 }
@@ -169,7 +169,7 @@ func unreachable(b broker, err error) error {
 		why = "its name cannot be resolved"
 	case errors.As(err, &cert):
 		why = "its certificate is not trusted (" + brief(cert.Err.Error(),
-			mostReason/2) + "); give the issuer's certificate as CA"
+			maxReasonSize/2) + "); give the issuer's certificate as CA"
 	case errors.As(err, &record):
 		why = "it does not speak TLS on this port: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
@@ -178,7 +178,7 @@ func unreachable(b broker, err error) error {
 		why = wantsCertificate
 	}
 	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host,
-		brief(why, mostReason))
+		brief(why, maxReasonSize))
 }
 
 const wantsCertificate = "it asks for a certificate and accepts none or not this one: give one that it trusts, and " +
@@ -209,7 +209,7 @@ func refused(b broker, ack *paho.Connack, err error) error {
 			hint = "; does it speak MQTT 5, and without TLS, on that port?"
 		}
 		return adapter.Errorf(adapter.GatewayDown, "%s does not answer like an MQTT broker: %s%s", b.host,
-			brief(err.Error(), mostReason), hint)
+			brief(err.Error(), maxReasonSize), hint)
 	}
 	switch ack.ReasonCode {
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized, packets.ConnackBadAuthenticationMethod:
@@ -278,7 +278,7 @@ func (s *session) publish(ctx context.Context, topic string, payload any) error 
 		return adapter.Errorf(adapter.AuthRevoked,
 			"the broker does not let the user write %s/#: allow that in its access rules", s.topic)
 	case err != nil:
-		return lost(ctx, adapter.Unconfirmed, "the broker did not acknowledge the command")
+		return waitError(ctx, adapter.Unconfirmed, "the broker did not acknowledge the command")
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (e *ownOptions) UnmarshalJSON(data []byte) error {
 		if err := value.Decode(&o); err != nil {
 			return err
 		}
-		if o != (wireOptions{}) && ieee(address) != "" && len(*e) < mostSettings {
+		if o != (wireOptions{}) && ieee(address) != "" && len(*e) < maxSettings {
 			(*e)[address] = o
 		}
 		return nil
@@ -78,7 +78,7 @@ func readInfo(payload []byte) (w wireInfo, ok bool) {
 	if json.Unmarshal(payload, &w) != nil {
 		return wireInfo{}, false
 	}
-	w.Coordinator.IEEE, w.Config.Advanced.Output = ieee(w.Coordinator.IEEE), brief(w.Config.Advanced.Output, mostText)
+	w.Coordinator.IEEE, w.Config.Advanced.Output = ieee(w.Coordinator.IEEE), brief(w.Config.Advanced.Output, maxTextSize)
 	return w, true
 }
 

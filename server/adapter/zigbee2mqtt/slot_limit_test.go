@@ -37,7 +37,7 @@ func simulated(t *testing.T, codes map[int]string,
 	t.Helper()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	l := a.locks["0xa"]
-	l.learned = true
+	l.limitsKnown = true
 	a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
 		n, set := place(topic, payload)
 		if n == 0 {
@@ -120,8 +120,8 @@ func TestLockWithFewerSlotsThanAssumed(t *testing.T) {
 		}
 		has, codes[25] = 31, "60216021"
 		a.mu.Lock()
-		a.forget() // as after each connection
-		l.learned = true
+		a.invalidateSlots() // as after each connection
+		l.limitsKnown = true
 		a.mu.Unlock()
 		got, err = a.Codes(t.Context(), l.ref, true)
 		if err != nil || !slices.ContainsFunc(got.Codes, func(c adapter.Code) bool { return c.Ref == "25" }) {
@@ -142,16 +142,16 @@ func TestReportedLockSizeCounts(t *testing.T) {
 			t.Errorf("a code beyond is %s after %d commands: %v", state, asked[25], err)
 		}
 		a.mu.Lock()
-		a.forget()
-		learned, slots := l.learned, l.slots
+		a.invalidateSlots()
+		learned, slots := l.limitsKnown, l.slots
 		a.mu.Unlock()
 		if learned || slots != 12 {
 			t.Errorf("after a reconnection it has %d slots, known limits: %v", slots, learned)
 		}
 		// Zigbee2MQTT may support fewer slots than the lock has.
-		l.ends, l.slots, l.told = 10, 10, false
+		l.slotLimit, l.slots, l.slotsReported = 10, 10, false
 		a.publish("front door", `{"deviceaccess_limits":{"numOfPinUsersSupported":12}}`)
-		if l.slots != 10 || l.told {
+		if l.slots != 10 || l.slotsReported {
 			t.Errorf("it has %d slots", l.slots)
 		}
 	})

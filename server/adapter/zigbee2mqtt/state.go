@@ -55,7 +55,7 @@ func (s *wireSlots) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		n, _ := strconv.Atoi(number)
-		if 1 <= n && n < mostSlots && strconv.Itoa(n) == number && u.Status != "" {
+		if 1 <= n && n < maxSlots && strconv.Itoa(n) == number && u.Status != "" {
 			(*s)[n] = u.slot()
 		}
 		return nil
@@ -64,7 +64,7 @@ func (s *wireSlots) UnmarshalJSON(data []byte) error {
 
 // slot decodes a slot. The PIN of a free slot is outdated; asterisks are not a PIN.
 func (u wireUser) slot() slot {
-	s := slot{Status: brief(u.Status, mostStatus)}
+	s := slot{Status: brief(u.Status, maxStatusSize)}
 	for _, known := range []string{available, enabled, disabled} {
 		if u.Status == known {
 			s.Status = known
@@ -83,14 +83,14 @@ func readState(payload []byte) (*wireState, bool) {
 	if json.Unmarshal(payload, w) != nil {
 		return nil, false
 	}
-	w.State, w.Action, w.Source = brief(w.State, mostText), brief(w.Action, mostText), brief(w.Source, mostText)
+	w.State, w.Action, w.Source = brief(w.State, maxTextSize), brief(w.Action, maxTextSize), brief(w.Source, maxTextSize)
 	var fields []uint64
 	err := members(payload, func(name string, value *json.Decoder) error {
 		var v json.RawMessage
 		switch err := value.Decode(&v); {
 		case err != nil:
 			return err
-		case name == "last_seen" && len(v) <= mostText:
+		case name == "last_seen" && len(v) <= maxTextSize:
 			w.seen = string(v)
 		case name == "lock_state":
 			w.stuck = string(v) == `"not_fully_locked"`
@@ -98,7 +98,7 @@ func readState(payload []byte) (*wireState, bool) {
 		if noise[name] {
 			return nil
 		}
-		if len(fields) == mostFields {
+		if len(fields) == maxFields {
 			return errFields
 		}
 		fields = append(fields, mark(name, v))
@@ -138,7 +138,7 @@ func (s slot) free() bool  { return s.Status == available }
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
-func isPIN(text []byte) bool { return len(text) <= mostPIN && digits.Match(text) }
+func isPIN(text []byte) bool { return len(text) <= maxPINSize && digits.Match(text) }
 
 // slot returns slot n. A PIN that is published although PINs are not exposed is outdated and is removed.
 func (w *wireState) slot(n int, visible bool) (slot, bool) {
@@ -154,7 +154,7 @@ var noise = map[string]bool{"users": true, "last_seen": true, "linkquality": tru
 
 // reportsOther reports whether a message contains other changes than slots. Such a message may have been published
 // for these changes, with outdated slots.
-func (w *wireState) tellsOfMore(before *wireState) bool {
+func (w *wireState) reportsOther(before *wireState) bool {
 	if w.Action != "" || before == nil {
 		return true
 	}

@@ -49,7 +49,7 @@ func TestStoredStateIsLimited(t *testing.T) {
 		a.publish("front door", stateOf(c.slots, 1, c.fields))
 		a.publish("front door", stateOf(c.slots, 2, c.fields)) // as if all slots were read
 		l := a.locks["0xa"]
-		if l.last == nil || len(l.read) < min(c.slots-1, 29) {
+		if l.lastState == nil || len(l.read) < min(c.slots-1, 29) {
 			t.Errorf("%s: the message is ignored: %d slots", name, len(l.read))
 		}
 		if size := sizeOf(l); size > c.most {
@@ -60,7 +60,7 @@ func TestStoredStateIsLimited(t *testing.T) {
 
 func TestStateWithTooManyFieldsIsRejected(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]bool{1: true, mostFields: true, mostFields + 1: false, 20_000: false} {
+	for n, want := range map[int]bool{1: true, maxFields: true, maxFields + 1: false, 20_000: false} {
 		fields := make([]string, n)
 		for i := range fields {
 			fields[i] = fmt.Sprintf(`"%d":%[1]d`, i)
@@ -87,12 +87,12 @@ func TestStoredSlotsAreLimited(t *testing.T) {
 	}
 	last, read := 0, 0
 	for _, l := range a.locks {
-		if len(l.last.Slots) > 0 {
+		if len(l.lastState.Slots) > 0 {
 			last++
 		}
 		read += len(l.read)
 	}
-	if want := mostTold / 999; last != want || read != want*999 {
+	if want := maxStoredSlots / 999; last != want || read != want*999 {
 		t.Errorf("the last messages of %d locks, and %d slots", last, read)
 	}
 	if size := sizeOf(&a.locks); size > 8<<20 {
@@ -104,14 +104,14 @@ func TestStoredSlotsAreLimited(t *testing.T) {
 	a.list(locks[:40]...) // the order of the locks is random
 	a.list(lockListed("0xb", "new", "V"))
 	a.publish("new", stateOf(1000, 1, ""))
-	if len(a.locks["0xb"].last.Slots) == 0 {
+	if len(a.locks["0xb"].lastState.Slots) == 0 {
 		t.Error("removed locks free no space")
 	}
 }
 
 func TestInvalidSlotsAreIgnored(t *testing.T) {
 	t.Parallel()
-	digits := strings.Repeat("1", mostPIN)
+	digits := strings.Repeat("1", maxPINSize)
 	for text, want := range map[string]slot{
 		`"7":{"status":"enabled","pin_code":"4711"}`:                          {enabled, "4711"},
 		`"7":{"status":"disabled","pin_code":4711}`:                           {disabled, "4711"},
@@ -146,7 +146,7 @@ func TestInvalidSlotsAreIgnored(t *testing.T) {
 	if s, _ := long.slot(7, true); !ok || s.Status == "" || len(s.Status) > 20 || !utf8.ValidString(s.Status) {
 		t.Errorf("a long status: %q", s.Status)
 	}
-	pin := strings.Repeat("1", mostPIN+1)
+	pin := strings.Repeat("1", maxPINSize+1)
 	f := frame{getPINCode, append([]byte{7, 0, 1, 0, byte(len(pin))}, pin...)}
 	if s, ok := f.slot(7, true); !ok || s.Status != enabled || s.PIN != "" {
 		t.Errorf("in a frame: %d bytes of a PIN, %v", len(s.PIN), ok)
@@ -168,7 +168,7 @@ func TestReportsOther(t *testing.T) {
 		`{"state":"LOCK","battery":77,"action":"lock"}`:                                              true,
 	} {
 		w, ok := readState([]byte(text))
-		if !ok || w.tellsOfMore(before) != want || !w.tellsOfMore(nil) {
+		if !ok || w.reportsOther(before) != want || !w.reportsOther(nil) {
 			t.Errorf("%s: read %v, other changes: %v", text, ok, !want)
 		}
 	}

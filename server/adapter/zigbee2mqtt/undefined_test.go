@@ -91,7 +91,7 @@ func TestStoredUndefinedDevicesAreLimited(t *testing.T) {
 		list = append(list, fmt.Sprintf(`{"ieee_address":"0x%d","type":"EndDevice","friendly_name":"%d","definition":null}`, n, n))
 	}
 	a := told(t, list...)
-	if len(a.bridge.undefined) != mostUndefined || len(a.locks) != 0 {
+	if len(a.bridge.undefined) != maxUndefined || len(a.locks) != 0 {
 		t.Errorf("%d are stored", len(a.bridge.undefined))
 	}
 }

@@ -88,10 +88,10 @@ func TestAbsurdFrames(t *testing.T) {
 // handleNodeEvent is an adapter without a connection, and a session without a peer.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}),
-		tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewEventQueue(), done: make(chan struct{}),
+		tried: make(chan struct{}), nodes: map[int]*node{}, otherNodes: map[int]adapter.DeviceRef{}}
 	t.Cleanup(a.hints.Close)
-	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
+	return a, &session{home: 1, schema: maxSchema, pending: map[string]*call{}}
 }
 
 // applyChange processes a frame as the reader of the adapter does while it waits for the list.
@@ -108,9 +108,9 @@ func (a *Adapter) hear(s *session, frame string) {
 	}
 	switch {
 	case m.of != nil && m.outcome(context.Background(), startListening, true) == nil:
-		a.up(s, network.State.Nodes)
+		a.markUp(s, network.State.Nodes)
 	case m.Event != nil:
-		a.event(s, m.Event)
+		a.handleEvent(s, m.Event)
 	}
 }
 
@@ -120,20 +120,20 @@ func (a *Adapter) sane() error {
 		d := a.device(n)
 		lengths := d.Caps.CodeLengths
 		switch {
-		case id < 1 || id > mostNode || n.id != id || d.Ref == "" || strings.TrimSpace(d.Name) == "":
+		case id < 1 || id > maxNodeID || n.id != id || d.Ref == "" || strings.TrimSpace(d.Name) == "":
 			return fmt.Errorf("a lock has the number %d and is %+v", id, d)
 		case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
 			return fmt.Errorf("the battery level is %v", *d.BatteryLevel)
-		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > mostSlots:
+		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > maxSlots:
 			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
-		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > mostPIN):
+		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > maxPINSize):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
-		case len(n.codes.slots) > mostSlots ||
-			slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
+		case len(n.codes.slots) > maxSlots ||
+			slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > maxSlots:
 			return fmt.Errorf("there are %d slots", len(n.codes.slots))
 		}
 		// may fail
-		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"})
+		_ = a.checkSpec(&session{schema: maxSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"})
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 // requests of a lock. If the count has increased, a list may be incomplete.
 
 // maxTries is the maximum number of attempts to read a complete list: each one drains the battery of the lock.
-const tries = 3
+const maxTries = 3
 
 // readComplete returns the response of endpoint.access_control during which the lock left no request unanswered.
-func answered[T any](ctx context.Context, a *Adapter, s *session, n *node, within time.Duration, command string,
+func readComplete[T any](ctx context.Context, a *Adapter, s *session, n *node, within time.Duration, command string,
 	arguments args) (got T, err error) {
 	before, err := a.unanswered(ctx, s, n)
 	if err != nil {
 		return got, err
 	}
-	for range tries {
+	for range maxTries {
 		var shown T
 		if err := a.accessControl(ctx, s, n, within, command, arguments, &shown); err != nil {
 			return got, err
@@ -34,7 +34,7 @@ func answered[T any](ctx context.Context, a *Adapter, s *session, n *node, withi
 		before = after
 	}
 	return got, adapter.Errorf(adapter.Transient, "the lock has not answered all requests about its codes, %d times",
-		tries)
+		maxTries)
 }
 
 // unanswered returns how many requests the lock has left unanswered since the start of the gateway.
@@ -46,7 +46,7 @@ func (a *Adapter) unanswered(ctx context.Context, s *session, n *node) (int, err
 			} `json:"statistics"`
 		} `json:"state"`
 	}
-	if err := a.ask(ctx, s, askWithin, "node.get_state", args{"nodeId": n.id}, &got); err != nil {
+	if err := a.ask(ctx, s, gatewayTimeout, "node.get_state", args{"nodeId": n.id}, &got); err != nil {
 		return 0, err
 	}
 	if got.State.Statistics.Timeouts == nil {

@@ -103,7 +103,7 @@ func slot(t testing.TB, code adapter.CodeRef) int {
 
 func (h *house) bed() adaptertest.Bed {
 	return adaptertest.Bed{
-		Adapter: h.adapter, Device: h.device, Within: within,
+		Adapter: h.adapter, Device: h.device, Timeout: within,
 		Memory: func(t testing.TB) []adaptertest.OnDevice {
 			state := h.State(t)
 			var codes []adaptertest.OnDevice

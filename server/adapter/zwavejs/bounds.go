@@ -8,19 +8,19 @@ import (
 // Limits of what is stored of the messages of a gateway, which may be faulty or malicious.
 const (
 	// maxNodeID is the maximum node identifier; Z-Wave Long Range has 12 bits.
-	mostNode = 4095
+	maxNodeID = 4095
 	// maxLocks is per network. The list of more locks would exceed its size limit.
-	mostLocks = 500
+	maxLocks = 500
 	// maxSlots is per lock; codes in higher slots are ignored.
-	mostSlots = 1000
+	maxSlots = 1000
 	// maxPINSize is in bytes; PINs of User Code have 4 to 10.
-	mostPIN = 32
+	maxPINSize = 32
 	// maxSeededCodes is the maximum number of codes of a network up to which codes in the gateway's copy are adopted.
-	mostTold = 20_000
+	maxSeededCodes = 20_000
 	// maxCodes is the maximum number of codes of a network.
-	mostCodes = 30_000
+	maxCodes = 30_000
 	// maxTextSize is the maximum size of a name in bytes.
-	mostText = 250
+	maxTextSize = 250
 )
 
 // brief returns the first bytes of a text without retaining the rest in memory.
@@ -41,11 +41,11 @@ func word(text string) string {
 
 // pinIn decodes a PIN from JSON; hidden PINs consist of asterisks.
 func pinIn(data json.RawMessage) (pin string, ok bool) {
-	if len(data) > len(`""`)+6*mostPIN || json.Unmarshal(data, &pin) != nil || len(pin) > mostPIN {
+	if len(data) > len(`""`)+6*maxPINSize || json.Unmarshal(data, &pin) != nil || len(pin) > maxPINSize {
 		return "", false
 	}
 	return pin, true
 }
 
 // slotIn reports whether n is a valid slot.
-func slotIn(n int) bool { return 1 <= n && n <= mostSlots }
+func slotIn(n int) bool { return 1 <= n && n <= maxSlots }

@@ -44,32 +44,32 @@ func TestErrorsQuoteOnlyWords(t *testing.T) {
 func TestLastChangeDuringReadCounts(t *testing.T) {
 	t.Parallel()
 	var m memory
-	m.begin(0)
+	m.beginRead(0)
 	occupied, empty, pin, other := true, false, "864209", "135790"
 	for range 100 {
 		for slot := 1; slot <= 250; slot++ {
-			m.hear(change{slot: slot, occupied: &empty})
-			m.hear(change{slot: slot, pin: &other})
-			m.hear(change{slot: slot, occupied: &occupied})
-			m.hear(change{slot: slot, pin: &pin})
+			m.applyChange(change{slot: slot, occupied: &empty})
+			m.applyChange(change{slot: slot, pin: &other})
+			m.applyChange(change{slot: slot, occupied: &occupied})
+			m.applyChange(change{slot: slot, pin: &pin})
 		}
 	}
 	if len(m.heard) > 2*250 {
 		t.Errorf("%d changes are stored", len(m.heard))
 	}
 	for slot := 1; slot <= 250; slot++ {
-		m.shown(slot, entry{pin: pin}, true)
+		m.storeSlot(slot, entry{pin: pin}, true)
 	}
-	m.hear(change{slot: 7, pin: &other})
-	m.finish(0, true)
-	if m.all || len(m.doubts) != 1 || !m.doubts[7] {
-		t.Errorf("uncertain: all %v, %v", m.all, m.doubts)
+	m.applyChange(change{slot: 7, pin: &other})
+	m.finishRead(0, true)
+	if m.allUncertain || len(m.uncertain) != 1 || !m.uncertain[7] {
+		t.Errorf("uncertain: all %v, %v", m.allUncertain, m.uncertain)
 	}
 }
 
 func TestInvalidPINsAreIgnored(t *testing.T) {
 	t.Parallel()
-	long, _ := json.Marshal(strings.Repeat("1", mostPIN+1))
+	long, _ := json.Marshal(strings.Repeat("1", maxPINSize+1))
 	for _, c := range []struct {
 		data, want string
 		ok         bool
@@ -80,7 +80,7 @@ func TestInvalidPINsAreIgnored(t *testing.T) {
 		}
 	}
 	var v wireValue
-	for slot, want := range map[int]bool{0: false, 1: true, mostSlots: true, mostSlots + 1: false} {
+	for slot, want := range map[int]bool{0: false, 1: true, maxSlots: true, maxSlots + 1: false} {
 		if err := json.Unmarshal(fmt.Appendf(nil,
 			`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot),
 			&v); err != nil {
@@ -94,15 +94,15 @@ func TestInvalidPINsAreIgnored(t *testing.T) {
 
 func TestUserBeyondSlotsChangesNothing(t *testing.T) {
 	t.Parallel()
-	a := &Adapter{hints: adapter.NewHints()}
+	a := &Adapter{hints: adapter.NewEventQueue()}
 	defer a.hints.Close()
 	n := &node{}
 	n.traits.Store(&traits{commandClasses: map[int]int{ccUserCode: 1}})
-	for user, want := range map[int]bool{mostSlots + 1: false, 0: true} {
-		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`,
+	for user, want := range map[int]bool{maxSlots + 1: false, 0: true} {
+		a.handleNotification(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`,
 			codeAdded, user)})
-		if n.codes.all != want {
-			t.Errorf("user %d: all uncertain: %v", user, n.codes.all)
+		if n.codes.allUncertain != want {
+			t.Errorf("user %d: all uncertain: %v", user, n.codes.allUncertain)
 		}
 		n.codes = memory{}
 	}
@@ -111,24 +111,24 @@ func TestUserBeyondSlotsChangesNothing(t *testing.T) {
 // A gateway may invent locks that are full.
 func TestCodesPerNetworkAreLimited(t *testing.T) {
 	t.Parallel()
-	a := &Adapter{hints: adapter.NewHints(), nodes: map[int]*node{}}
+	a := &Adapter{hints: adapter.NewEventQueue(), nodes: map[int]*node{}}
 	defer a.hints.Close()
 	add := func(id, codes int) *node {
 		n := &node{}
 		n.traits.Store(&traits{ready: true, commandClasses: map[int]int{ccUserCode: 1}})
 		for slot := 1; slot <= codes; slot++ {
-			n.codes.shown(slot, entry{pin: "864209"}, true)
+			n.codes.storeSlot(slot, entry{pin: "864209"}, true)
 		}
 		a.nodes[id] = n
 		return n
 	}
-	for id := range mostCodes/mostSlots - 1 {
-		add(id, mostSlots)
+	for id := range maxCodes/maxSlots - 1 {
+		add(id, maxSlots)
 	}
-	last := add(1000, mostSlots)
-	last.codes.doubtAll()
+	last := add(1000, maxSlots)
+	last.codes.markAllUncertain()
 	next := add(1001, 0)
-	next.codes.doubtAll()
+	next.codes.markAllUncertain()
 	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient ||
 		!strings.Contains(err.Error(), "codes") {
 		t.Errorf("another lock: %v", err)

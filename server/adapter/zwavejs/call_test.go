@@ -149,13 +149,13 @@ func TestBlockedCommandEndsTheConnection(t *testing.T) {
 		var parts sync.WaitGroup
 		defer parts.Wait()
 		parts.Go(func() { s.end(s.read(ctx, func(*wireEvent) {})) })
-		parts.Go(func() { _ = s.alive(ctx) })
+		parts.Go(func() { _ = s.pingLoop(ctx) })
 		called := make(chan error, 1)
 		begin := time.Now()
 		go func() { called <- s.call(ctx, "node.ping", nil, nil) }()
 		select {
 		case err := <-called:
-			if took := time.Since(begin); adapter.ClassOf(err) != adapter.Unconfirmed || took > writeWithin {
+			if took := time.Since(begin); adapter.ClassOf(err) != adapter.Unconfirmed || took > writeTimeout {
 				t.Errorf("after %s: %v", took, err)
 			}
 			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown &&

@@ -34,7 +34,7 @@ func TestCardHolderIsUnchanged(t *testing.T) {
 			}
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context,
+			put.OnPlace = func(_ context.Context,
 				code adapter.CodeRef) error {
 				places = append(places, code)
 				return nil

@@ -17,35 +17,35 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	if err != nil {
 		return adapter.Codes{}, err
 	}
-	if err := a.programmable(s, n); err != nil {
+	if err := a.checkCodes(s, n); err != nil {
 		if fresh && adapter.ClassOf(err) == adapter.Offline { // a response starts the interview
-			err = cmp.Or(a.awake(ctx, s, n), err)
+			err = cmp.Or(a.ensureAwake(ctx, s, n), err)
 		}
 		return adapter.Codes{}, err
 	}
 	if !fresh {
-		return a.remembered(n), nil
+		return a.knownCodes(n), nil
 	}
-	release, err := a.hold(ctx, n)
+	release, err := a.acquire(ctx, n)
 	if err != nil {
 		return adapter.Codes{}, err
 	}
 	defer release()
-	if err := a.awake(ctx, s, n); err != nil {
+	if err := a.ensureAwake(ctx, s, n); err != nil {
 		return adapter.Codes{}, err
 	}
 	// Events that precede this response are processed when it returns.
-	if err := a.ask(ctx, s, askWithin, presence, nil, nil); err != nil {
-		return adapter.Codes{}, unsent(err)
+	if err := a.ask(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
+		return adapter.Codes{}, asRead(err)
 	}
 	if err := a.refresh(ctx, s, n); err != nil {
-		return adapter.Codes{}, unsent(err)
+		return adapter.Codes{}, asRead(err)
 	}
-	return a.remembered(n), nil
+	return a.knownCodes(n), nil
 }
 
 // checkCodes fails if the lock has no codes, or if that is not known yet.
-func (a *Adapter) programmable(s *session, n *node) error {
+func (a *Adapter) checkCodes(s *session, n *node) error {
 	d, ready := a.device(n), n.traits.Load().ready
 	switch {
 	case !ready && !d.Online:
@@ -54,10 +54,10 @@ func (a *Adapter) programmable(s *session, n *node) error {
 	case !ready:
 		return adapter.Errorf(adapter.Transient,
 			"the gateway's interview of the lock is incomplete: if this persists, interview it again")
-	case s.unfit(n):
+	case s.tooOld(n):
 		return adapter.Errorf(adapter.NotSupported,
 			"the gateway's server does not support the named users of the lock: bring its zwave-js-server up to "+
-				"date, to schema %d at least", unifiedFrom)
+				"date, to schema %d at least", accessControlSchema)
 	case d.Caps.OnlineCodes:
 		return nil
 	case d.CapsUnknown:
@@ -72,17 +72,17 @@ func (a *Adapter) programmable(s *session, n *node) error {
 // refresh reads the slots whose content is uncertain.
 func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	a.mu.Lock()
-	if !n.tells() {
-		n.codes.doubtAll()
+	if !n.reportsChanges() {
+		n.codes.markAllUncertain()
 	}
-	all := n.codes.all || n.named() && len(n.codes.doubts) > 0
-	doubts := slices.Sorted(maps.Keys(n.codes.doubts))
-	full := a.inMemory()-len(n.codes.slots) >= mostCodes
+	all := n.codes.allUncertain || n.hasUsers() && len(n.codes.uncertain) > 0
+	doubts := slices.Sorted(maps.Keys(n.codes.uncertain))
+	full := a.storedCodes()-len(n.codes.slots) >= maxCodes
 	a.mu.Unlock()
 	if full && (all || len(doubts) > 0) {
 		return adapter.Errorf(adapter.Transient,
 			"the other locks of the network hold %d codes, the maximum per gateway: move some locks to another "+
-				"gateway", mostCodes)
+				"gateway", maxCodes)
 	}
 	if all {
 		return a.readAll(ctx, s, n)
@@ -98,15 +98,15 @@ func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 // readAll reads all slots of the lock.
 func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) {
 	a.mu.Lock()
-	n.codes.begin(0)
+	n.codes.beginRead(0)
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		n.codes.finish(0, err == nil)
+		n.codes.finishRead(0, err == nil)
 		a.mu.Unlock()
 	}()
 	a.readSerial(ctx, s, n)
-	if n.named() {
+	if n.hasUsers() {
 		return a.readUsers(ctx, s, n)
 	}
 	for slot := 1; slot <= n.traits.Load().slots; slot++ {
@@ -120,23 +120,23 @@ func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) 
 // readSlot reads one slot of the lock.
 func (a *Adapter) readSlot(ctx context.Context, s *session, n *node, slot int) (e entry, occupied bool, err error) {
 	a.mu.Lock()
-	n.codes.begin(slot)
+	n.codes.beginRead(slot)
 	a.mu.Unlock()
-	if n.named() {
+	if n.hasUsers() {
 		err = a.readCredential(ctx, s, n, slot)
 	} else {
 		err = a.readUserCode(ctx, s, n, slot)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n.codes.finish(slot, err == nil)
+	n.codes.finishRead(slot, err == nil)
 	e, occupied = n.codes.slots[slot]
 	return e, occupied, err
 }
 
 // storeSlot stores the content of a slot as read from the lock. A lock that returns asterisks counts as hiding PINs
 // from then on.
-func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
+func (a *Adapter) storeSlot(n *node, slot int, e entry, occupied bool) {
 	masked := occupied && isMasked(e.pin)
 	if masked {
 		e.pin = ""
@@ -144,7 +144,7 @@ func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 	a.mu.Lock()
 	first := masked && !n.masked
 	n.masked = n.masked || masked
-	n.codes.shown(slot, e, occupied)
+	n.codes.storeSlot(slot, e, occupied)
 	ref := n.ref
 	a.mu.Unlock()
 	if first {
@@ -153,12 +153,12 @@ func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
 }
 
 // knownCodes returns the known codes of the lock.
-func (a *Adapter) remembered(n *node) adapter.Codes {
+func (a *Adapter) knownCodes(n *node) adapter.Codes {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &n.codes
-	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all ||
-		len(m.doubts) > 0}
+	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.allUncertain ||
+		len(m.uncertain) > 0}
 	for _, slot := range m.occupied() {
 		e := m.slots[slot]
 		c := adapter.Code{

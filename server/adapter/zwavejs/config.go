@@ -35,15 +35,15 @@ type Config struct {
 	// CheckGateway receives the identity that the gateway reports, independent of the address, before anything is
 	// requested from it or listed; empty if the gateway reports none. While it fails, the gateway is not used, and
 	// the check is repeated. nil accepts all.
-	Met func(ctx context.Context, gateway string) error `json:"-"`
+	CheckGateway func(ctx context.Context, gateway string) error `json:"-"`
 }
 
 // gateway is the validated form of a Config.
 type gateway struct {
-	url  string
-	zone *time.Location // nil: no time frames
-	http *http.Client
-	met  func(ctx context.Context, gateway string) error
+	url          string
+	zone         *time.Location // nil: no time frames
+	http         *http.Client
+	checkGateway func(ctx context.Context, gateway string) error
 }
 
 func (c Config) gateway() (gateway, error) {
@@ -63,14 +63,14 @@ func (c Config) gateway() (gateway, error) {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		TLSClientConfig:        tlsConfig,
-		TLSHandshakeTimeout:    dialWithin,
-		MaxResponseHeaderBytes: adapter.AnswerHeader,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxResponseHeaderBytes: adapter.MaxResponseHeader,
 		DisableKeepAlives:      true,
 	}
 	if c.Control != nil {
-		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
+		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialTimeout, Control: c.Control}).DialContext
 	}
-	g := gateway{url: c.URL, met: c.Met, http: &http.Client{
+	g := gateway{url: c.URL, checkGateway: c.CheckGateway, http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

@@ -14,13 +14,13 @@ import (
 // Timeouts of requests to the gateway. The gateway repeats lost radio frames, and a lock sleeps for a second at a
 // time. For a lock that sleeps for hours, the gateway would keep a command that long.
 const (
-	askWithin   = 10 * time.Second // answered by the gateway
-	radioWithin = time.Minute      // answered by a lock
-	walkWithin  = 10 * time.Minute // reads a whole lock
+	gatewayTimeout = 10 * time.Second // answered by the gateway
+	radioTimeout   = time.Minute      // answered by a lock
+	readAllTimeout = 10 * time.Minute // reads a whole lock
 )
 
 // pingCommand is a command without radio traffic that shows whether the gateway answers.
-const presence = "driver.is_statistics_enabled"
+const pingCommand = "driver.is_statistics_enabled"
 
 // Devices implements adapter.Adapter. It causes no radio traffic: the gateway reports changes, and is only asked
 // whether it answers.
@@ -37,8 +37,8 @@ func (a *Adapter) list(ctx context.Context) ([]adapter.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.ask(ctx, s, askWithin, presence, nil, nil); err != nil {
-		return nil, unsent(err)
+	if err := a.ask(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
+		return nil, asRead(err)
 	}
 	a.mu.Lock()
 	nodes := make([]*node, 0, len(a.nodes))
@@ -50,7 +50,7 @@ func (a *Adapter) list(ctx context.Context) ([]adapter.Device, error) {
 	devices := make([]adapter.Device, len(nodes))
 	for i, n := range nodes {
 		if err := a.capabilities(ctx, s, n); err != nil {
-			return nil, unsent(err)
+			return nil, asRead(err)
 		}
 		devices[i] = a.device(n)
 	}
@@ -85,7 +85,7 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 	}
 	a.mu.Unlock()
 	if err := a.capabilities(ctx, s, n); err != nil {
-		return nil, nil, unsent(err)
+		return nil, nil, asRead(err)
 	}
 	return s, n, nil
 }
@@ -95,8 +95,8 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 // show fewer command classes if it was interviewed without its security keys. A lock of another network may return
 // with that network.
 func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
-	home, id, ok := whose(device)
-	other, listed := a.others[id]
+	home, id, ok := parseRef(device)
+	other, listed := a.otherNodes[id]
 	switch {
 	case ok && home == s.home && listed && other == "":
 		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is incomplete")
@@ -114,8 +114,8 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 // ask calls with its own timeout in addition to that of ctx.
 func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args,
 	out any) (err error) {
-	traced, span := adapter.TraceCommand(ctx, "zwavejs", a.url, command)
-	defer func() { adapter.Traced(span, err) }()
+	traced, span := adapter.StartCommandSpan(ctx, "zwavejs", a.url, command)
+	defer func() { adapter.EndSpan(span, err) }()
 	limited, cancel := context.WithTimeout(traced, within)
 	defer cancel()
 	err = s.call(limited, command, arguments, out)
@@ -128,18 +128,18 @@ func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, com
 // invoke calls a method of a command class of a lock.
 func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any,
 	out any) error {
-	return a.ask(ctx, s, radioWithin, "endpoint.invoke_cc_api",
+	return a.ask(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
 		args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
 			"methodName": method, "args": arguments}, out)
 }
 
 // contextError returns the error of a call whose context has ended.
-func late(ctx context.Context, class adapter.Class, message string) error {
+func contextError(ctx context.Context, class adapter.Class, message string) error {
 	return fmt.Errorf("%w (%w)", adapter.Errorf(class, "%s", message), ctx.Err())
 }
 
 // asRead converts Unconfirmed to GatewayDown for calls that change nothing, whose lost request does no harm.
-func unsent(err error) error {
+func asRead(err error) error {
 	e := adapter.AsError(err)
 	if e == nil || e.Class != adapter.Unconfirmed {
 		return err
@@ -167,18 +167,18 @@ func unavailable(err error) error {
 }
 
 // acquire acquires exclusive access to the codes of the lock. The result releases it.
-func (a *Adapter) hold(ctx context.Context, n *node) (func(), error) {
+func (a *Adapter) acquire(ctx context.Context, n *node) (func(), error) {
 	select {
 	case n.busy <- struct{}{}:
 		return func() { <-n.busy }, nil
 	case <-ctx.Done():
-		return nil, late(ctx, adapter.Transient, "the lock is busy with other codes")
+		return nil, contextError(ctx, adapter.Transient, "the lock is busy with other codes")
 	}
 }
 
 // ensureAwake fails with Offline if the lock does not answer. A lock that the gateway considers dead is pinged once,
 // because some do not announce their return.
-func (a *Adapter) awake(ctx context.Context, s *session, n *node) error {
+func (a *Adapter) ensureAwake(ctx context.Context, s *session, n *node) error {
 	a.mu.Lock()
 	dead := n.status == nodeDead
 	a.mu.Unlock()
@@ -188,8 +188,8 @@ func (a *Adapter) awake(ctx context.Context, s *session, n *node) error {
 	var pong struct {
 		Responded bool `json:"responded"`
 	}
-	if err := a.ask(ctx, s, radioWithin, "node.ping", args{"nodeId": n.id}, &pong); err != nil {
-		return unsent(err)
+	if err := a.ask(ctx, s, radioTimeout, "node.ping", args{"nodeId": n.id}, &pong); err != nil {
+		return asRead(err)
 	}
 	if !pong.Responded {
 		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio")

@@ -6,13 +6,13 @@ import (
 )
 
 // duplicateReport is the last report of the lock that a PIN is a duplicate. Adapter.mu guards it.
-type refusal struct {
+type duplicateReport struct {
 	at     time.Time
 	slot   int           // slot that has the PIN; 0 if unknown
 	waiter chan struct{} // closed by the next report
 }
 
-func (r *refusal) tell(slot int) {
+func (r *duplicateReport) report(slot int) {
 	r.at, r.slot = time.Now(), slot
 	if r.waiter != nil {
 		close(r.waiter)
@@ -28,11 +28,11 @@ func (a *Adapter) refusedSince(n *node, since time.Time) bool {
 }
 
 // refusalTimeout is how long after the response to a write the lock may report a duplicate PIN.
-const refusalWithin = 750 * time.Millisecond
+const refusalTimeout = 750 * time.Millisecond
 
 // duplicate waits for a report of a duplicate PIN since a time, and returns the slot in the report.
 func (a *Adapter) duplicate(ctx context.Context, n *node, since time.Time) (slot int, reported bool) {
-	late := time.NewTimer(refusalWithin)
+	late := time.NewTimer(refusalTimeout)
 	defer late.Stop()
 	for {
 		a.mu.Lock()

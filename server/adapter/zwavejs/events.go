@@ -35,49 +35,49 @@ const (
 )
 
 // handleEvent processes an event of the gateway; events arrive in order. Unknown events are ignored.
-func (a *Adapter) event(s *session, e *wireEvent) {
+func (a *Adapter) handleEvent(s *session, e *wireEvent) {
 	switch {
 	case e.Source == "driver" && e.Name == "driver ready": // the gateway has restarted: the list is outdated
 		_ = s.conn.CloseNow()
 	case e.Source == "controller" && e.Name == "node removed" && e.Node != nil:
-		a.removed(e.Node.NodeID)
+		a.handleRemoved(e.Node.NodeID)
 	case e.Source == "controller" && e.Name == "node added" && e.Node != nil:
-		a.listed(s, e.Node)
+		a.handleListed(s, e.Node)
 	case e.Source == "node" && e.Name == "ready" && e.NodeState != nil:
-		a.listed(s, e.NodeState)
+		a.handleListed(s, e.NodeState)
 	case e.Source == "node":
 		a.mu.Lock()
 		n := a.nodes[e.NodeID]
 		a.mu.Unlock()
 		if n != nil {
-			a.told(n, e)
+			a.handleNodeEvent(n, e)
 		}
 	}
 }
 
 // handleRemoved processes that a node was excluded or replaced.
-func (a *Adapter) removed(id int) {
+func (a *Adapter) handleRemoved(id int) {
 	a.mu.Lock()
 	n := a.nodes[id]
 	delete(a.nodes, id)
-	delete(a.others, id)
+	delete(a.otherNodes, id)
 	a.mu.Unlock()
 	if n != nil {
-		a.gone(n)
+		a.reportRemoved(n)
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
 }
 
-func (a *Adapter) gone(n *node) {
+func (a *Adapter) reportRemoved(n *node) {
 	a.hints.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: n.ref, At: time.Now()})
 }
 
 // handleListed processes a node that is new or was interviewed again.
-func (a *Adapter) listed(s *session, w *wireNode) {
+func (a *Adapter) handleListed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
-	n := a.take(s, was, w)
-	is := a.others[w.NodeID]
+	n := a.adoptNode(s, was, w)
+	is := a.otherNodes[w.NodeID]
 	if n != nil {
 		is = n.ref
 	}
@@ -87,7 +87,7 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 	}
 	a.mu.Unlock()
 	if other {
-		a.gone(was)
+		a.reportRemoved(was)
 	}
 	if n != nil || other {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
@@ -98,34 +98,34 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 }
 
 // handleNodeEvent processes an event of one lock.
-func (a *Adapter) told(n *node, e *wireEvent) {
+func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
-		a.became(n, nodeDead, adapter.DeviceOffline)
+		a.setStatus(n, nodeDead, adapter.DeviceOffline)
 	case "alive", "wake up":
-		a.became(n, nodeAlive, adapter.DeviceOnline)
+		a.setStatus(n, nodeAlive, adapter.DeviceOnline)
 	case "value updated", "value added":
 		var v wireValue
 		if json.Unmarshal(e.Args, &v) == nil {
-			a.valueTold(n, v)
+			a.handleValue(n, v)
 		}
 	case "credential added", "credential modified", "credential deleted":
-		a.credentialTold(n, e)
+		a.handleCredential(n, e)
 	case "user added", "user modified", "user deleted":
-		a.userTold(n, e)
+		a.handleUser(n, e)
 	case "notification":
-		a.notificationTold(n, e)
+		a.handleNotification(n, e)
 	}
 }
 
 // setStatus processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
-func (a *Adapter) became(n *node, status int, kind adapter.EventKind) {
+func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	a.mu.Lock()
 	was := n.status
 	n.status = status
 	changed := (was == nodeDead) != (status == nodeDead)
 	if changed {
-		n.codes.doubtAll()
+		n.codes.markAllUncertain()
 	}
 	a.mu.Unlock()
 	if changed {
@@ -133,14 +133,14 @@ func (a *Adapter) became(n *node, status int, kind adapter.EventKind) {
 	}
 }
 
-func (a *Adapter) valueTold(n *node, v wireValue) {
+func (a *Adapter) handleValue(n *node, v wireValue) {
 	c, ok := v.change()
 	a.mu.Lock()
-	news := ok && n.codes.hear(c)
+	news := ok && n.codes.applyChange(c)
 	was := n.locked
-	status := n.note(v)
+	status := n.applyValue(v)
 	if was != nil && n.locked != nil && *was != *n.locked {
-		a.movedSilently(n, *n.locked)
+		a.reportUnexplainedMove(n, *n.locked)
 	}
 	a.mu.Unlock()
 	if news {
@@ -150,23 +150,23 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	if v.CC == ccNotification && v.Property == "Access Control" {
 		var state int
 		if json.Unmarshal(v.NewValue, &state) == nil {
-			a.troubleTold(n, notification{Event: state})
+			a.handleTrouble(n, notification{Event: state})
 		}
 	}
-	length := a.lengthTold(n, v)
+	length := a.handlePINLength(n, v)
 	if status || length {
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
 	}
 	if length { // some locks delete all codes without a report
 		a.mu.Lock()
-		n.codes.doubtAll()
+		n.codes.markAllUncertain()
 		a.mu.Unlock()
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 }
 
 // handlePINLength processes a change of the required PIN length; the event has no label.
-func (a *Adapter) lengthTold(n *node, v wireValue) bool {
+func (a *Adapter) handlePINLength(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int
 	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil ||
@@ -206,24 +206,24 @@ func (v wireValue) change() (c change, ok bool) {
 }
 
 // handleCredential processes a credential event of User Credential.
-func (a *Adapter) credentialTold(n *node, e *wireEvent) {
+func (a *Adapter) handleCredential(n *node, e *wireEvent) {
 	var args struct {
 		User int             `json:"userId"`
 		Type int             `json:"credentialType"`
 		Slot int             `json:"credentialSlot"`
 		Data json.RawMessage `json:"data"`
 	}
-	if !n.named() || json.Unmarshal(e.Args, &args) != nil {
+	if !n.hasUsers() || json.Unmarshal(e.Args, &args) != nil {
 		return
 	}
 	deleted := e.Name == "credential deleted"
 	if deleted {
-		a.deletionTold(n, args.Slot == 0) // slot 0: all credentials
+		a.handleDeletion(n, args.Slot == 0) // slot 0: all credentials
 	}
 	if args.Type != credentialPIN || !slotIn(args.Slot) {
 		if !deleted {
 			a.mu.Lock()
-			n.codes.meetOther(args.User)
+			n.codes.noteOtherUser(args.User)
 			a.mu.Unlock()
 		}
 		return
@@ -241,7 +241,7 @@ func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 		c.occupied = &occupied
 	}
 	a.mu.Lock()
-	news := n.codes.hear(c)
+	news := n.codes.applyChange(c)
 	a.mu.Unlock()
 	if news {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
@@ -265,27 +265,27 @@ func (t notification) slot() int {
 	return max(parameters.UserID, parameters.Named, 0)
 }
 
-func (a *Adapter) notificationTold(n *node, e *wireEvent) {
+func (a *Adapter) handleNotification(n *node, e *wireEvent) {
 	var t notification
 	if json.Unmarshal(e.Args, &t) != nil || t.Type != accessControl {
 		return
 	}
 	slot := t.slot()
 	if _, moved := moves[t.Event]; moved {
-		a.moveTold(n, t)
+		a.handleMove(n, t)
 		return
 	}
-	a.troubleTold(n, t)
+	a.handleTrouble(n, t)
 	switch t.Event {
 	case allCodesDeleted, codeDeleted, codeAdded:
-		if t.Event == allCodesDeleted || n.named() { // the number of a user can differ from the slot of its code
+		if t.Event == allCodesDeleted || n.hasUsers() { // the number of a user can differ from the slot of its code
 			slot = 0
 		}
-		if slot > mostSlots {
+		if slot > maxSlots {
 			return
 		}
 		a.mu.Lock()
-		n.codes.touch(slot)
+		n.codes.markTouched(slot)
 		a.mu.Unlock()
 		hint := adapter.Event{Kind: adapter.CodesChanged, Device: n.ref}
 		if slot > 0 {
@@ -294,18 +294,18 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 		a.hints.Send(hint)
 	case codeDuplicate:
 		a.mu.Lock()
-		n.refused.tell(slot)
+		n.refused.report(slot)
 		a.mu.Unlock()
 	}
 }
 
 // handleTrouble processes a report of a jam or of a denied access.
-func (a *Adapter) troubleTold(n *node, t notification) {
+func (a *Adapter) handleTrouble(n *node, t notification) {
 	switch t.Event {
 	case lockJammed:
-		a.jamTold(n, false)
+		a.handleJam(n, false)
 	case notLockedByHand, notLockedByRF, notAutoLocked:
-		a.jamTold(n, true)
+		a.handleJam(n, true)
 	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough,
 		deniedUnknown:
 		_, code := t.used()

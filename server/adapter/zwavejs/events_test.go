@@ -19,8 +19,8 @@ func knows(t *testing.T, lock string) (*Adapter, *session, *node) {
 	a, s := told(t)
 	a.hear(s, `{"type":"result","success":true,"messageId":"1","result":{"state":{"nodes":[`+lock+`]}}}`)
 	n := a.nodes[2]
-	n.codes.begin(0)
-	n.codes.finish(0, true)
+	n.codes.beginRead(0)
+	n.codes.finishRead(0, true)
 	a.hinted()
 	return a, s, n
 }
@@ -52,13 +52,13 @@ func TestChangedPINLengthInvalidatesCodes(t *testing.T) {
 	const length = `{"commandClass":112,"endpoint":0,"property":16,"newValue":%d}`
 	a, s, n := knows(t, plainLock)
 	a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(length, 4)))
-	if told := a.hinted(); n.codes.all || len(told) != 0 {
-		t.Errorf("unchanged length: uncertain %v, events %v", n.codes.all, told)
+	if told := a.hinted(); n.codes.allUncertain || len(told) != 0 {
+		t.Errorf("unchanged length: uncertain %v, events %v", n.codes.allUncertain, told)
 	}
 	a.hear(s, fmt.Sprintf(valueOf2, fmt.Sprintf(length, 6)))
 	told := a.hinted()
-	if !n.codes.all || len(of(adapter.CodesChanged, told)) != 1 || len(of(adapter.StatusChanged, told)) != 1 {
-		t.Errorf("another length: uncertain %v, events %v", n.codes.all, told)
+	if !n.codes.allUncertain || len(of(adapter.CodesChanged, told)) != 1 || len(of(adapter.StatusChanged, told)) != 1 {
+		t.Errorf("another length: uncertain %v, events %v", n.codes.allUncertain, told)
 	}
 }
 
@@ -89,21 +89,21 @@ func TestNotificationWithoutUserDuringWrite(t *testing.T) {
 		touched bool
 	}{
 		"nothing is written":                {func(*memory) {}, true},
-		"another slot is being written":     {func(m *memory) { m.write("k", 2, entry{pin: "864209"}) }, false},
-		"another slot was written just now": {func(m *memory) { m.written(2) }, false},
-		"another slot is being cleared":     {func(m *memory) { m.clear(2) }, false},
-		"another slot was written long ago": {func(m *memory) { m.writes = map[int]time.Time{2: time.Now().Add(-echoWithin)} }, true},
-		"another slot was cleared just now": {func(m *memory) { m.clear(2); m.written(2) }, false},
+		"another slot is being written":     {func(m *memory) { m.noteWrite("k", 2, entry{pin: "864209"}) }, false},
+		"another slot was written just now": {func(m *memory) { m.finishWrite(2) }, false},
+		"another slot is being cleared":     {func(m *memory) { m.noteClear(2) }, false},
+		"another slot was written long ago": {func(m *memory) { m.writes = map[int]time.Time{2: time.Now().Add(-echoWindow)} }, true},
+		"another slot was cleared just now": {func(m *memory) { m.noteClear(2); m.finishWrite(2) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, event := range []int{codeDeleted, codeAdded} {
 				a, s, n := knows(t, plainLock)
-				n.codes.shown(1, entry{}, true)
+				n.codes.storeSlot(1, entry{}, true)
 				test.happen(&n.codes)
 				a.hear(s, fmt.Sprintf(noticeOf2, event, `{}`))
-				if touched := !n.codes.touched[1].IsZero(); touched != test.touched || !n.codes.all {
-					t.Errorf("event %d: slot 1 was changed: %v, all uncertain: %v", event, touched, n.codes.all)
+				if touched := !n.codes.touched[1].IsZero(); touched != test.touched || !n.codes.allUncertain {
+					t.Errorf("event %d: slot 1 was changed: %v, all uncertain: %v", event, touched, n.codes.allUncertain)
 				}
 			}
 		})

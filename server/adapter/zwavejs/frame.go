@@ -66,11 +66,11 @@ func (s *session) receive(ctx context.Context) (m message, err error) {
 		return m, err
 	}
 	defer s.frames.Add(1)
-	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, s.limit(), func(data []byte) error {
+	err = adapter.ReadResponse(ctx, arriving{frame, s.conn}, s.limit(), func(data []byte) error {
 		m.size = len(data)
 		return s.decode(data, &m)
 	})
-	if errors.Is(err, adapter.ErrLarge) {
+	if errors.Is(err, adapter.ErrTooLarge) {
 		err = errFrameLarge
 	}
 	return m, err
@@ -93,7 +93,7 @@ func (s *session) decode(data []byte, m *message) error {
 		return errors.New("the gateway has sent a frame that is not as expected") // the frame may contain a PIN
 	}
 	var err error
-	if m.of, err = s.whose(m.head, len(data)); err != nil {
+	if m.of, err = s.matchCall(m.head, len(data)); err != nil {
 		return err
 	}
 	switch {
@@ -116,7 +116,7 @@ func (s *session) decode(data []byte, m *message) error {
 
 // matchCall returns the call that a frame of size bytes answers, and removes it from the pending ones; nil if there
 // is none. It fails if no call accepts that size.
-func (s *session) whose(h head, size int) (*call, error) {
+func (s *session) matchCall(h head, size int) (*call, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var c *call
@@ -134,7 +134,7 @@ func (s *session) whose(h head, size int) (*call, error) {
 
 // abandon stops waiting for a response. It returns false if the response has arrived or none will, which the call
 // receives.
-func (s *session) forget(id string) bool {
+func (s *session) abandon(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, waits := s.pending[id]

@@ -133,7 +133,7 @@ func TestPlaceIsAnnouncedBeforeClearing(t *testing.T) {
 			var places []adapter.CodeRef
 			change := spec("k", "864209")
 			change.Ref = "1"
-			change.Place = func(_ context.Context, ref adapter.CodeRef) error {
+			change.OnPlace = func(_ context.Context, ref adapter.CodeRef) error {
 				if s.count(clears) > 0 {
 					t.Error("it is cleared first")
 				}

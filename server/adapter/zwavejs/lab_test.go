@@ -125,7 +125,7 @@ func TestLockThatReturnsSilently(t *testing.T) {
 	h.SetOnline(t, false)
 	_, err := h.adapter.Codes(t.Context(), h.device, true)
 	failsAs(t, err, adapter.Offline)
-	h.Hear(t)
+	h.RestoreRadio(t)
 	if _, err := h.adapter.PutCode(t.Context(), h.device, spec("k", "864209")); err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestRealReportedCardHolderIsKnown(t *testing.T) {
 			h.give(t, 2, "Cleaner", told)
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
-			put.Place = func(_ context.Context,
+			put.OnPlace = func(_ context.Context,
 				code adapter.CodeRef) error {
 				places = append(places, code)
 				return nil

@@ -16,7 +16,7 @@ const (
 
 // boltPollDelays are the delays before the reads of the bolt after a command. Most locks report a move, but some only
 // to some controllers.
-var looks = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+var boltPollDelays = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 
 // Lock implements adapter.Locker.
 func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
@@ -35,7 +35,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if err != nil {
 		return "", err
 	}
-	if err := a.awake(ctx, s, n); err != nil {
+	if err := a.ensureAwake(ctx, s, n); err != nil {
 		return "", err
 	}
 	mode := modeUnsecured
@@ -43,17 +43,17 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 		mode = modeSecured
 	}
 	a.mu.Lock()
-	n.operated.command(locked)
+	n.operated.noteCommand(locked)
 	a.mu.Unlock()
 	var got supervised
-	doubtful, err := doubted(a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got))
+	doubtful, err := asUnconfirmed(a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got))
 	a.mu.Lock()
-	n.operated.answered(locked, err)
+	n.operated.noteResponse(locked, err)
 	a.mu.Unlock()
 	switch {
 	case err != nil && !doubtful:
 		return "", err
-	case a.shows(ctx, s, n, mode):
+	case a.awaitBolt(ctx, s, n, mode):
 		return adapter.Confirmed, nil
 	case err != nil:
 		return "", err
@@ -64,7 +64,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 // asUnconfirmed converts the error of a command to the bolt to Unconfirmed unless the gateway certainly has not sent
 // it to the lock. The gateway responds with the same errors when the acknowledgment of the lock is lost, or when the
 // stick or the driver fails with the frame on its way.
-func doubted(err error) (doubtful bool, _ error) {
+func asUnconfirmed(err error) (doubtful bool, _ error) {
 	if _, answered := errors.AsType[answerError](err); !answered {
 		return false, err
 	}
@@ -77,8 +77,8 @@ func doubted(err error) (doubtful bool, _ error) {
 
 // awaitBolt reads the bolt and reports whether it reaches the target position. A lock that does not answer or is
 // jammed is not an error here, because a jam is reported as an event.
-func (a *Adapter) shows(ctx context.Context, s *session, n *node, mode int) bool {
-	for _, wait := range looks {
+func (a *Adapter) awaitBolt(ctx context.Context, s *session, n *node, mode int) bool {
+	for _, wait := range boltPollDelays {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -107,33 +107,33 @@ func (a *Adapter) shows(ctx context.Context, s *session, n *node, mode int) bool
 
 // operation records the last commands to the bolt and its reports. Adapter.mu guards it.
 type operation struct {
-	told    time.Time          // time of the last command
-	to      bool               // target of the last command; true: locked
-	waiting map[bool]int       // unanswered commands by target
-	until   map[bool]time.Time // when the effect of the last command ends, by target
-	jam     time.Time          // time of the last jam
-	noticed map[bool]time.Time // times of the last notifications by position
+	commandedAt time.Time          // time of the last command
+	toLocked    bool               // target of the last command; true: locked
+	waiting     map[bool]int       // unanswered commands by target
+	until       map[bool]time.Time // when the effect of the last command ends, by target
+	jammedAt    time.Time          // time of the last jam
+	noticed     map[bool]time.Time // times of the last notifications by position
 }
 
-func (o *operation) command(locked bool) {
+func (o *operation) noteCommand(locked bool) {
 	if o.waiting == nil {
 		o.waiting, o.until = map[bool]int{}, map[bool]time.Time{}
 	}
-	o.told, o.to = time.Now(), locked
+	o.commandedAt, o.toLocked = time.Now(), locked
 	o.waiting[locked]++
 }
 
 // How long after the response a move is attributed to a command. Until the response, the command may wait for the
 // radio; without a response, the gateway may still hold it.
-const commandWithin, unansweredWithin = 15 * time.Second, radioWithin
+const commandWindow, unansweredWindow = 15 * time.Second, radioTimeout
 
-func (o *operation) answered(locked bool, err error) {
+func (o *operation) noteResponse(locked bool, err error) {
 	o.waiting[locked]--
 	switch {
 	case err == nil:
-		o.until[locked] = time.Now().Add(commandWithin)
+		o.until[locked] = time.Now().Add(commandWindow)
 	case adapter.ClassOf(err) == adapter.Unconfirmed:
-		o.until[locked] = time.Now().Add(unansweredWithin)
+		o.until[locked] = time.Now().Add(unansweredWindow)
 	}
 }
 
@@ -142,9 +142,9 @@ func (o *operation) commanded(locked bool) bool {
 	return o.waiting[locked] > 0 || time.Now().Before(o.until[locked])
 }
 
-func (o *operation) jammed() bool { return o.jam.After(o.told) }
+func (o *operation) jammed() bool { return o.jammedAt.After(o.commandedAt) }
 
-func (o *operation) notice(locked bool) {
+func (o *operation) noteReport(locked bool) {
 	if o.noticed == nil {
 		o.noticed = map[bool]time.Time{}
 	}
@@ -160,18 +160,18 @@ var moves = map[int]struct {
 	manualLock: {true, adapter.ByHand}, manualUnlock: {false, adapter.ByHand},
 	remoteLock: {true, adapter.Remotely}, remoteUnlock: {false, adapter.Remotely},
 	keypadLock: {true, adapter.ByKeycode}, keypadUnlock: {false, adapter.ByKeycode},
-	autoLock: {true, adapter.ByItself},
+	autoLock: {true, adapter.Automatically},
 	codeLock: {true, adapter.ByKeycode}, codeUnlock: {false, adapter.ByKeycode},
 	credentialLock: {true, ""}, credentialUnlock: {false, ""},
 }
 
 // handleMove processes a notification of a moved bolt and its cause.
-func (a *Adapter) moveTold(n *node, t notification) {
+func (a *Adapter) handleMove(n *node, t notification) {
 	move := moves[t.Event]
 	a.mu.Lock()
 	changed := n.locked == nil || *n.locked != move.locked
 	n.locked = &move.locked
-	n.operated.notice(move.locked)
+	n.operated.noteReport(move.locked)
 	a.mu.Unlock()
 	e := adapter.Event{
 		Kind:      adapter.LockOperated,
@@ -192,7 +192,7 @@ func (a *Adapter) moveTold(n *node, t notification) {
 
 // codeOf returns the code of a user, or empty if unknown.
 func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
-	if !n.named() {
+	if !n.hasUsers() {
 		return codeRef(user)
 	}
 	a.mu.Lock()
@@ -206,11 +206,11 @@ func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
 }
 
 // handleJam processes a jam. locking means that the report says that the bolt was to lock.
-func (a *Adapter) jamTold(n *node, locking bool) {
+func (a *Adapter) handleJam(n *node, locking bool) {
 	a.mu.Lock()
-	n.operated.jam = time.Now()
+	n.operated.jammedAt = time.Now()
 	to := locking || n.locked == nil || !*n.locked // the target differs from the position
-	if last := n.operated.to; !locking && n.operated.commanded(last) {
+	if last := n.operated.toLocked; !locking && n.operated.commanded(last) {
 		to = last
 	}
 	a.mu.Unlock()
@@ -219,19 +219,19 @@ func (a *Adapter) jamTold(n *node, locking bool) {
 }
 
 // noticeWindow is how long before or after the report of a moved bolt the lock may report the cause.
-const noticeWithin = 2 * time.Second
+const noticeWindow = 2 * time.Second
 
 // reportUnexplainedMove reports a moved bolt when the lock itself does not report the cause; a.mu is held.
-func (a *Adapter) movedSilently(n *node, locked bool) {
+func (a *Adapter) reportUnexplainedMove(n *node, locked bool) {
 	o := adapter.Operation{Locked: locked, Method: adapter.ByUnknown, At: time.Now()}
 	if n.operated.commanded(locked) {
 		o.Method = adapter.Remotely
 	}
-	time.AfterFunc(noticeWithin, func() {
+	time.AfterFunc(noticeWindow, func() {
 		a.mu.Lock()
 		noticed := n.operated.noticed[locked]
 		a.mu.Unlock()
-		if !noticed.After(o.At.Add(-noticeWithin)) {
+		if !noticed.After(o.At.Add(-noticeWindow)) {
 			a.hints.Send(adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: o})
 		}
 	})

@@ -16,53 +16,53 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 		happen func(*operation, func(locked bool)) // commands, responses, and reports of the lock
 		want   adapter.Method                      // empty: no event
 	}{
-		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) },
+		"soon": {func(o *operation, report func(bool)) { o.noteCommand(true); report(true); o.noteResponse(true, nil) },
 			adapter.Remotely},
 		"before its answer": {func(o *operation, report func(bool)) {
-			o.command(true)
-			time.Sleep(radioWithin)
+			o.noteCommand(true)
+			time.Sleep(radioTimeout)
 			report(true)
-			o.answered(true, nil)
+			o.noteResponse(true, nil)
 		}, adapter.Remotely},
 		"after its answer": {func(o *operation, report func(bool)) {
-			o.command(true)
-			time.Sleep(radioWithin)
-			o.answered(true, nil)
-			time.Sleep(commandWithin - time.Second)
+			o.noteCommand(true)
+			time.Sleep(radioTimeout)
+			o.noteResponse(true, nil)
+			time.Sleep(commandWindow - time.Second)
 			report(true)
 		}, adapter.Remotely},
 		"and told to go back": {func(o *operation, report func(bool)) {
-			o.command(true)
+			o.noteCommand(true)
 			report(true)
-			o.answered(true, nil)
-			o.command(false)
+			o.noteResponse(true, nil)
+			o.noteCommand(false)
 		}, adapter.Remotely},
 		"long after the connection was lost": {func(o *operation, report func(bool)) {
-			o.command(true)
-			o.answered(true, adapter.Errorf(adapter.Unconfirmed, "the connection was lost"))
-			time.Sleep(unansweredWithin - time.Second)
+			o.noteCommand(true)
+			o.noteResponse(true, adapter.Errorf(adapter.Unconfirmed, "the connection was lost"))
+			time.Sleep(unansweredWindow - time.Second)
 			report(true)
 		}, adapter.Remotely},
 		"after one that was not sent": {func(o *operation, report func(bool)) {
-			o.command(true)
-			o.answered(true, adapter.Errorf(adapter.GatewayDown, "the connection is lost"))
+			o.noteCommand(true)
+			o.noteResponse(true, adapter.Errorf(adapter.GatewayDown, "the connection is lost"))
 			report(true)
 		}, adapter.ByUnknown},
 		"long after its answer": {func(o *operation, report func(bool)) {
-			o.command(true)
-			o.answered(true, nil)
-			time.Sleep(commandWithin)
+			o.noteCommand(true)
+			o.noteResponse(true, nil)
+			time.Sleep(commandWindow)
 			report(true)
 		}, adapter.ByUnknown},
 		"the other way": {func(o *operation,
 			report func(bool)) {
-			o.command(false)
+			o.noteCommand(false)
 			report(true)
-			o.answered(false, nil)
+			o.noteResponse(false, nil)
 		}, adapter.ByUnknown},
 		"said so itself, and was unlocked since": {func(o *operation, report func(bool)) {
-			o.notice(true)
-			o.notice(false)
+			o.noteReport(true)
+			o.noteReport(false)
 			report(true)
 		}, ""},
 		"never told": {func(_ *operation, report func(bool)) { report(true) }, adapter.ByUnknown},
@@ -70,14 +70,14 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a, n := &Adapter{hints: adapter.NewHints()}, &node{ref: "lock"}
+				a, n := &Adapter{hints: adapter.NewEventQueue()}, &node{ref: "lock"}
 				defer a.hints.Close()
 				test.happen(&n.operated, func(locked bool) {
 					a.mu.Lock()
 					defer a.mu.Unlock()
-					a.movedSilently(n, locked)
+					a.reportUnexplainedMove(n, locked)
 				})
-				time.Sleep(noticeWithin)
+				time.Sleep(noticeWindow)
 				synctest.Wait()
 				var e adapter.Event
 				select {

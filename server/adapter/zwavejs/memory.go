@@ -21,16 +21,16 @@ func (e entry) shows(pin string) bool { return e.pin == "" || e.pin == pin }
 // gateway. The zero value knows nothing. Adapter.mu guards it.
 type memory struct {
 	// allUncertain means that every slot is uncertain.
-	all bool
+	allUncertain bool
 	// uncertain holds the uncertain slots.
-	doubts map[int]bool
+	uncertain map[int]bool
 	// slots holds the occupied slots.
 	slots map[int]entry
 	// otherNodes holds unusable slots. User Credential: users without a PIN or with other credentials. User Code:
 	// slots that do not exist.
-	others map[int]bool
+	blocked map[int]bool
 	// created holds users that this adapter has created or tried to create, and that have shown no PIN yet.
-	made map[int]bool
+	created map[int]bool
 	// keys holds the written codes by idempotency key.
 	keys map[string]put
 	// pending holds the running writes; an empty entry clears the slot.
@@ -80,17 +80,17 @@ func (c change) agrees(e entry, occupied bool) bool {
 	}
 }
 
-func (m *memory) doubtAll() { m.all = true }
+func (m *memory) markAllUncertain() { m.allUncertain = true }
 
-func (m *memory) doubt(slot int) {
-	if m.doubts == nil {
-		m.doubts = map[int]bool{}
+func (m *memory) markUncertain(slot int) {
+	if m.uncertain == nil {
+		m.uncertain = map[int]bool{}
 	}
-	m.doubts[slot] = true
+	m.uncertain[slot] = true
 }
 
 // applyChange applies a change, and reports whether it is new.
-func (m *memory) hear(c change) bool {
+func (m *memory) applyChange(c change) bool {
 	if m.reading[0] || m.reading[c.slot] { // probably caused by the read; applied when it ends
 		if m.heard == nil {
 			m.heard = map[part]change{}
@@ -102,70 +102,70 @@ func (m *memory) hear(c change) bool {
 		return false
 	}
 	e, occupied := m.slots[c.slot]
-	if c.agrees(e, occupied) || m.all {
+	if c.agrees(e, occupied) || m.allUncertain {
 		return false
 	}
-	m.doubt(c.slot)
+	m.markUncertain(c.slot)
 	return true
 }
 
 // beginRead records the start of a read of a slot (0: all).
-func (m *memory) begin(slot int) {
+func (m *memory) beginRead(slot int) {
 	if m.reading == nil {
 		m.reading = map[int]bool{}
 	}
 	m.reading[slot] = true
 	if slot == 0 {
-		m.all, m.doubts, m.others = false, nil, nil // later reports set them again
+		m.allUncertain, m.uncertain, m.blocked = false, nil, nil // later reports set them again
 		return
 	}
-	delete(m.doubts, slot)
+	delete(m.uncertain, slot)
 }
 
 // storeSlot stores the content of a slot as read from the lock.
-func (m *memory) shown(slot int, e entry, occupied bool) {
+func (m *memory) storeSlot(slot int, e entry, occupied bool) {
 	if m.slots == nil {
 		m.slots = map[int]entry{}
 	}
 	delete(m.slots, slot)
 	if occupied {
 		m.slots[slot] = e
-		delete(m.made, e.user)
-	} else if !m.echoes(slot) { // a recent write may appear later
-		m.forget(slot)
+		delete(m.created, e.user)
+	} else if !m.mayBeEcho(slot) { // a recent write may appear later
+		m.forgetKey(slot)
 	}
 }
 
 // finishRead records the end of a read; complete means that the lock has answered all of it.
-func (m *memory) finish(slot int, complete bool) {
+func (m *memory) finishRead(slot int, complete bool) {
 	delete(m.reading, slot)
 	heard := m.heard
 	m.heard = nil
 	for _, c := range heard {
-		m.hear(c)
+		m.applyChange(c)
 	}
 	switch {
 	case complete:
 	case slot == 0:
-		m.doubtAll()
+		m.markAllUncertain()
 	default:
-		m.doubt(slot)
+		m.markUncertain(slot)
 	}
 }
 
 // noteWrite records the start of a write with a key.
-func (m *memory) write(key string, slot int, e entry) {
-	m.start(slot, e)
-	m.forget(slot)
+func (m *memory) noteWrite(key string, slot int, e entry) {
+	m.beginWrite(slot, e)
+	m.forgetKey(slot)
 	if key != "" {
 		m.keys[key] = put{slot, e.pin}
 	}
 }
 
 // noteClear records the start of the clearing of a slot.
-func (m *memory) clear(slot int) { m.start(slot, entry{}) }
+func (m *memory) noteClear(slot int) { m.beginWrite(slot, entry{}) }
 
-func (m *memory) start(slot int, e entry) {
+func (m *memory) beginWrite(slot int, e entry) {
 	if m.pending == nil {
 		m.pending, m.keys = map[int]entry{}, map[string]put{}
 	}
@@ -173,7 +173,7 @@ func (m *memory) start(slot int, e entry) {
 }
 
 // abandon removes the key of a slot.
-func (m *memory) forget(slot int) {
+func (m *memory) forgetKey(slot int) {
 	maps.DeleteFunc(m.keys, func(_ string, p put) bool { return p.slot == slot })
 }
 
@@ -194,7 +194,7 @@ func (m *memory) occupied() []int { return slices.Sorted(maps.Keys(m.slots)) }
 // credentials.
 func (m *memory) taken(slot int) bool {
 	_, ok := m.slots[slot]
-	return ok || m.others[slot] || m.hasPIN(slot)
+	return ok || m.blocked[slot] || m.hasPIN(slot)
 }
 
 // hasPIN reports whether a PIN of the user is known.
@@ -208,47 +208,47 @@ func (m *memory) hasPIN(user int) bool {
 }
 
 // noteCreation records the start of the creation of a user, and reports whether it was attempted earlier.
-func (m *memory) making(user int) (before bool) {
-	before = m.made[user]
-	if m.made == nil {
-		m.made = map[int]bool{}
+func (m *memory) noteCreation(user int) (before bool) {
+	before = m.created[user]
+	if m.created == nil {
+		m.created = map[int]bool{}
 	}
-	m.made[user] = true
+	m.created[user] = true
 	return before
 }
 
 // noteUser records that a user exists or was deleted.
-func (m *memory) meet(user int, there bool) {
+func (m *memory) noteUser(user int, there bool) {
 	switch {
 	case !slotIn(user):
 	case !there:
-		m.bar(user, false)
-		delete(m.made, user)
-	case !m.made[user] && !m.hasPIN(user):
-		m.bar(user, true)
+		m.setBlocked(user, false)
+		delete(m.created, user)
+	case !m.created[user] && !m.hasPIN(user):
+		m.setBlocked(user, true)
 	}
 }
 
 // noteOtherUser records that a user has other credentials, or was created outside this adapter.
-func (m *memory) meetOther(user int) {
+func (m *memory) noteOtherUser(user int) {
 	if slotIn(user) {
-		m.bar(user, true)
-		delete(m.made, user)
+		m.setBlocked(user, true)
+		delete(m.created, user)
 	}
 }
 
 // setBlocked records whether a slot is unusable.
-func (m *memory) bar(slot int, is bool) {
-	if m.others == nil {
-		m.others = map[int]bool{}
+func (m *memory) setBlocked(slot int, is bool) {
+	if m.blocked == nil {
+		m.blocked = map[int]bool{}
 	}
-	m.others[slot] = is
+	m.blocked[slot] = is
 }
 
 // echoWindow is how long after a write a lock may report it like a change at the keypad.
-const echoWithin = 15 * time.Second
+const echoWindow = 15 * time.Second
 
-func (m *memory) written(slot int) {
+func (m *memory) finishWrite(slot int) {
 	delete(m.pending, slot)
 	if m.writes == nil {
 		m.writes = map[int]time.Time{}
@@ -258,33 +258,33 @@ func (m *memory) written(slot int) {
 }
 
 // mayBeEcho reports whether a report about the slot may be caused by a running or recent write of this adapter.
-func (m *memory) echoes(slot int) bool {
+func (m *memory) mayBeEcho(slot int) bool {
 	_, writing := m.pending[slot]
-	return writing || time.Since(m.writes[slot]) < echoWithin
+	return writing || time.Since(m.writes[slot]) < echoWindow
 }
 
 // markTouched records a change at the lock's keypad. Slot 0 means an unknown slot: all slots count as changed, unless a
 // write runs or was recent, because some locks report writes without the slot.
-func (m *memory) touch(slot int) {
+func (m *memory) markTouched(slot int) {
 	if slot == 0 {
-		m.doubtAll()
-		if len(m.pending) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(m.writes)), m.echoes) {
+		m.markAllUncertain()
+		if len(m.pending) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(m.writes)), m.mayBeEcho) {
 			return
 		}
 		for slot := range m.slots {
-			m.touch(slot)
+			m.markTouched(slot)
 		}
 		return
 	}
-	m.doubt(slot)
-	if m.echoes(slot) {
+	m.markUncertain(slot)
+	if m.mayBeEcho(slot) {
 		return
 	}
 	if m.touched == nil {
 		m.touched = map[int]time.Time{}
 	}
 	m.touched[slot] = time.Now()
-	m.forget(slot)
+	m.forgetKey(slot)
 }
 
 // seed adopts the gateway's copy until the lock is read.
@@ -299,7 +299,7 @@ func (m *memory) seed(values []wireValue) {
 			if isMasked(pin) {
 				e.pin = ""
 			}
-			m.shown(slot, e, true)
+			m.storeSlot(slot, e, true)
 		}
 	}
 }

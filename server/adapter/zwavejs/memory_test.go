@@ -19,11 +19,11 @@ func TestEmptySlotLosesItsKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var m memory
-			m.write("k", 3, entry{pin: "864209"})
-			m.written(3)
+			m.noteWrite("k", 3, entry{pin: "864209"})
+			m.finishWrite(3)
 			m.writes[3] = time.Now().Add(-test.since)
-			m.shown(3, entry{}, false)
-			m.shown(3, entry{}, true)
+			m.storeSlot(3, entry{}, false)
+			m.storeSlot(3, entry{}, true)
 			if got := m.key(3); got != test.want {
 				t.Errorf("its key is %q", got)
 			}

@@ -16,7 +16,7 @@ func TestTruncateName(t *testing.T) {
 		"Gast🔑":                 "Gast",
 		"Gas🔑!":                 "Gas🔑",
 	} {
-		if got := fitting(name, 10); got != want {
+		if got := truncateName(name, 10); got != want {
 			t.Errorf("%q is stored as %q, want %q", name, got, want)
 		}
 	}

@@ -25,7 +25,7 @@ type node struct {
 	masked      bool // the lock has returned asterisks
 	serialAsked *session
 	codes       memory
-	refused     refusal
+	refused     duplicateReport
 }
 
 // traits are the properties of a lock. They are replaced, never modified.
@@ -69,26 +69,26 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	}
 	if !same {
 		n = &node{id: w.NodeID, ref: ref, busy: make(chan struct{}, 1)}
-		n.codes.doubtAll()
-		if a.inMemory() < mostTold {
+		n.codes.markAllUncertain()
+		if a.storedCodes() < maxSeededCodes {
 			n.codes.seed(w.Values)
 		}
 	}
 	t := traits{
-		maker:          brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), mostText),
-		model:          brief(cmp.Or(w.Label, w.DeviceConfig.Label), mostText),
+		maker:          brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), maxTextSize),
+		model:          brief(cmp.Or(w.Label, w.DeviceConfig.Label), maxTextSize),
 		ready:          w.Ready && lock,
 		commandClasses: classes,
 		shortest:       4,
 		longest:        10,
 	}
-	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model),
+	t.name = cmp.Or(brief(w.Name, maxTextSize), strings.TrimSpace(t.maker+" "+t.model),
 		fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
 	for _, v := range w.Values {
 		v.NewValue = v.Value
-		n.note(v)
-		t.measure(v)
+		n.applyValue(v)
+		t.applyLimits(v)
 		if _, isPIN := v.userCode(); isPIN {
 			if pin, ok := pinIn(v.Value); ok && isMasked(pin) {
 				n.masked = true
@@ -96,7 +96,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		}
 	}
 	if was := n.traits.Load(); was != nil {
-		t.keep(was)
+		t.inherit(was)
 	}
 	n.traits.Store(&t)
 	return n
@@ -113,7 +113,7 @@ func (w *wireNode) ref(s *session) adapter.DeviceRef {
 
 // inherit adopts the previous code capabilities if they are missing: a gateway that has just started reports nothing
 // about a lock until the lock has answered, and an interview omits what the lock did not answer.
-func (t *traits) keep(was *traits) {
+func (t *traits) inherit(was *traits) {
 	if was.slots == 0 || t.ready && t.takesCodes() && t.slots > 0 {
 		return
 	}
@@ -132,7 +132,7 @@ func (t *traits) takesCodes() bool {
 }
 
 // storedCodes returns the number of stored codes of all locks; a.mu is held.
-func (a *Adapter) inMemory() (codes int) {
+func (a *Adapter) storedCodes() (codes int) {
 	for _, n := range a.nodes {
 		codes += len(n.codes.slots)
 	}
@@ -140,13 +140,13 @@ func (a *Adapter) inMemory() (codes int) {
 }
 
 // parseRef returns the network and the node of a reference.
-func whose(device adapter.DeviceRef) (home uint32, id int, ok bool) {
+func parseRef(device adapter.DeviceRef) (home uint32, id int, ok bool) {
 	_, err := fmt.Sscanf(string(device), "%08x/%d/", &home, &id)
 	return home, id, err == nil
 }
 
 // applyValue applies a value of a device, and reports whether the device has changed.
-func (n *node) note(v wireValue) bool {
+func (n *node) applyValue(v wireValue) bool {
 	var number float64
 	if v.Endpoint != 0 || json.Unmarshal(v.NewValue, &number) != nil {
 		return false
@@ -173,7 +173,7 @@ func (n *node) note(v wireValue) bool {
 // applyLimits applies the values that describe the code capabilities: one value per slot and, for locks whose PINs must
 // have the same length, the configuration parameter (16 of Schlage's, "User Code PIN Length"; zwave-js device file
 // 0x003b/be469zp.json).
-func (t *traits) measure(v wireValue) {
+func (t *traits) applyLimits(v wireValue) {
 	if slot, ok := v.userCode(); ok {
 		t.slots = max(t.slots, slot)
 		if v.Metadata.MinLength > 0 {
@@ -185,7 +185,7 @@ func (t *traits) measure(v wireValue) {
 	}
 	var length int
 	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil &&
-		length >= 4 && length <= 10 && len(v.Property) <= mostText {
+		length >= 4 && length <= 10 && len(v.Property) <= maxTextSize {
 		t.length, t.lengthProperty = length, v.Property
 	}
 }
@@ -210,10 +210,10 @@ func (n *node) has(commandClass int) bool {
 }
 
 // hasUsers reports whether the lock stores users with names, and codes separately.
-func (n *node) named() bool { return n.has(ccUserCredential) }
+func (n *node) hasUsers() bool { return n.has(ccUserCredential) }
 
 // reportsChanges reports whether the lock reports changes at its keypad.
-func (n *node) tells() bool { return n.has(ccNotification) || n.named() }
+func (n *node) reportsChanges() bool { return n.has(ccNotification) || n.hasUsers() }
 
 // device returns the description of the lock.
 func (a *Adapter) device(n *node) adapter.Device {
@@ -245,12 +245,12 @@ func (a *Adapter) device(n *node) adapter.Device {
 	}
 	c := &d.Caps
 	c.OnlineCodes, c.ListCodes, c.DeleteUnmanaged, c.ModifyInPlace = true, true, true, true
-	c.MaxCodes, c.NativeSchedule = t.slots, n.keepsTime(a.gateway)
+	c.MaxCodes, c.NativeSchedule = t.slots, n.supportsTimeFrames(a.gateway)
 	c.PINVisible = !masked
 	if c.PINVisible {
 		c.Convert = adapter.ConvertAdopt
 	}
-	for length := max(t.shortest, 1); length <= min(t.longest, mostPIN); length++ {
+	for length := max(t.shortest, 1); length <= min(t.longest, maxPINSize); length++ {
 		if t.length == 0 || t.length == length {
 			c.CodeLengths = append(c.CodeLengths, length)
 		}

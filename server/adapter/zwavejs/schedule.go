@@ -12,16 +12,16 @@ import (
 
 // supportsTimeFrames reports whether the lock applies time frames: it has the command class, and the zone of its
 // clock is configured.
-func (n *node) keepsTime(g gateway) bool {
+func (n *node) supportsTimeFrames(g gateway) bool {
 	return g.zone != nil && n.has(ccScheduleEntryLock) && n.has(ccUserCode)
 }
 
 // checkTimeFrame fails if the lock cannot apply the time frame.
-func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
+func (a *Adapter) checkTimeFrame(n *node, spec adapter.CodeSpec) error {
 	switch {
 	case spec.StartsAt == nil && spec.EndsAt == nil:
 		return nil
-	case !n.keepsTime(a.gateway):
+	case !n.supportsTimeFrames(a.gateway):
 		return adapter.Errorf(adapter.NotSupported,
 			"the lock does not support time frames, or the time zone of its clock is not configured")
 	case spec.StartsAt == nil || spec.EndsAt == nil:
@@ -75,7 +75,7 @@ func scheduleSlot(user int) map[string]int { return map[string]int{"userId": use
 
 // readTimeFrame reads the time frame of an occupied slot from the lock.
 func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *entry) error {
-	if !n.keepsTime(a.gateway) {
+	if !n.supportsTimeFrames(a.gateway) {
 		return nil
 	}
 	var got struct {
@@ -93,8 +93,8 @@ func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *ent
 }
 
 // writeTimeFrame writes the time frame of a slot and verifies it.
-func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, found, wanted entry) error {
-	if sameTime(found.starts, wanted.starts) && sameTime(found.ends, wanted.ends) || !n.keepsTime(a.gateway) {
+func (a *Adapter) writeTimeFrame(ctx context.Context, s *session, n *node, slot int, found, wanted entry) error {
+	if sameTime(found.starts, wanted.starts) && sameTime(found.ends, wanted.ends) || !n.supportsTimeFrames(a.gateway) {
 		return nil
 	}
 	arguments := []any{scheduleSlot(wanted.user)}
@@ -103,7 +103,7 @@ func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, f
 	}
 	var got supervised
 	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "setYearDaySchedule", arguments, &got); err != nil {
-		a.inDoubt(n, slot)
+		a.markUncertain(n, slot)
 		return err
 	}
 	e, occupied, err := a.readSlot(ctx, s, n, slot)

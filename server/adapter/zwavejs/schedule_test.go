@@ -25,7 +25,7 @@ func TestUnrepresentableTimesAreRefused(t *testing.T) {
 		"2026-10-24T12:00:00.5Z": "whole minutes",
 	} {
 		from, to := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), parsed(t, ends)
-		err := a.acceptableTime(n, adapter.CodeSpec{StartsAt: &from, EndsAt: &to})
+		err := a.checkTimeFrame(n, adapter.CodeSpec{StartsAt: &from, EndsAt: &to})
 		if (err == nil) != (says == "") || err != nil &&
 			(!strings.Contains(err.Error(), says) || adapter.AsError(err).Class != adapter.Invalid) {
 			t.Errorf("%s: %v, want %q", ends, err, says)

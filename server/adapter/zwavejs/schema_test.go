@@ -18,17 +18,17 @@ func TestNamedUsersNeedANewServer(t *testing.T) {
 		class  adapter.Class // empty: codes can be managed
 		advice string
 	}{
-		"an old server": {namedLock, unifiedFrom - 1, adapter.NotSupported,
+		"an old server": {namedLock, accessControlSchema - 1, adapter.NotSupported,
 			"bring its zwave-js-server up to date"},
-		"a new one":                        {namedLock, unifiedFrom, adapter.Transient, "interview it again"},
-		"an old one, and users of no name": {plainLock, unifiedFrom - 1, "", ""},
+		"a new one":                        {namedLock, accessControlSchema, adapter.Transient, "interview it again"},
+		"an old one, and users of no name": {plainLock, accessControlSchema - 1, "", ""},
 	} {
 		a, s := told(t)
 		var log bytes.Buffer
 		a.log, s.schema = slog.New(slog.NewTextHandler(&log, nil)), test.schema
 		a.hear(s, `{"type":"result","success":true,"messageId":"1","result":{"state":{"nodes":[`+test.lock+`]}}}`)
 		n := a.nodes[2]
-		switch err := a.programmable(s, n); {
+		switch err := a.checkCodes(s, n); {
 		case test.class == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case test.class != "" && (err == nil || adapter.ClassOf(err) != test.class ||

@@ -41,11 +41,11 @@ func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 func serialNumber(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return brief(strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")), mostText)
+		return brief(strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")), maxTextSize)
 	}
 	var bytes struct {
 		Data []uint8 `json:"data"`
 	}
 	_ = json.Unmarshal(raw, &bytes) // other shapes: none
-	return brief(hex.EncodeToString(bytes.Data), mostText)
+	return brief(hex.EncodeToString(bytes.Data), maxTextSize)
 }

@@ -19,30 +19,30 @@ import (
 
 const (
 	// minSchema is the first schema with error codes.
-	leastSchema = 32
+	minSchema = 32
 	// accessControlSchema is the first schema with endpoint.access_control.
-	unifiedFrom = 48
+	accessControlSchema = 48
 	// maxSchema is the last tested schema.
-	mostSchema = 50
+	maxSchema = 50
 
-	dialWithin = 10 * time.Second
+	dialTimeout = 10 * time.Second
 	// writeTimeout is for a command, which is small: a gateway that does not accept it hangs.
-	writeWithin = 10 * time.Second
+	writeTimeout = 10 * time.Second
 	// pingInterval detects half-open connections; the server never pings.
-	pingEvery  = 15 * time.Second
-	pongWithin = 5 * time.Second
+	pingInterval = 15 * time.Second
+	pongTimeout  = 5 * time.Second
 	// listTimeout is for the list of the network, during which no ping is answered.
-	listWithin = time.Minute
+	listTimeout = time.Minute
 )
 
 // session is one connection to the gateway.
 type session struct {
-	conn   *websocket.Conn
-	pace   adapter.Pace // limits the frames
-	frames atomic.Int64 // received frames
-	home   uint32
-	schema int
-	log    string // version of the server, for the log
+	conn          *websocket.Conn
+	pace          adapter.GatewayLimiter // limits the frames
+	frames        atomic.Int64           // received frames
+	home          uint32
+	schema        int
+	serverVersion string // version of the server, for the log
 
 	mu      sync.Mutex
 	next    int
@@ -52,10 +52,10 @@ type session struct {
 
 // dial connects and agrees on a schema. It fails with GatewayDown, AuthRevoked, or NotSupported.
 func (g gateway) dial(ctx context.Context) (*session, error) {
-	dialing, cancel := context.WithTimeout(ctx, dialWithin)
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	pace := adapter.NewPace()
-	conn, response, err := websocket.Dial(dialing, g.url, pace.Web(websocket.DialOptions{HTTPClient: g.http})) //nolint:bodyclose // websocket closes it
+	pace := adapter.NewGatewayLimiter()
+	conn, response, err := websocket.Dial(dialing, g.url, pace.DialOptions(websocket.DialOptions{HTTPClient: g.http})) //nolint:bodyclose // websocket closes it
 	if err != nil {
 		return nil, refused(response, err)
 	}
@@ -72,15 +72,15 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 		return nil, adapter.Errorf(adapter.GatewayDown,
 			"the server at this URL is not a zwave-js-server; its port is usually 3000")
 	}
-	if hello.MaxSchema < leastSchema || hello.MinSchema > mostSchema {
+	if hello.MaxSchema < minSchema || hello.MinSchema > maxSchema {
 		_ = conn.CloseNow()
 		return nil, adapter.Errorf(adapter.NotSupported,
 			"the gateway's zwave-js-server supports schema %d to %d, but %d to %d is required; bring it up to date",
-			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
+			hello.MinSchema, hello.MaxSchema, minSchema, maxSchema)
 	}
-	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), brief(hello.ServerVersion, 100)
-	if g.met != nil {
-		if err := g.met(ctx, networkName(s.home)); err != nil {
+	s.home, s.schema, s.serverVersion = hello.HomeID, min(maxSchema, hello.MaxSchema), brief(hello.ServerVersion, 100)
+	if g.checkGateway != nil {
+		if err := g.checkGateway(ctx, networkName(s.home)); err != nil {
 			_ = conn.CloseNow()
 			return nil, err
 		}
@@ -122,15 +122,15 @@ func (s *session) initialize(ctx context.Context) error {
 }
 
 // pingLoop sends pings until one remains unanswered.
-func (s *session) alive(ctx context.Context) error {
+func (s *session) pingLoop(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pingEvery):
+		case <-time.After(pingInterval):
 		}
 		before := s.frames.Load()
-		waiting, cancel := context.WithTimeout(ctx, pongWithin)
+		waiting, cancel := context.WithTimeout(ctx, pongTimeout)
 		err := s.conn.Ping(waiting)
 		cancel()
 		if err != nil && s.frames.Load() == before { // otherwise the pong waits behind received frames
@@ -176,21 +176,21 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	}
 	data, err := json.Marshal(frame)
 	if err != nil {
-		s.forget(id)
+		s.abandon(id)
 		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
 	}
 	// Without the cancellation of ctx: an interrupted write ends the connection for all callers.
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := s.conn.Write(writing, websocket.MessageText, data); err != nil {
-		if !s.forget(id) { // a response may have arrived, so that out is being written
+		if !s.abandon(id) { // a response may have arrived, so that out is being written
 			<-waiting.answer
 		}
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while sending %s", command)
 	}
 	select {
 	case <-ctx.Done():
-		if s.forget(id) {
+		if s.abandon(id) {
 			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time",
 				command), ctx.Err())
 		}

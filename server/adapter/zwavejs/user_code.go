@@ -40,7 +40,7 @@ func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot in
 	e.pin, _ = pinIn(got.Response.PIN) // bytes count as hidden
 	none := *got.Response.Status == slotNotAvailable
 	a.mu.Lock()
-	n.codes.bar(slot, none)
+	n.codes.setBlocked(slot, none)
 	a.mu.Unlock()
 	occupied := *got.Response.Status != slotAvailable && !none
 	if occupied {
@@ -48,7 +48,7 @@ func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot in
 			return err
 		}
 	}
-	a.shown(n, slot, e, occupied)
+	a.storeSlot(n, slot, e, occupied)
 	return nil
 }
 

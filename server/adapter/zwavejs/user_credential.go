@@ -15,12 +15,12 @@ import (
 const credentialPIN = 1 // zwave-js UserCredentialType.PINCode
 
 // tooOld reports whether the gateway's server is too old for the lock's codes.
-func (s *session) unfit(n *node) bool { return n.named() && s.schema < unifiedFrom }
+func (s *session) tooOld(n *node) bool { return n.hasUsers() && s.schema < accessControlSchema }
 
 // capabilities reads the limits of a lock with users from the gateway, once.
 func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	was := n.traits.Load()
-	if !n.named() || was.asked || !was.ready || s.unfit(n) {
+	if !n.hasUsers() || was.asked || !was.ready || s.tooOld(n) {
 		return nil
 	}
 	var users struct {
@@ -38,10 +38,10 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 			} `json:"supportedCredentialTypes"`
 		} `json:"capabilities"`
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_user_capabilities_cached", nil, &users); err != nil {
+	if err := a.accessControl(ctx, s, n, gatewayTimeout, "get_user_capabilities_cached", nil, &users); err != nil {
 		return err
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_credential_capabilities_cached", nil,
+	if err := a.accessControl(ctx, s, n, gatewayTimeout, "get_credential_capabilities_cached", nil,
 		&credentials); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	pin := credentials.Capabilities.Types["1"]
 	t.asked = true
 	// otherwise the gateway does not know them yet
-	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 {
-		t.nameMax = min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
+	if slots := min(pin.Slots, users.Capabilities.MaxUsers, maxSlots); slots > 0 {
+		t.nameMax = min(max(users.Capabilities.MaxUserNameLength, 0), maxTextSize/2)
 		t.slots, t.shortest, t.longest = slots, pin.Shortest, pin.Longest
 	}
 	n.traits.CompareAndSwap(was, &t) // fails after a concurrent interview
@@ -83,20 +83,20 @@ type wireUser struct {
 func (u wireUser) disabled() bool { return u.Active != nil && !*u.Active }
 
 func (c wireCredential) entry(u wireUser) entry {
-	e := entry{user: c.UserID, name: brief(u.Name, mostText), disabled: u.disabled()}
+	e := entry{user: c.UserID, name: brief(u.Name, maxTextSize), disabled: u.disabled()}
 	e.pin, _ = pinIn(c.Data) // bytes count as hidden
 	return e
 }
 
 // handleUser processes that a user was added, changed, or deleted with its credentials.
-func (a *Adapter) userTold(n *node, e *wireEvent) {
+func (a *Adapter) handleUser(n *node, e *wireEvent) {
 	var u wireUser
-	if !n.named() || json.Unmarshal(e.Args, &u) != nil {
+	if !n.hasUsers() || json.Unmarshal(e.Args, &u) != nil {
 		return
 	}
 	there, disabled := e.Name != "user deleted", u.disabled()
 	if !there {
-		a.deletionTold(n, u.UserID == 0)
+		a.handleDeletion(n, u.UserID == 0)
 	}
 	c := change{occupied: &there}
 	if u.Active != nil {
@@ -104,9 +104,9 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 	}
 	var news []int
 	a.mu.Lock()
-	n.codes.meet(u.UserID, there)
+	n.codes.noteUser(u.UserID, there)
 	for _, slot := range n.codes.occupied() {
-		if c.slot = slot; n.codes.slots[slot].user == u.UserID && n.codes.hear(c) {
+		if c.slot = slot; n.codes.slots[slot].user == u.UserID && n.codes.applyChange(c) {
 			news = append(news, slot)
 		}
 	}
@@ -118,10 +118,10 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 
 // handleDeletion processes a deletion, possibly of many items. A list that is being read may have ended at the deleted
 // item, because the lock names the next item before the gateway reads it.
-func (a *Adapter) deletionTold(n *node, many bool) {
+func (a *Adapter) handleDeletion(n *node, many bool) {
 	a.mu.Lock()
 	if many || n.codes.reading[0] {
-		n.codes.doubtAll()
+		n.codes.markAllUncertain()
 	}
 	a.mu.Unlock()
 	if many {
@@ -132,9 +132,9 @@ func (a *Adapter) deletionTold(n *node, many bool) {
 // readUsers reads all users and credentials from the lock. A known code that is missing in the lists is read once
 // more.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
-	users, err := answered[struct {
+	users, err := readComplete[struct {
 		Users adapter.List[wireUser] `json:"users"`
-	}](ctx, a, s, n, walkWithin, "get_users", nil)
+	}](ctx, a, s, n, readAllTimeout, "get_users", nil)
 	if err != nil {
 		return err
 	}
@@ -166,15 +166,15 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 		}
 	}
 	for slot, e := range found {
-		a.shown(n, slot, e, true)
+		a.storeSlot(n, slot, e, true)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for user := range byID {
-		n.codes.meet(user, true)
+		n.codes.noteUser(user, true)
 	}
 	for user := range others {
-		n.codes.meetOther(user)
+		n.codes.noteOtherUser(user)
 	}
 	return nil
 }
@@ -182,31 +182,31 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 // credentials reads the credentials that a command lists.
 func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string,
 	which args) ([]wireCredential, error) {
-	got, err := answered[struct {
+	got, err := readComplete[struct {
 		Credentials adapter.List[wireCredential] `json:"credentials"`
-	}](ctx, a, s, n, walkWithin, command, which)
+	}](ctx, a, s, n, readAllTimeout, command, which)
 	return got.Credentials, err
 }
 
 // readCredential reads one PIN from the lock.
 func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot int) error {
-	got, err := answered[struct {
+	got, err := readComplete[struct {
 		Credential *wireCredential `json:"credential"`
-	}](ctx, a, s, n, radioWithin, "get_credential", args{"credentialType": credentialPIN, "credentialSlot": slot})
+	}](ctx, a, s, n, radioTimeout, "get_credential", args{"credentialType": credentialPIN, "credentialSlot": slot})
 	if err != nil {
 		return err
 	}
 	if got.Credential == nil || got.Credential.UserID == 0 { // some locks return a credential without a user
-		a.shown(n, slot, entry{}, false)
+		a.storeSlot(n, slot, entry{}, false)
 		return nil
 	}
 	var user struct {
 		User wireUser `json:"user"`
 	}
-	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID},
+	if err := a.accessControl(ctx, s, n, gatewayTimeout, "get_user_cached", args{"userId": got.Credential.UserID},
 		&user); err != nil {
 		return err
 	}
-	a.shown(n, slot, got.Credential.entry(user.User), true)
+	a.storeSlot(n, slot, got.Credential.entry(user.User), true)
 	return nil
 }

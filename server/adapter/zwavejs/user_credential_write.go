@@ -21,7 +21,7 @@ const (
 // It fails with errTaken when another user has the number.
 func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry,
 	occupied bool) (refused bool, err error) {
-	user := a.makeUser
+	user := a.createUser
 	if occupied {
 		user = a.setUser
 	}
@@ -54,7 +54,7 @@ func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot i
 }
 
 // truncateName truncates a name to the size that the lock stores: non-ASCII characters take two or four bytes.
-func fitting(name string, most int) string {
+func truncateName(name string, most int) string {
 	units := utf16.Encode([]rune(name))
 	if each := utf16.Decode(units); len(units) == len(name) { // ASCII
 		return string(each[:min(len(each), most)])
@@ -85,15 +85,15 @@ func (a *Adapter) addUser(ctx context.Context, s *session, n *node, user args) (
 			User int `json:"user"`
 		} `json:"result"`
 	}
-	err = a.accessControl(ctx, s, n, radioWithin, "add_user", user, &added)
+	err = a.accessControl(ctx, s, n, radioTimeout, "add_user", user, &added)
 	return added.Result.User, err
 }
 
 // createUser creates the user of a new code. The lock itself detects a user with that number. Such a user is left
 // unchanged, with errTaken, unless an earlier attempt of this adapter created it.
-func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entry) error {
+func (a *Adapter) createUser(ctx context.Context, s *session, n *node, wanted entry) error {
 	a.mu.Lock()
-	tried := n.codes.making(wanted.user)
+	tried := n.codes.noteCreation(wanted.user)
 	a.mu.Unlock()
 	result, err := a.addUser(ctx, s, n, n.userArgs(wanted))
 	if err != nil {
@@ -110,16 +110,16 @@ func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entr
 	}
 	if result == resultOccupied {
 		a.mu.Lock()
-		n.codes.forget(wanted.user)
-		n.codes.meetOther(wanted.user)
+		n.codes.forgetKey(wanted.user)
+		n.codes.noteOtherUser(wanted.user)
 		a.mu.Unlock()
 		return errTaken
 	}
-	return userTaken(result)
+	return userError(result)
 }
 
 // userError returns the error of a write of a user.
-func userTaken(result int) error {
+func userError(result int) error {
 	if result != resultOK {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock has not accepted the user of the code (result %d)", result)
 	}
@@ -132,7 +132,7 @@ func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry
 	var set struct {
 		Result int `json:"result"`
 	}
-	err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set)
+	err := a.accessControl(ctx, s, n, radioTimeout, "set_user", user, &set)
 	switch {
 	case err != nil:
 		return err
@@ -141,14 +141,14 @@ func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry
 			return err
 		}
 	case set.Result == resultOccupied:
-		if err := a.accessControl(ctx, s, n, radioWithin, "get_user", user, nil); err != nil {
+		if err := a.accessControl(ctx, s, n, radioTimeout, "get_user", user, nil); err != nil {
 			return err
 		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set); err != nil {
+		if err := a.accessControl(ctx, s, n, radioTimeout, "set_user", user, &set); err != nil {
 			return err
 		}
 	}
-	return userTaken(set.Result)
+	return userError(set.Result)
 }
 
 // sendCredential writes the PIN, and repeats the write if the gateway's copy was outdated.
@@ -159,14 +159,14 @@ func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot 
 		var set struct {
 			Result int `json:"result"`
 		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "set_credential", which, &set); err != nil {
+		if err := a.accessControl(ctx, s, n, radioTimeout, "set_credential", which, &set); err != nil {
 			return 0, err
 		}
 		result = set.Result
 		if try > 0 || result != resultOccupied && result != resultEmpty {
 			break
 		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "get_credential", which, nil); err != nil {
+		if err := a.accessControl(ctx, s, n, radioTimeout, "get_credential", which, nil); err != nil {
 			return 0, err
 		}
 	}
@@ -178,12 +178,12 @@ func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slo
 	pin, more, err := a.holds(ctx, s, n, e.user, slot)
 	switch {
 	case err != nil:
-		return unsent(err)
+		return asRead(err)
 	case pin && !more:
 		return a.deleteUser(ctx, s, n, e.user)
 	}
 	which := args{"userId": e.user, "credentialType": credentialPIN, "credentialSlot": slot}
-	return a.accessControl(ctx, s, n, radioWithin, "delete_credential", which, nil)
+	return a.accessControl(ctx, s, n, radioTimeout, "delete_credential", which, nil)
 }
 
 // holds reports whether a user has the PIN in a slot, and whether it has other credentials. It reads the lock,
@@ -201,7 +201,7 @@ func (a *Adapter) holds(ctx context.Context, s *session, n *node, user, slot int
 	}
 	if more {
 		a.mu.Lock()
-		n.codes.meetOther(user)
+		n.codes.noteOtherUser(user)
 		a.mu.Unlock()
 	}
 	return pin, more, err
@@ -212,10 +212,10 @@ func (a *Adapter) deleteUser(ctx context.Context, s *session, n *node, user int)
 	var deleted struct {
 		Result int `json:"result"`
 	}
-	err := a.accessControl(ctx, s, n, radioWithin, "delete_user", args{"userId": user}, &deleted)
+	err := a.accessControl(ctx, s, n, radioTimeout, "delete_user", args{"userId": user}, &deleted)
 	if err == nil && deleted.Result == resultOK {
 		a.mu.Lock()
-		n.codes.meet(user, false)
+		n.codes.noteUser(user, false)
 		a.mu.Unlock()
 	}
 	return err

@@ -14,18 +14,18 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 	spec adapter.CodeSpec) (adapter.PutResult, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
-		return adapter.PutResult{}, undone(err)
+		return adapter.PutResult{}, beforeWrite(err)
 	}
-	if err := a.acceptable(s, n, spec); err != nil {
+	if err := a.checkSpec(s, n, spec); err != nil {
 		return adapter.PutResult{}, err
 	}
-	release, err := a.hold(ctx, n)
+	release, err := a.acquire(ctx, n)
 	if err != nil {
-		return adapter.PutResult{}, undone(err)
+		return adapter.PutResult{}, beforeWrite(err)
 	}
 	defer release()
-	if err := a.awake(ctx, s, n); err != nil {
-		return adapter.PutResult{}, undone(err)
+	if err := a.ensureAwake(ctx, s, n); err != nil {
+		return adapter.PutResult{}, beforeWrite(err)
 	}
 	for {
 		slot, err := a.placeAndPut(ctx, s, n, spec)
@@ -43,10 +43,10 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
 func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (int, error) {
 	slot, found, occupied, err := a.place(ctx, s, n, spec)
 	if err != nil {
-		return 0, undone(err)
+		return 0, beforeWrite(err)
 	}
 	if !occupied {
-		if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
+		if err := spec.NotifyPlace(ctx, codeRef(slot)); err != nil {
 			return 0, err
 		}
 	}
@@ -55,19 +55,19 @@ func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec ada
 
 // beforeWrite converts an error before a write like asRead, but returns Unconfirmed if the context has ended, because
 // the caller cannot know the progress.
-func undone(err error) error {
+func beforeWrite(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		e := adapter.AsError(err)
 		if e != nil && e.Class != adapter.GatewayDown {
 			return errors.Join(adapter.Errorf(adapter.Unconfirmed, "%s", e.Message), err)
 		}
 	}
-	return unsent(err)
+	return asRead(err)
 }
 
 // checkSpec fails with Invalid or NotSupported if the lock does not accept the code.
-func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
-	if err := a.programmable(s, n); err != nil {
+func (a *Adapter) checkSpec(s *session, n *node, spec adapter.CodeSpec) error {
+	if err := a.checkCodes(s, n); err != nil {
 		return err
 	}
 	caps := a.device(n).Caps
@@ -88,7 +88,7 @@ func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
 	case !fits:
 		return adapter.Errorf(adapter.Invalid, "the lock accepts PINs of %d to %d digits", shortest, longest)
 	}
-	return a.acceptableTime(n, spec)
+	return a.checkTimeFrame(n, spec)
 }
 
 // place returns the slot for the code and its content as just read from the lock. It fails with Full, and with
@@ -139,8 +139,8 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry,
 	occupied bool) error {
 	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
-	if n.named() {
-		wanted.name = fitting(spec.Name, n.traits.Load().nameMax)
+	if n.hasUsers() {
+		wanted.name = truncateName(spec.Name, n.traits.Load().nameMax)
 		if occupied {
 			wanted.user = found.user
 		}
@@ -151,12 +151,12 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN}
 	a.mu.Unlock()
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
-		hidden := occupied && found.pin == "" && !n.named()
+		hidden := occupied && found.pin == "" && !n.hasUsers()
 		if hidden {
-			if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
+			if err := spec.NotifyPlace(ctx, codeRef(slot)); err != nil {
 				return err
 			}
-			if err := a.empty(ctx, s, n, slot, found); err != nil {
+			if err := a.emptySlot(ctx, s, n, slot, found); err != nil {
 				return err
 			}
 		}
@@ -168,7 +168,7 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 		}
 		found = a.known(n, slot)
 	}
-	if err := a.keepTime(ctx, s, n, slot, found, wanted); err != nil {
+	if err := a.writeTimeFrame(ctx, s, n, slot, found, wanted); err != nil {
 		if !occupied { // without a time frame the code would never expire
 			err = errors.Join(err, a.clear(context.WithoutCancel(ctx), s, n, slot))
 		}
@@ -189,22 +189,22 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	occupied bool) error {
 	began := time.Now()
 	a.mu.Lock()
-	n.codes.write(key, slot, wanted)
+	n.codes.noteWrite(key, slot, wanted)
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		n.codes.written(slot)
+		n.codes.finishWrite(slot)
 		a.mu.Unlock()
 	}()
 	var refused bool
 	var err error
-	if n.named() {
+	if n.hasUsers() {
 		refused, err = a.setCredential(ctx, s, n, slot, wanted, occupied)
 	} else {
 		refused, err = a.setUserCode(ctx, s, n, slot, wanted.pin)
 	}
 	if err != nil {
-		a.inDoubt(n, slot)
+		a.markUncertain(n, slot)
 		return err
 	}
 	e, there, err := a.readSlot(ctx, s, n, slot)
@@ -215,7 +215,7 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 		return nil
 	}
 	a.mu.Lock()
-	n.codes.forget(slot)
+	n.codes.forgetKey(slot)
 	a.mu.Unlock()
 	if conflict, duplicate := a.duplicate(ctx, n, began); duplicate {
 		e := adapter.Errorf(adapter.Duplicate, "the PIN is already on the lock")
@@ -228,10 +228,10 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 }
 
 // markUncertain marks a slot as uncertain, so that it is read before its next use.
-func (a *Adapter) inDoubt(n *node, slot int) {
+func (a *Adapter) markUncertain(n *node, slot int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n.codes.doubt(slot)
+	n.codes.markUncertain(slot)
 }
 
 // conflict returns the code that has the PIN: the slot reported by the lock, or else the slot known to show the PIN.
@@ -256,19 +256,19 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
 	if err != nil {
 		return "", err
 	}
-	if err := a.programmable(s, n); err != nil {
+	if err := a.checkCodes(s, n); err != nil {
 		return "", err
 	}
 	slot, err := strconv.Atoi(string(code))
 	if err != nil || slot < 1 || slot > n.traits.Load().slots {
 		return adapter.Confirmed, nil // no code can be there
 	}
-	release, err := a.hold(ctx, n)
+	release, err := a.acquire(ctx, n)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	if err := a.awake(ctx, s, n); err != nil {
+	if err := a.ensureAwake(ctx, s, n); err != nil {
 		return "", err
 	}
 	if err := a.clear(ctx, s, n, slot); err != nil {
@@ -282,33 +282,33 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 	e, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
-		return unsent(err)
+		return asRead(err)
 	case !occupied:
 		a.mu.Lock()
-		n.codes.forget(slot)
+		n.codes.forgetKey(slot)
 		a.mu.Unlock()
 		return nil
 	}
-	return a.empty(ctx, s, n, slot, e)
+	return a.emptySlot(ctx, s, n, slot, e)
 }
 
 // emptySlot deletes the content of a slot and verifies that.
-func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
+func (a *Adapter) emptySlot(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
 	a.mu.Lock()
-	n.codes.clear(slot)
+	n.codes.noteClear(slot)
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		n.codes.written(slot)
+		n.codes.finishWrite(slot)
 		a.mu.Unlock()
 	}()
-	if n.named() {
+	if n.hasUsers() {
 		err = a.removeCredential(ctx, s, n, slot, e)
 	} else {
 		err = a.clearUserCode(ctx, s, n, slot)
 	}
 	if err != nil {
-		a.inDoubt(n, slot)
+		a.markUncertain(n, slot)
 		return err
 	}
 	_, occupied, err := a.readSlot(ctx, s, n, slot)
@@ -320,7 +320,7 @@ func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e en
 		return adapter.Errorf(adapter.Unconfirmed, "the lock has not removed the code, and gave no reason")
 	}
 	a.mu.Lock()
-	n.codes.forget(slot)
+	n.codes.forgetKey(slot)
 	a.mu.Unlock()
 	return nil
 }

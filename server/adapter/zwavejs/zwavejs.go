@@ -37,7 +37,7 @@ import (
 type Adapter struct {
 	gateway
 	log    *slog.Logger
-	hints  *adapter.Hints
+	hints  *adapter.EventQueue
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -49,7 +49,7 @@ type Adapter struct {
 
 	// otherNodes holds the nodes that show no lock, with the reference that each would have as a lock; empty while the
 	// gateway has not identified the node.
-	others map[int]adapter.DeviceRef
+	otherNodes map[int]adapter.DeviceRef
 }
 
 var (
@@ -70,7 +70,7 @@ func New(c Config) (*Adapter, error) {
 	a := &Adapter{
 		gateway: g,
 		log:     c.Log,
-		hints:   adapter.NewHints(),
+		hints:   adapter.NewEventQueue(),
 		cancel:  cancel,
 		done:    make(chan struct{}),
 		tried:   make(chan struct{}),
@@ -117,7 +117,7 @@ func (a *Adapter) run(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		began := time.Now()
 		err := a.serve(ctx)
-		a.down(err)
+		a.markDown(err)
 		if time.Since(began) > time.Minute {
 			n = 0
 		}
@@ -149,12 +149,12 @@ func (a *Adapter) serve(ctx context.Context) error {
 		end(s.read(ctx, func(e *wireEvent) {
 			select {
 			case <-listed: // events refer to the listed state
-				a.event(s, e)
+				a.handleEvent(s, e)
 			case <-ctx.Done():
 			}
 		}))
 	})
-	listing, cancelListing := context.WithTimeout(ctx, listWithin)
+	listing, cancelListing := context.WithTimeout(ctx, listTimeout)
 	defer cancelListing()
 	if err := s.initialize(listing); err != nil {
 		return err
@@ -167,34 +167,34 @@ func (a *Adapter) serve(ctx context.Context) error {
 	if err := s.call(listing, startListening, nil, &network); err != nil {
 		return err
 	}
-	a.up(s, network.State.Nodes)
+	a.markUp(s, network.State.Nodes)
 	close(listed)
-	parts.Go(func() { end(s.alive(ctx)) })
+	parts.Go(func() { end(s.pingLoop(ctx)) })
 	return <-ended
 }
 
 // markUp processes the list of the network. The codes on the locks may have changed while disconnected.
-func (a *Adapter) up(s *session, nodes []*wireNode) {
+func (a *Adapter) markUp(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
-	a.nodes, a.others = map[int]*node{}, map[int]adapter.DeviceRef{}
+	a.nodes, a.otherNodes = map[int]*node{}, map[int]adapter.DeviceRef{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
 	unfit := 0
 	for _, w := range nodes {
-		if n := a.take(s, known[w.NodeID], w); n != nil {
-			if s.unfit(n) {
+		if n := a.adoptNode(s, known[w.NodeID], w); n != nil {
+			if s.tooOld(n) {
 				unfit++
 			}
 			hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 		}
 	}
 	a.session, a.failed = s, nil
-	a.over()
+	a.endAttempt()
 	a.mu.Unlock()
-	a.log.Info("connected to the gateway", "server", s.log, "schema", s.schema, "locks", len(hints)-1)
+	a.log.Info("connected to the gateway", "server", s.serverVersion, "schema", s.schema, "locks", len(hints)-1)
 	if unfit > 0 {
 		a.log.Warn("codes of locks with named users wait: the gateway's zwave-js-server does not support them; "+
-			"bring it up to date", "schema", s.schema, "needed", unifiedFrom, "locks", unfit)
+			"bring it up to date", "schema", s.schema, "needed", accessControlSchema, "locks", unfit)
 	}
 	for _, h := range hints {
 		a.hints.Send(h)
@@ -203,12 +203,12 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 
 // adoptNode processes the description of a node, whose codes become uncertain. It returns nil if the node is not an
 // identifiable lock; a.mu is held.
-func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
+func (a *Adapter) adoptNode(s *session, known *node, w *wireNode) *node {
 	switch {
-	case w.NodeID < 1 || w.NodeID > mostNode:
+	case w.NodeID < 1 || w.NodeID > maxNodeID:
 		return nil
-	case len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil:
-		a.others[w.NodeID] = "" // it may be a known lock
+	case len(a.nodes) >= maxLocks && a.nodes[w.NodeID] == nil:
+		a.otherNodes[w.NodeID] = "" // it may be a known lock
 		return nil
 	}
 	other := w.ref(s)
@@ -217,17 +217,17 @@ func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	}
 	n := a.node(s, known, w)
 	if n == nil {
-		a.others[w.NodeID] = other
+		a.otherNodes[w.NodeID] = other
 		return nil
 	}
-	delete(a.others, w.NodeID)
-	n.codes.doubtAll()
+	delete(a.otherNodes, w.NodeID)
+	n.codes.markAllUncertain()
 	a.nodes[w.NodeID] = n
 	return n
 }
 
 // markDown records the loss of the connection, or the error of the last attempt.
-func (a *Adapter) down(err error) {
+func (a *Adapter) markDown(err error) {
 	a.mu.Lock()
 	lost := a.session != nil
 	told := adapter.ClassOf(a.failed)
@@ -235,7 +235,7 @@ func (a *Adapter) down(err error) {
 		a.session, a.failed, a.tried = nil, nil, make(chan struct{})
 	} else {
 		a.failed = err
-		a.over()
+		a.endAttempt()
 	}
 	a.mu.Unlock()
 	switch {
@@ -250,7 +250,7 @@ func (a *Adapter) down(err error) {
 }
 
 // endAttempt ends the attempt to connect and wakes the waiting calls.
-func (a *Adapter) over() {
+func (a *Adapter) endAttempt() {
 	select {
 	case <-a.tried:
 	default:
@@ -275,7 +275,7 @@ func (a *Adapter) connected(ctx context.Context) (*session, error) {
 		case <-a.done:
 			return nil, adapter.Errorf(adapter.GatewayDown, "the adapter is closed")
 		case <-ctx.Done():
-			return nil, late(ctx, adapter.GatewayDown, "no connection to the gateway yet")
+			return nil, contextError(ctx, adapter.GatewayDown, "no connection to the gateway yet")
 		}
 	}
 }

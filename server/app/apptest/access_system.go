@@ -65,11 +65,11 @@ type SystemMemory struct {
 func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 	t.Helper()
 	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
-		WorkspaceID: uuid.MustParse(s.WorkspaceID),
-		Adapter:     access.SandboxAccessAdapter,
-		DisplayName: "Simulated access systems",
-		Takes:       []string{access.AccessControl},
-		Config:      fmt.Appendf(nil, `{"key":%q}`, uuid.NewString()),
+		WorkspaceID:  uuid.MustParse(s.WorkspaceID),
+		Adapter:      access.SandboxAccessAdapter,
+		DisplayName:  "Simulated access systems",
+		Capabilities: []string{access.AccessControl},
+		Config:       fmt.Appendf(nil, `{"key":%q}`, uuid.NewString()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 			return false
 		}
 		y.ID = systems[0].ID.String()
-		driven, err := s.App.ACS.DrivenSystem(t.Context(), systems[0].ID)
+		driven, err := s.App.ACS.ReconcileStateOf(t.Context(), systems[0].ID)
 		y.url = s.cloud + "/sandbox/cloud/sandbox/systems/" + driven.Ref
 		return err == nil
 	})

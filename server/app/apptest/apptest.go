@@ -53,7 +53,7 @@ type Server struct {
 	requests []Request
 	devices  map[string]string // device_id by profile
 
-	judge      *conformance.Referee
+	checker    *conformance.Checker
 	complaints map[string]bool
 }
 
@@ -82,8 +82,8 @@ func WithProfiles(profiles ...string) Option {
 // WithLocks sets the number of simulated locks of each profile.
 func WithLocks(n int) Option { return func(c *app.Config) { c.Sandboxing.LocksPerProfile = n } }
 
-// WithAttemptPatience sets the timeout of action attempts.
-func WithAttemptPatience(d time.Duration) Option {
+// WithAttemptTimeout sets the timeout of action attempts.
+func WithAttemptTimeout(d time.Duration) Option {
 	return func(c *app.Config) { c.Access.AttemptPatience = d }
 }
 
@@ -108,7 +108,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, devices: map[string]string{}}
 	c := app.Config{
-		Database:   app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.BesidePool},
+		Database:   app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.ConnsOutsidePool},
 		Listen:     "127.0.0.1:0",
 		Sandbox:    true,
 		Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
@@ -128,7 +128,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	for _, o := range opts {
 		o(&c)
 	}
-	s.referee(t)
+	s.checkConformance(t)
 	s.runAll(t, c)
 	s.APIKey, s.WorkspaceID = s.App.Sandbox.APIKey, s.App.Sandbox.WorkspaceID.String()
 	profiles := c.Sandboxing.Profiles
@@ -209,10 +209,10 @@ func (s *Server) record(next http.Handler) http.Handler {
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(seen, r)
 		if seen.status == http.StatusOK && r.Method != http.MethodHead {
-			s.judged(r.URL.Path, seen.body)
+			s.checkResponse(r.URL.Path, seen.body)
 		}
 		if seen.status >= http.StatusBadRequest && !internal(r.URL.Path) {
-			s.refused(r.URL.Path, seen.body)
+			s.checkErrorType(r.URL.Path, seen.body)
 		}
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
@@ -378,7 +378,7 @@ func Bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
 
 // Again starts another instance on the same database with the same simulated locks, as after a restart.
-func (s *Server) Again(t testing.TB) *Server {
+func (s *Server) StartAnother(t testing.TB) *Server {
 	t.Helper()
 	again := &Server{
 		t:           t,
@@ -388,7 +388,7 @@ func (s *Server) Again(t testing.TB) *Server {
 	}
 	c := s.config
 	c.Wrap, c.Sandboxing.URL = again.record, s.cloud
-	again.referee(t)
+	again.checkConformance(t)
 	again.run(t, c)
 	return again
 }

@@ -32,7 +32,7 @@ func ErrorTypes(t testing.TB) []string {
 }
 
 // refused records an error response whose type is not in the API contract.
-func (s *Server) refused(path string, body []byte) {
+func (s *Server) checkErrorType(path string, body []byte) {
 	var refusal struct {
 		Error struct {
 			Type string `json:"type"`

@@ -63,7 +63,7 @@ func (g *Gate) Open() {
 }
 
 // Shut locks a table against all access, including reads, until open is called.
-func (s *Server) Shut(t testing.TB, table string) (open func()) {
+func (s *Server) LockTable(t testing.TB, table string) (open func()) {
 	t.Helper()
 	g := &Gate{t: t, conn: s.connect(t)}
 	g.exec("begin")

@@ -21,7 +21,7 @@ var shared struct {
 	mu     sync.Mutex
 	users  int
 	server *Server
-	span   *span
+	span   *sharedT
 }
 
 // Shared returns a Sandbox in a server that the tests of a package share. Use Start for tests that need server options,
@@ -38,7 +38,7 @@ func join(t testing.TB) *Server {
 	defer shared.mu.Unlock()
 	if shared.users == 0 {
 		shared.span = newSpan(t)
-		shared.server = Start(shared.span, WithProfiles("august"), func(c *app.Config) { c.MaxConns = 30 + app.BesidePool })
+		shared.server = Start(shared.span, WithProfiles("august"), func(c *app.Config) { c.MaxConns = 30 + app.ConnsOutsidePool })
 	}
 	shared.users++
 	t.Cleanup(func() {
@@ -105,23 +105,23 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 func (s *Server) DatabaseURL() string { return s.config.DatabaseURL }
 
 // span is a testing.TB for several tests. Its cleanups run and its context ends with the last test.
-type span struct {
+type sharedT struct {
 	testing.TB // the current test
 	ctx        context.Context
 	cancel     context.CancelFunc
 	cleanups   []func()
 }
 
-func newSpan(t testing.TB) *span {
+func newSpan(t testing.TB) *sharedT {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &span{TB: t, ctx: ctx, cancel: cancel}
+	return &sharedT{TB: t, ctx: ctx, cancel: cancel}
 }
 
-func (p *span) Context() context.Context { return p.ctx }
+func (p *sharedT) Context() context.Context { return p.ctx }
 
-func (p *span) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+func (p *sharedT) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
 
-func (p *span) TempDir() string {
+func (p *sharedT) TempDir() string {
 	p.Helper()
 	dir, err := os.MkdirTemp("", "deviceaccess-test-")
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *span) TempDir() string {
 }
 
 // end runs the cleanups and reports their errors to t.
-func (p *span) end(t testing.TB) {
+func (p *sharedT) end(t testing.TB) {
 	p.TB = t
 	p.cancel()
 	for _, f := range slices.Backward(p.cleanups) {

@@ -61,7 +61,7 @@ func accountKinds() []accountKind {
 }
 
 // given reports whether a flag or variable of the kind is set.
-func (k accountKind) given(c *cli.Command) bool {
+func (k accountKind) isSet(c *cli.Command) bool {
 	return slices.ContainsFunc(k.flags(false), func(f cli.Flag) bool {
 		name := f.Names()[0]
 		_, set := os.LookupEnv(secretVariables[name])
@@ -240,7 +240,7 @@ func readSecret(ctx context.Context, c *cli.Command, flag string, to *string) er
 		}
 		return nil
 	}
-	b, err := readWhole(ctx, c.String(flag))
+	b, err := readFile(ctx, c.String(flag))
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -256,7 +256,7 @@ func readPEM(ctx context.Context, c *cli.Command, flag string, to *string) error
 		*to = ""
 		return nil
 	}
-	b, err := readWhole(ctx, c.String(flag))
+	b, err := readFile(ctx, c.String(flag))
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -264,7 +264,7 @@ func readPEM(ctx context.Context, c *cli.Command, flag string, to *string) error
 	return nil
 }
 
-func readWhole(ctx context.Context, file string) ([]byte, error) {
+func readFile(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin(ctx))
 	}

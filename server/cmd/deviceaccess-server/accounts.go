@@ -17,8 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// checkWithin limits the connection check of accounts connect and accounts update.
-const checkWithin = 30 * time.Second
+// connectTimeout limits the connection check of accounts connect and accounts update.
+const connectTimeout = 30 * time.Second
 
 func accountsCommand() *cli.Command {
 	connect := &cli.Command{
@@ -125,7 +125,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	if name == "" {
 		name = to.Adapter() + " at " + to.Address()
 	}
-	checking, cancel := context.WithTimeout(ctx, checkWithin)
+	checking, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	id, err := a.Connect(checking, workspace, name, to)
 	if err != nil {
@@ -134,7 +134,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	fmt.Fprintf(
 		os.Stderr,
 		"Connected %s. A running server discovers its locks; `deviceaccess-server accounts list` counts them.\n",
-		cell(to.Address()),
+		printable(to.Address()),
 	)
 	fmt.Println(id)
 	return nil
@@ -178,7 +178,7 @@ func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 // notConnected turns an error of an adapter into one for the operator.
 func notConnected(err error) error {
 	if e := adapter.AsError(err); e != nil {
-		return fmt.Errorf("nothing was changed: %s", cell(e.Message))
+		return fmt.Errorf("nothing was changed: %s", printable(e.Message))
 	}
 	return err
 }
@@ -203,11 +203,11 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
 			one.ID,
 			one.Adapter,
-			cell(one.DisplayName),
+			printable(one.DisplayName),
 			one.WorkspaceID,
-			cell(address),
+			printable(address),
 			one.Devices,
-			cell(state),
+			printable(state),
 		)
 	}
 	return t.Flush()
@@ -222,7 +222,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
 		return err
 	}
-	if c.IsSet("name") && !kinds[i].given(c) {
+	if c.IsSet("name") && !kinds[i].isSet(c) {
 		if err := a.Access.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return nil
 	}
 	var err error
-	if a.Entered.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
+	if a.Connecting.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
 		return err
 	}
 	if err := kinds[i].read(ctx, c, account.Connection); err != nil {
@@ -240,7 +240,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	if c.IsSet("name") {
 		name = c.String("name")
 	}
-	checking, cancel := context.WithTimeout(ctx, checkWithin)
+	checking, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := a.Reconnect(checking, account.ID, name, account.Connection); err != nil {
 		return notConnected(err)
@@ -275,7 +275,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 			"Disconnecting account %s (%s) deletes its credential. The server stops managing its %d devices and\n"+
 				"their codes. The locks keep their codes, and these still open doors. Type yes to continue: ",
 			account.ID,
-			cell(account.DisplayName),
+			printable(account.DisplayName),
 			account.Devices,
 		)
 		if said, _ := answer(ctx); strings.TrimSpace(said) != "yes" {

@@ -118,7 +118,7 @@ func TestZigbee2MQTT_Lifecycle(t *testing.T) {
 	p.until("the list says so", func() bool { return strings.Contains(p.ok("accounts", "list"), "good") })
 
 	another, itsPassword := g.User(t)
-	g.Forbid(t, user)
+	g.RemoveUser(t, user)
 	p.until("the rejected user is an event", func() bool { return told("connected_account.disconnected") == 2 })
 	change := []string{"accounts", "update", "--username", another, "--password-file"}
 	if _, err := p.run(

@@ -78,7 +78,7 @@ func auditCommand() *cli.Command {
 				Name:      "format",
 				Value:     "table",
 				Usage:     "print a `table`, or json with one object per line",
-				Validator: oneOf("table", "json"),
+				Validator: validateOneOf("table", "json"),
 			},
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -95,7 +95,7 @@ func auditFilter(c *cli.Command) (f access.AuditFilter, err error) {
 	f = access.AuditFilter{Actor: c.String("actor"), Operation: c.String("operation"), OldestFirst: c.Bool("oldest-first")}
 	for name, to := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
-			if *to, err = moment(text, time.Now()); err != nil {
+			if *to, err = parseTime(text, time.Now()); err != nil {
 				return f, fmt.Errorf("--%s: %w", name, err)
 			}
 		}
@@ -156,8 +156,8 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 			columns,
 			e.At.UTC().Format("2006-01-02T15:04:05.000000Z"),
 			shown(e.WorkspaceID),
-			cell(who),
-			cell(e.Operation),
+			printable(who),
+			printable(e.Operation),
 			e.Outcome,
 			shown(e.RequestID),
 			strings.Join(subjects, " "),

@@ -43,20 +43,20 @@ func backupCommand() *cli.Command {
 				if err := write(os.Stdout); err != nil {
 					return noSpace(err, "the output is incomplete")
 				}
-				tellBackup(os.Stderr, "standard output", m)
+				printBackup(os.Stderr, "standard output", m)
 				return nil
 			}
-			if err := writeNew(path, write); err != nil {
-				return noSpace(err, removed)
+			if err := writeNewFile(path, write); err != nil {
+				return noSpace(err, filesRemoved)
 			}
-			tellBackup(os.Stdout, path, m)
+			printBackup(os.Stdout, path, m)
 			return nil
 		},
 	}
 }
 
 // removed describes the disk after a failed backup or restore.
-const removed = "the incomplete files were removed"
+const filesRemoved = "the incomplete files were removed"
 
 // noSpace adds the next step to the error of a full disk. left describes what is on the disk.
 func noSpace(err error, left string) error {
@@ -66,7 +66,7 @@ func noSpace(err error, left string) error {
 	return err
 }
 
-func tellBackup(out io.Writer, path string, m backup.Manifest) {
+func printBackup(out io.Writer, path string, m backup.Manifest) {
 	fmt.Fprintf(out, "Backed up to %s: PostgreSQL %s, schema %d.\n", path, m.Postgres, m.Schema)
 	if m.KeyIncluded {
 		fmt.Fprintln(out, "The backup contains the master key: the file gives access to every PIN and secret.")

@@ -12,9 +12,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
-// writeNew creates a file that only its owner can read. The file gets its name once it is complete and synced, so a
-// failed call leaves no file at path. writeNew also removes incomplete files of earlier, killed calls.
-func writeNew(path string, write func(io.Writer) error) error {
+// writeNewFile creates a file that only its owner can read. The file gets its name once it is complete and synced, so a
+// failed call leaves no file at path. writeNewFile also removes incomplete files of earlier, killed calls.
+func writeNewFile(path string, write func(io.Writer) error) error {
 	taken := fmt.Errorf("%s already exists and is never overwritten: choose another file or remove this one", path)
 	if _, err := os.Lstat(path); err == nil {
 		return taken

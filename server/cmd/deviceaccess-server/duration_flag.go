@@ -12,20 +12,20 @@ import (
 
 const day = 24 * time.Hour
 
-// spanFlag is a duration flag that accepts days, such as 7d.
-type spanFlag = cli.FlagBase[time.Duration, cli.NoConfig, span]
+// durationFlag is a duration flag that accepts days, such as 7d.
+type durationFlag = cli.FlagBase[time.Duration, cli.NoConfig, durationValue]
 
-// span is the value of a spanFlag. It implements cli.ValueCreator.
-type span time.Duration
+// span is the value of a durationFlag. It implements cli.ValueCreator.
+type durationValue time.Duration
 
 // Create returns a cli.Value that stores to *to.
-func (span) Create(value time.Duration, to *time.Duration, _ cli.NoConfig) cli.Value {
+func (durationValue) Create(value time.Duration, to *time.Duration, _ cli.NoConfig) cli.Value {
 	*to = value
-	return (*span)(to)
+	return (*durationValue)(to)
 }
 
 // ToString formats a default in the syntax of the flag, such as 30d or 10m.
-func (span) ToString(d time.Duration) string {
+func (durationValue) ToString(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
@@ -39,21 +39,21 @@ func (span) ToString(d time.Duration) string {
 }
 
 // Set parses the value of the flag.
-func (s *span) Set(text string) error {
-	d, err := parseSpan(text)
+func (s *durationValue) Set(text string) error {
+	d, err := parseDuration(text)
 	if err == nil {
-		*s = span(d)
+		*s = durationValue(d)
 	}
 	return err
 }
 
 // Get returns the value as a time.Duration.
-func (s *span) Get() any { return time.Duration(*s) }
+func (s *durationValue) Get() any { return time.Duration(*s) }
 
-func (s *span) String() string { return s.ToString(time.Duration(*s)) }
+func (s *durationValue) String() string { return s.ToString(time.Duration(*s)) }
 
-// parseSpan parses a Go duration, such as 1h30m, or a number of days, such as 7d.
-func parseSpan(text string) (time.Duration, error) {
+// parseDuration parses a Go duration, such as 1h30m, or a number of days, such as 7d.
+func parseDuration(text string) (time.Duration, error) {
 	days, found := strings.CutSuffix(text, "d")
 	if !found {
 		if d, err := time.ParseDuration(text); err == nil {

@@ -30,14 +30,14 @@ func keysCommand() *cli.Command {
 						Value: "api_key",
 						Usage: "issue an `api_key`, a pat (personal access token), a console_session (at most one day), or a " +
 							"publishable_key (to create client sessions from a web page)",
-						Validator: oneOf("api_key", "pat", "console_session", "publishable_key"),
+						Validator: validateOneOf("api_key", "pat", "console_session", "publishable_key"),
 					},
 					&cli.StringSliceFlag{
 						Name:  "workspace",
 						Usage: "give access to the workspace `ID`; repeatable for a pat (default: the only workspace)",
 					},
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
-					&spanFlag{
+					&durationFlag{
 						Name:      "lifetime",
 						Usage:     "expire after `TIME`, such as 12h or 90d; without it, never",
 						Validator: positive[time.Duration],
@@ -115,11 +115,11 @@ func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "Credential %s, shown only once:\n", made.ID)
-	return showOnce(token, "revoke it (`keys revoke "+made.ID.String()+"`) and create another")
+	return printSecret(token, "revoke it (`keys revoke "+made.ID.String()+"`) and create another")
 }
 
-// showOnce prints a secret that cannot be shown again. If printing fails, the error says what to do instead.
-func showOnce(secret, instead string) error {
+// printSecret prints a secret that cannot be shown again. If printing fails, the error says what to do instead.
+func printSecret(secret, instead string) error {
 	if _, err := fmt.Println(secret); err != nil {
 		return fmt.Errorf("print the secret: %w; %s", err, instead)
 	}
@@ -143,7 +143,7 @@ func listKeys(ctx context.Context, a *app.Admin) error {
 			"%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
 			c.ID,
 			c.Kind,
-			cell(c.Name),
+			printable(c.Name),
 			c.Hint,
 			strings.Join(ids, ","),
 			c.CreatedAt.Format(time.DateTime),

@@ -51,7 +51,7 @@ func main() {
 		stop()
 	}()
 	if err := command().Run(ctx, os.Args); err != nil {
-		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(ofVariable(err.Error())))
+		fmt.Fprintln(os.Stderr, "deviceaccess-server:", printableLines(variableError(err.Error())))
 		os.Exit(1)
 	}
 }
@@ -135,7 +135,7 @@ func env(name string) cli.ValueSourceChain {
 }
 
 // given returns the source of a flag's value for messages: the flag or its variable.
-func given(c *cli.Command, flag, variable string) string {
+func flagSource(c *cli.Command, flag, variable string) string {
 	if value := os.Getenv(variable); value != "" && value == c.String(flag) {
 		return variable
 	}
@@ -186,7 +186,7 @@ func databaseFlags() []cli.Flag {
 			Value:     "text",
 			Category:  "Log",
 			Usage:     "log as `text` or json",
-			Validator: oneOf("text", "json"),
+			Validator: validateOneOf("text", "json"),
 		},
 		&cli.StringFlag{
 			Name:      "log-level",
@@ -194,7 +194,7 @@ func databaseFlags() []cli.Flag {
 			Value:     "info",
 			Category:  "Log",
 			Usage:     "log from level debug, `info`, warn, or error on",
-			Validator: oneOf("debug", "info", "warn", "error"),
+			Validator: validateOneOf("debug", "info", "warn", "error"),
 		},
 	}
 }
@@ -206,7 +206,7 @@ func notEmpty(text string) error {
 	return nil
 }
 
-func oneOf(values ...string) func(string) error {
+func validateOneOf(values ...string) func(string) error {
 	return func(v string) error {
 		for _, known := range values {
 			if v == known {
@@ -220,7 +220,7 @@ func oneOf(values ...string) func(string) error {
 func database(c *cli.Command) app.Database {
 	return app.Database{
 		DatabaseURL: c.String("database-url"),
-		URLGiven:    given(c, "database-url", "DEVICEACCESS_DATABASE_URL"),
+		URLSource:   flagSource(c, "database-url", "DEVICEACCESS_DATABASE_URL"),
 		DataDir:     c.String("data-dir"),
 		MasterKey:   c.String("master-key"),
 		Progress:    os.Stderr,
@@ -243,9 +243,9 @@ func withAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) er
 	return opened(ctx, c, app.OpenAdmin, f)
 }
 
-// withNew is withAdmin for commands that may come first: it creates the data if there is none.
-func withNew(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
-	return opened(ctx, c, app.BeginAdmin, f)
+// withNewAdmin is withAdmin for commands that may come first: it creates the data if there is none.
+func withNewAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
+	return opened(ctx, c, app.OpenOrCreateAdmin, f)
 }
 
 func opened(

@@ -9,7 +9,7 @@ import (
 
 // cell makes foreign text, such as a name or a vendor's message, safe for one line of a terminal: it quotes text that
 // contains unprintable characters.
-func cell(text string) string {
+func printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, unprintable) {
 		return text
 	}
@@ -19,7 +19,7 @@ func cell(text string) string {
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // lines makes text of several lines safe for a terminal: it escapes unprintable characters except newlines.
-func lines(text string) string {
+func printableLines(text string) string {
 	var out strings.Builder
 	for _, r := range text {
 		if r == '\n' || unicode.IsPrint(r) {

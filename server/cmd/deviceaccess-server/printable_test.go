@@ -121,11 +121,11 @@ func TestCell(t *testing.T) {
 		"a\xff":                `"a\xff"`,
 		"a\u2028b":             `"a\u2028b"`,
 	} {
-		if got := cell(text); got != want {
+		if got := printable(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}
-	if got, want := lines("one\ntwo\x1b[2J\rthree\x7f"), `one`+"\n"+`two\x1b[2J\rthree\x7f`; got != want {
+	if got, want := printableLines("one\ntwo\x1b[2J\rthree\x7f"), `one`+"\n"+`two\x1b[2J\rthree\x7f`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

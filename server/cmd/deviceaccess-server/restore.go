@@ -56,14 +56,14 @@ func restoreCommand() *cli.Command {
 			}
 			m, err := app.Restore(ctx, database(c), from, logger(c))
 			if err != nil {
-				return noSpace(err, removed)
+				return noSpace(err, filesRemoved)
 			}
-			return tellRestore(os.Stdout, c.String("data-dir"), m)
+			return printRestore(os.Stdout, c.String("data-dir"), m)
 		},
 	}
 }
 
-func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
+func printRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintf(out, "Restored %s from the backup of %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
 	fmt.Fprintln(
 		out,

@@ -31,7 +31,7 @@ func rotateCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return withAdmin(ctx, c, func(a *app.Admin) error {
 				p := &rotationProgress{out: os.Stderr}
-				if err := a.Access.RotateEncryption(ctx, p.tell); err != nil {
+				if err := a.Access.RotateEncryption(ctx, p.print); err != nil {
 					return err
 				}
 				fmt.Printf("Done: re-encrypted %d secrets with a new key.\n", p.rows)
@@ -50,7 +50,7 @@ type rotationProgress struct {
 	shown  time.Time
 }
 
-func (p *rotationProgress) tell(r access.Rotation) {
+func (p *rotationProgress) print(r access.Rotation) {
 	switch {
 	case r.Resumed:
 		fmt.Fprintln(p.out, "Resuming an unfinished rotation.")

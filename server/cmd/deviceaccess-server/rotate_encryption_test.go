@@ -48,7 +48,7 @@ func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{program: newProgram(t)}
 	v.server, _ = v.serve("--sandbox-speed", "100")
-	masters, err := encryption.File(filepath.Join(v.dir, "data", "master.key"))
+	masters, err := encryption.ReadOrCreateFile(filepath.Join(v.dir, "data", "master.key"))
 	if err == nil {
 		v.keys, err = encryption.New(masters...)
 	}

@@ -59,7 +59,7 @@ func sandboxCommand() *cli.Command {
 					}
 					t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 					for _, code := range codes {
-						fmt.Fprintf(t, "%s\t%s\n", cell(code.PIN), cell(code.Name))
+						fmt.Fprintf(t, "%s\t%s\n", printable(code.PIN), printable(code.Name))
 					}
 					return t.Flush()
 				})

@@ -149,7 +149,7 @@ func (o *overheard) ends() {
 	dump := secretscan.Dump(o, database.DSN("postgres"))
 	o.finish()
 	places["the log"], places["the traces"], places["the traces in words"] = written(), o.collector.Raw(), o.collector.Readable()
-	if refusals := o.Refusals(); len(refusals) > 0 {
+	if refusals := o.ErrorResponses(); len(refusals) > 0 {
 		places["refusals"] = refusals
 	}
 	o.addressed.Search(o, places)

@@ -88,7 +88,7 @@ func serveCommand() *cli.Command {
 			&cli.IntFlag{
 				Name:      "client-connections",
 				Sources:   env("DEVICEACCESS_CLIENT_CONNECTIONS"),
-				Value:     admission.Connections,
+				Value:     admission.DefaultConnections,
 				Category:  "Server",
 				Validator: atLeast(16),
 				Usage: "accept at most `NUMBER` client connections, and at most half the limit of open files; when full, " +
@@ -102,7 +102,7 @@ func serveCommand() *cli.Command {
 				Usage: "write {\"url\",\"api_key\",\"workspace_id\"} to `FILE` when the server is ready; only its owner " +
 					"can read it",
 			},
-			&spanFlag{
+			&durationFlag{
 				Name:      "attempt-timeout",
 				Sources:   env("DEVICEACCESS_ATTEMPT_TIMEOUT"),
 				Value:     10 * time.Minute,
@@ -110,7 +110,7 @@ func serveCommand() *cli.Command {
 				Validator: positive[time.Duration],
 				Usage:     "fail an action attempt that its device has not confirmed after `TIME`",
 			},
-			&spanFlag{
+			&durationFlag{
 				Name:      "offline-debounce",
 				Sources:   env("DEVICEACCESS_OFFLINE_DEBOUNCE"),
 				Value:     30 * time.Second,
@@ -118,7 +118,7 @@ func serveCommand() *cli.Command {
 				Validator: notNegative[time.Duration],
 				Usage:     "send device.disconnected once a device is offline for `TIME`; ignore shorter outages",
 			},
-			&spanFlag{
+			&durationFlag{
 				Name:      "shutdown-timeout",
 				Sources:   env("DEVICEACCESS_SHUTDOWN_TIMEOUT"),
 				Value:     20 * time.Second,
@@ -126,7 +126,7 @@ func serveCommand() *cli.Command {
 				Validator: notNegative[time.Duration],
 				Usage:     "wait at most `TIME` for running requests and work on shutdown",
 			},
-			&spanFlag{
+			&durationFlag{
 				Name:      "shutdown-delay",
 				Sources:   env("DEVICEACCESS_SHUTDOWN_DELAY"),
 				Category:  "Server",
@@ -142,7 +142,7 @@ func serveCommand() *cli.Command {
 					"accounts connect",
 			},
 			allowGatewayFlag(),
-			&spanFlag{
+			&durationFlag{
 				Name:      "delivery-retention",
 				Sources:   env("DEVICEACCESS_DELIVERY_RETENTION"),
 				Value:     30 * day,
@@ -151,7 +151,7 @@ func serveCommand() *cli.Command {
 				Usage: "keep events and their completed or held deliveries for `TIME`; pending deliveries stay; 0 keeps " +
 					"all forever",
 			},
-			&spanFlag{
+			&durationFlag{
 				Name:      "audit-retention",
 				Sources:   env("DEVICEACCESS_AUDIT_RETENTION"),
 				Value:     400 * day,
@@ -175,10 +175,10 @@ func serveCommand() *cli.Command {
 			&cli.IntFlag{
 				Name:      "max-connections",
 				Sources:   env("DEVICEACCESS_MAX_CONNECTIONS"),
-				Value:     16 + app.BesidePool,
+				Value:     16 + app.ConnsOutsidePool,
 				Category:  "Data",
 				Usage:     "use at most `NUMBER` database connections",
-				Validator: atLeast(4 + app.BesidePool),
+				Validator: atLeast(4 + app.ConnsOutsidePool),
 			},
 			&cli.BoolFlag{
 				Name:     "sandbox",
@@ -321,7 +321,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		},
 		MetricsListen: c.String("metrics-listen"),
 		Traces:        spans,
-		StopAfter:     c.Duration("shutdown-delay"),
+		ShutdownDelay: c.Duration("shutdown-delay"),
 		Log:           log,
 	})
 	if err != nil {
@@ -357,7 +357,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 // precedence over the variable for traces. Errors name the source that was set.
 func tracing(c *cli.Command) (traces.Options, error) {
 	const endpoint, own, flag = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "traces-endpoint"
-	by := given(c, flag, endpoint)
+	by := flagSource(c, flag, endpoint)
 	o, err := traces.FromEnvironment(func(name string) string {
 		switch {
 		case name == endpoint:
@@ -367,8 +367,8 @@ func tracing(c *cli.Command) (traces.Options, error) {
 		}
 		return os.Getenv(name)
 	})
-	if e, ok := errors.AsType[*traces.EndpointError](err); ok && e.Given == endpoint {
-		e.Given = by
+	if e, ok := errors.AsType[*traces.EndpointError](err); ok && e.Variable == endpoint {
+		e.Variable = by
 	}
 	o.Version = version
 	return o, err
@@ -414,14 +414,14 @@ func announce(ctx context.Context, a *app.App, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(file, append(b, '\n')); err != nil {
+	if err := writeFileAtomic(file, append(b, '\n')); err != nil {
 		return fmt.Errorf("write the ready file: %w", err)
 	}
 	return nil
 }
 
-// writeWhole atomically replaces a file that only its owner can read.
-func writeWhole(path string, content []byte) error {
+// writeFileAtomic atomically replaces a file that only its owner can read.
+func writeFileAtomic(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".ready-*") // mode 0600
 	if err != nil {
 		return err

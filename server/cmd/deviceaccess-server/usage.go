@@ -25,7 +25,7 @@ var (
 func usageError(c *cli.Command, err error) error {
 	says, text := err.Error(), err.Error()
 	if m := wrongValue.FindStringSubmatch(text); m != nil {
-		says = fmt.Sprintf("--%s: %s", m[1], plainly(m[2]))
+		says = fmt.Sprintf("--%s: %s", m[1], parseReason(m[2]))
 	} else if m := unknownFlag.FindStringSubmatch(text); m != nil {
 		says = "unknown flag --" + m[1]
 	} else if m := noValue.FindStringSubmatch(text); m != nil {
@@ -36,16 +36,16 @@ func usageError(c *cli.Command, err error) error {
 	return errors.New(says + "; run " + c.FullName() + " --help for the flags")
 }
 
-// ofVariable rewrites the error of package cli for an environment variable. It returns other text unchanged.
-func ofVariable(text string) string {
+// variableError rewrites the error of package cli for an environment variable. It returns other text unchanged.
+func variableError(text string) string {
 	if m := wrongVariable.FindStringSubmatch(text); m != nil {
-		return fmt.Sprintf("%s (--%s): %s", m[1], m[2], plainly(m[3]))
+		return fmt.Sprintf("%s (--%s): %s", m[1], m[2], parseReason(m[3]))
 	}
 	return text
 }
 
 // plainly rewrites the reason why a value cannot be parsed.
-func plainly(why string) string {
+func parseReason(why string) string {
 	m := notParsed.FindStringSubmatch(why)
 	switch {
 	case why == "parse error":

@@ -61,7 +61,7 @@ func webhooksCommand() *cli.Command {
 				Usage:     "send a signed " + webhook.TestEvent + " event to one webhook from this machine and print the response",
 				ArgsUsage: "WEBHOOK_ID",
 				Flags:     append([]cli.Flag{allowFlag()}, databaseFlags()...),
-				Action:    onWebhook(try),
+				Action:    onWebhook(testWebhook),
 			},
 			{
 				Name:      "disable",
@@ -81,7 +81,7 @@ func webhooksCommand() *cli.Command {
 				Name:      "rotate-secret",
 				Usage:     "create a new secret for a webhook and print it once; both secrets sign for a while",
 				ArgsUsage: "WEBHOOK_ID",
-				Flags: append([]cli.Flag{&spanFlag{
+				Flags: append([]cli.Flag{&durationFlag{
 					Name:  "overlap",
 					Value: 24 * time.Hour,
 					Usage: "sign with both secrets for `TIME`; 0 ends the old secret immediately, for a leaked secret",
@@ -119,7 +119,9 @@ func onWebhook(act func(context.Context, *cli.Command, *app.Admin, access.Endpoi
 }
 
 // in returns a principal with full access to the workspace of a webhook.
-func in(e access.Endpoint) access.Principal { return access.Principal{WorkspaceID: e.WorkspaceID} }
+func principalOf(e access.Endpoint) access.Principal {
+	return access.Principal{WorkspaceID: e.WorkspaceID}
+}
 
 func listWebhooks(ctx context.Context, a *app.Admin) error {
 	all, err := a.Access.ListEndpoints(ctx)
@@ -135,8 +137,8 @@ func listWebhooks(ctx context.Context, a *app.Admin) error {
 			e.ID,
 			e.WorkspaceID,
 			withoutQuery(e.URL),
-			cell(strings.Join(e.EventTypes, ",")),
-			cell(health(e)),
+			printable(strings.Join(e.EventTypes, ",")),
+			printable(health(e)),
 		)
 	}
 	return t.Flush()
@@ -148,7 +150,7 @@ func withoutQuery(url string) string {
 	if found {
 		plain += "?…"
 	}
-	return cell(plain)
+	return printable(plain)
 }
 
 func health(e access.Endpoint) string {
@@ -166,7 +168,7 @@ func health(e access.Endpoint) string {
 }
 
 func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
-	was, err := a.Access.DisableWebhook(ctx, in(e), e.ID, "An operator of the server disabled it.")
+	was, err := a.Access.DisableWebhook(ctx, principalOf(e), e.ID, "An operator of the server disabled it.")
 	if err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoin
 }
 
 func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
-	was, err := a.Access.EnableWebhook(ctx, in(e), e.ID)
+	was, err := a.Access.EnableWebhook(ctx, principalOf(e), e.ID)
 	if err != nil {
 		return err
 	}
@@ -191,7 +193,7 @@ func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint
 	}
 	held, err := a.Access.CountDeliveries(
 		ctx,
-		in(e),
+		principalOf(e),
 		e.ID,
 		access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryHeld}},
 		uuid.Nil,
@@ -207,7 +209,7 @@ func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint
 }
 
 func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
-	w, until, err := a.Access.RotateSecret(ctx, in(e), e.ID.String(), c.Duration("overlap"))
+	w, until, err := a.Access.RotateSecret(ctx, principalOf(e), e.ID.String(), c.Duration("overlap"))
 	if err != nil {
 		return err
 	}
@@ -221,15 +223,15 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint
 			until.UTC().Format(time.RFC3339),
 		)
 	}
-	return showOnce(w.Secret, "rotate the secret again")
+	return printSecret(w.Secret, "rotate the secret again")
 }
 
-func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
+func testWebhook(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
 	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
 	if err != nil {
 		return err
 	}
-	got := webhook.New(a.Access, webhook.Options{AllowPrefixes: allow}).Try(ctx, e)
+	got := webhook.New(a.Access, webhook.Options{AllowPrefixes: allow}).SendTest(ctx, e)
 	if got.Sent {
 		fmt.Printf(
 			"Sent     %s %s to %s\nLatency  %s\n",
@@ -250,12 +252,12 @@ func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) e
 	if e.Disabled {
 		fmt.Printf(
 			"The webhook is disabled: %s Enable it with `deviceaccess-server webhooks enable %s`.\n",
-			cell(e.DisabledReason),
+			printable(e.DisabledReason),
 			e.ID,
 		)
 	}
 	if got.Problem != "" {
-		return fmt.Errorf("the webhook does not work: %s\n%s", cell(got.Problem), cell(got.Advice))
+		return fmt.Errorf("the webhook does not work: %s\n%s", printable(got.Problem), printable(got.Advice))
 	}
 	fmt.Println("The webhook works.")
 	return nil

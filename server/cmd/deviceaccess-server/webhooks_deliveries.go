@@ -83,14 +83,14 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 		f.EventTypes = append(f.EventTypes, t)
 	}
 	for _, s := range c.StringSlice("state") {
-		if err := oneOf("pending", "delivered", "failed", "held")(s); err != nil {
+		if err := validateOneOf("pending", "delivered", "failed", "held")(s); err != nil {
 			return f, fmt.Errorf("--state: %w", err)
 		}
 		f.States = append(f.States, access.DeliveryState(s))
 	}
 	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
-			if *at, err = moment(text, now); err != nil {
+			if *at, err = parseTime(text, now); err != nil {
 				return f, fmt.Errorf("--%s: %w", name, err)
 			}
 		}
@@ -99,11 +99,11 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 }
 
 // moment parses a time in RFC 3339 or an age relative to now.
-func moment(text string, now time.Time) (time.Time, error) {
+func parseTime(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	ago, err := parseSpan(text)
+	ago, err := parseDuration(text)
 	if err != nil || ago < 0 {
 		return time.Time{}, fmt.Errorf(
 			"%q is neither a time such as 2026-01-02T15:04:05Z nor an age such as 90m, 12h, or 7d",
@@ -124,7 +124,7 @@ func listDeliveries(
 	fmt.Fprintln(t, "WEBHOOK\tEVENT\tTYPE\tAT\tSTATE\tATTEMPTS\tNEXT")
 	found := 0
 	for _, e := range webhooks {
-		all, err := a.Access.ListDeliveries(ctx, in(e), e.ID, f, c.Int("limit"))
+		all, err := a.Access.ListDeliveries(ctx, principalOf(e), e.ID, f, c.Int("limit"))
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func listDeliveries(
 }
 
 func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uuid.UUID) error {
-	all, err := a.Access.ListDeliveryAttempts(ctx, in(e), e.ID, event)
+	all, err := a.Access.ListDeliveryAttempts(ctx, principalOf(e), e.ID, event)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -175,17 +175,17 @@ func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uu
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
 	for i, d := range all {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), cell(d.Error), d.Excerpt)
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), printable(d.Error), d.Excerpt)
 	}
 	return t.Flush()
 }
 
 // place is the position of a replay: the last event of a webhook that is due again.
-type place struct{ webhook, event uuid.UUID }
+type replayPosition struct{ webhook, event uuid.UUID }
 
-func (p place) String() string { return p.webhook.String() + "/" + p.event.String() }
+func (p replayPosition) String() string { return p.webhook.String() + "/" + p.event.String() }
 
-func parsePlace(text string) (p place, err error) {
+func parseReplayPosition(text string) (p replayPosition, err error) {
 	webhook, event, _ := strings.Cut(text, "/")
 	if p.webhook, err = uuid.Parse(webhook); err == nil {
 		p.event, err = uuid.Parse(event)
@@ -235,7 +235,7 @@ func replay(
 	var skipped error
 	for _, b := range todo {
 		err := replayOne(ctx, a, b, f, &done, total)
-		if _, one := errors.AsType[leftOut](err); one {
+		if _, one := errors.AsType[skippedWebhook](err); one {
 			skipped = errors.Join(skipped, err)
 		} else if err != nil {
 			return fmt.Errorf("%w\nScheduled %d of %d deliveries", errors.Join(skipped, err), done, total)
@@ -245,8 +245,8 @@ func replay(
 	return skipped
 }
 
-// leftOut is an error that ends the replay of one webhook. The replay continues with the other webhooks.
-type leftOut struct{ error }
+// skippedWebhook is an error that ends the replay of one webhook. The replay continues with the other webhooks.
+type skippedWebhook struct{ error }
 
 // deliveryStates are all states, in the order in which countReplay prints them.
 var deliveryStates = []access.DeliveryState{
@@ -261,9 +261,9 @@ func countReplay(
 	webhooks []access.Endpoint,
 	f access.DeliveryFilter,
 ) (todo []batch, total int, err error) {
-	var from place
+	var from replayPosition
 	if after != "" {
-		if from, err = parsePlace(after); err != nil {
+		if from, err = parseReplayPosition(after); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -277,7 +277,7 @@ func countReplay(
 		if skip {
 			b.after, skip = from.event, false
 		}
-		counts, err := a.Access.CountDeliveries(ctx, in(e), e.ID, f, b.after)
+		counts, err := a.Access.CountDeliveries(ctx, principalOf(e), e.ID, f, b.after)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -307,24 +307,24 @@ func countReplay(
 }
 
 func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilter, done *int, total int) error {
-	deleted := leftOut{fmt.Errorf("webhook %s was deleted during the replay", b.ID)}
-	_, err := a.Access.EnableWebhook(ctx, in(b.Endpoint), b.ID)
+	deleted := skippedWebhook{fmt.Errorf("webhook %s was deleted during the replay", b.ID)}
+	_, err := a.Access.EnableWebhook(ctx, principalOf(b.Endpoint), b.ID)
 	if isNotFound(err) {
 		return deleted
 	}
 	if err != nil {
 		return err
 	}
-	at := place{b.ID, b.after}
+	at := replayPosition{b.ID, b.after}
 	for more := true; more; {
-		r, err := a.Access.ReplayDeliveries(ctx, in(b.Endpoint), b.ID, f, at.event)
+		r, err := a.Access.ReplayDeliveries(ctx, principalOf(b.Endpoint), b.ID, f, at.event)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Type == "webhook_disabled" {
-			return leftOut{
+			return skippedWebhook{
 				fmt.Errorf(
 					"webhook %s was disabled during the replay: %s Fix the endpoint, check it with `deviceaccess-server webhooks "+
 						"test %s`, and run the replay again",
 					b.ID,
-					cell(e.Message),
+					printable(e.Message),
 					b.ID,
 				),
 			}

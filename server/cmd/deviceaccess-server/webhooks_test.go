@@ -285,12 +285,12 @@ func TestMoment(t *testing.T) {
 		"7d":                   now.Add(-7 * 24 * time.Hour),
 		"0.5d":                 now.Add(-12 * time.Hour),
 	} {
-		if got, err := moment(text, now); err != nil || !got.Equal(want) {
+		if got, err := parseTime(text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "d", "yesterday", "-1h", "5", "2026-01-02"} {
-		if got, err := moment(text, now); err == nil {
+		if got, err := parseTime(text, now); err == nil {
 			t.Errorf("%q is taken for %s", text, got)
 		}
 	}

@@ -27,7 +27,7 @@ func workspacesCommand() *cli.Command {
 					if name == "" {
 						return fmt.Errorf("missing argument: the NAME of the workspace")
 					}
-					return withNew(ctx, c, func(a *app.Admin) error {
+					return withNewAdmin(ctx, c, func(a *app.Admin) error {
 						w, err := a.Access.CreateWorkspace(ctx, name, c.String("company"), false)
 						if err != nil {
 							return err
@@ -55,7 +55,7 @@ func workspacesCommand() *cli.Command {
 						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
 						for _, w := range all {
-							fmt.Fprintf(t, "%s\t%s\t%s\t%v\n", w.ID, cell(w.Name), cell(w.CompanyName), w.IsSandbox)
+							fmt.Fprintf(t, "%s\t%s\t%s\t%v\n", w.ID, printable(w.Name), printable(w.CompanyName), w.IsSandbox)
 						}
 						return t.Flush()
 					})

@@ -24,8 +24,8 @@ type cluster struct {
 	idle []*pgx.Conn // connections of execute
 }
 
-// roomNeeded is the free memory, in bytes, that a cluster in memory requires.
-const roomNeeded = 1 << 30
+// minFreeMemory is the free memory, in bytes, that a cluster in memory requires.
+const minFreeMemory = 1 << 30
 
 // startCluster starts a copy of the template in a new directory of root, and removes abandoned directories.
 func startCluster(ctx context.Context, root string, t template) (*cluster, error) {
@@ -79,7 +79,7 @@ func (c *cluster) stop(ctx context.Context) error {
 func scratchRoot() string {
 	const memory = "/dev/shm"
 	var stat syscall.Statfs_t
-	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= roomNeeded {
+	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= minFreeMemory {
 		return memory
 	}
 	return os.TempDir()

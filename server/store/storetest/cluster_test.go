@@ -124,7 +124,7 @@ func TestNewVersionIsAnotherTemplate(t *testing.T) {
 func TestPruneKeepsTheLatestUsed(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
-	for age := range keptTemplates + 2 {
+	for age := range maxTemplates + 2 {
 		name := filepath.Join(cache, fmt.Sprintf("%d.tar", age))
 		used := time.Now().Add(-time.Duration(age) * time.Hour)
 		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, used, used)); err != nil {
@@ -181,7 +181,7 @@ func TestSweepRemovesWhatKilledProcessesLeft(t *testing.T) {
 func TestSweepLeavesAloneWhatIsJustBeingMade(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	long := time.Now().Add(-2 * unclaimedFor)
+	long := time.Now().Add(-2 * unclaimedAge)
 	for name, changed := range map[string]time.Time{runPrefix + "young": time.Now(), runPrefix + "old": long, "not-ours": long} {
 		dir := filepath.Join(root, name)
 		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chtimes(dir, changed, changed)); err != nil {

@@ -33,8 +33,8 @@ import (
 type Migrate func(ctx context.Context, dsn string) error
 
 const (
-	startWithin = 5 * time.Minute // the first start on a machine may have to fetch PostgreSQL
-	dropWithin  = 3 * time.Minute
+	startTimeout = 5 * time.Minute // the first start on a machine may have to fetch PostgreSQL
+	dropTimeout  = 3 * time.Minute
 )
 
 var (
@@ -51,7 +51,7 @@ var (
 func Main(m *testing.M, migrate Migrate, version string) {
 	var started *cluster
 	clusterOnce = sync.OnceValues(func() (_ *cluster, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(startWithin))
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(startTimeout))
 		defer cancel()
 		cache, err := cacheDir()
 		if err != nil {
@@ -94,7 +94,7 @@ func New(t testing.TB) (dsn string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(dropWithin))
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(dropTimeout))
 		defer cancel()
 		if err := c.drop(ctx, name); err != nil {
 			t.Error(err)

@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-// unclaimedFor is the age from which a directory without a lock counts as abandoned: its process died between
+// unclaimedAge is the age from which a directory without a lock counts as abandoned: its process died between
 // creating and locking it.
-const unclaimedFor = 10 * time.Minute
+const unclaimedAge = 10 * time.Minute
 
 // sweep removes what killed test processes left in root. It ignores failures, such as for directories of other users.
 func sweep(ctx context.Context, root string) {
@@ -31,7 +31,7 @@ func abandoned(path string) (*pglocal.Lock, bool) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		info, err = os.Stat(path)
-		return nil, err == nil && time.Since(info.ModTime()) > unclaimedFor
+		return nil, err == nil && time.Since(info.ModTime()) > unclaimedAge
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, false

@@ -19,8 +19,8 @@ import (
 const (
 	templateName = "store_template"
 
-	// keptTemplates of some 50 MB each stay in the cache, the latest used ones.
-	keptTemplates = 4
+	// maxTemplates of some 50 MB each stay in the cache, the latest used ones.
+	maxTemplates = 4
 )
 
 // template is a cluster whose database templateName has been migrated. It is kept as an archive in the
@@ -126,7 +126,7 @@ func prune(cache string) error {
 		used[name] = info.ModTime()
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
-	for _, name := range names[min(len(names), keptTemplates):] {
+	for _, name := range names[min(len(names), maxTemplates):] {
 		if err := os.Remove(name); err != nil {
 			return fmt.Errorf("remove an old template of the tests' databases: %w", err)
 		}

@@ -62,7 +62,7 @@ func New(t testing.TB) *Receiver {
 
 // Options returns options that send spans here with little delay.
 func (r *Receiver) Options() traces.Options {
-	return traces.Options{Endpoint: r.URL, Every: 20 * time.Millisecond, Queue: 1 << 16}
+	return traces.Options{Endpoint: r.URL, Interval: 20 * time.Millisecond, Queue: 1 << 16}
 }
 
 // ServeHTTP receives a request of OTLP over HTTP.

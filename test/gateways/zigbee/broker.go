@@ -88,7 +88,7 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 		config = "user root\n" + config
 	}
 	// Every user may do everything, except the stranger, who may read and write nothing, and the limited user.
-	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Modest +
+	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Limited +
 		"\ntopic deny " + Topic + "/bridge/request/#\n"
 	for name, content := range map[string]string{"mosquitto.conf": config, "acl": acl} {
 		if err := os.WriteFile(b.file(name), []byte(content), 0o600); err != nil {
@@ -129,7 +129,7 @@ func (b *broker) start() error {
 		"-c",
 		b.file("mosquitto.conf"),
 	) //nolint:noctx // it outlives the test that starts it
-	b.cmd.SysProcAttr = diesWithUs()
+	b.cmd.SysProcAttr = dieWithParent()
 	log, err := os.OpenFile(b.file("mosquitto.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (b *broker) start() error {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	for deadline := time.Now().Add(startWithin); ; {
+	for deadline := time.Now().Add(startTimeout); ; {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", b.plain)
 		if err == nil {
 			return conn.Close()
@@ -168,7 +168,7 @@ func (b *broker) kill() {
 }
 
 // removeUser removes a user, with a short delay.
-func (b *broker) forbid(user string) error {
+func (b *broker) removeUser(user string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.users, user)

@@ -34,8 +34,8 @@ func signal(t testing.TB, send func(os.Signal) error, s os.Signal) {
 
 // Mosquitto's log lines about clients: connects with their user, and disconnects for any reason.
 var (
-	came = regexp.MustCompile(`New client connected from \S+ as (\S+) \(.*u'([^']*)'\)`)
-	left = regexp.MustCompile(`Client (\S+) (?:closed|disconnected|has exceeded)`)
+	connected    = regexp.MustCompile(`New client connected from \S+ as (\S+) \(.*u'([^']*)'\)`)
+	disconnected = regexp.MustCompile(`Client (\S+) (?:closed|disconnected|has exceeded)`)
 )
 
 // Connections returns the number of a user's connections to the broker.
@@ -46,12 +46,12 @@ func (g *Gateway) Connections(t testing.TB, user string) int {
 		t.Fatal(err)
 	}
 	open := map[string]bool{}
-	for _, m := range came.FindAllSubmatch(log, -1) {
+	for _, m := range connected.FindAllSubmatch(log, -1) {
 		if string(m[2]) == user {
 			open[string(m[1])] = true
 		}
 	}
-	for _, m := range left.FindAllSubmatch(log, -1) { // client identifiers are unique
+	for _, m := range disconnected.FindAllSubmatch(log, -1) { // client identifiers are unique
 		delete(open, string(m[1]))
 	}
 	return len(open)

@@ -41,15 +41,15 @@ const Slots = 16
 
 // LocksPerProfile is the number of locks of each profile at the shared gateway. Concurrent tests must not wait for each
 // other's locks.
-const AtOnce = 6
+const LocksPerProfile = 6
 
 // Topic is the base topic of zigbee2mqtt.
 const Topic = "home/zigbee"
 
 const (
-	installWithin = 5 * time.Minute
-	startWithin   = 2 * time.Minute
-	callWithin    = time.Minute
+	installTimeout = 5 * time.Minute
+	startTimeout   = 2 * time.Minute
+	callTimeout    = time.Minute
 )
 
 // Gateway is a running zigbee2mqtt with its broker.
@@ -93,7 +93,7 @@ type lockOptions struct {
 // test is skipped, or fails with REQUIRE_ALL=1.
 func Start(t testing.TB, profiles ...Profile) *Gateway {
 	t.Helper()
-	gateways.Wanted(t)
+	gateways.Require(t)
 	g, err := start(profiles)
 	report(t, err)
 	t.Cleanup(g.stop)
@@ -104,9 +104,9 @@ var (
 	stopShared = func() {}
 	shared     = sync.OnceValues(func() (*Gateway, error) {
 		profiles := slices.Concat(
-			slices.Repeat([]Profile{Plain}, AtOnce),
-			slices.Repeat([]Profile{Hidden}, AtOnce),
-			slices.Repeat([]Profile{Masked}, AtOnce),
+			slices.Repeat([]Profile{Plain}, LocksPerProfile),
+			slices.Repeat([]Profile{Hidden}, LocksPerProfile),
+			slices.Repeat([]Profile{Masked}, LocksPerProfile),
 		)
 		g, err := start(profiles)
 		if err == nil {
@@ -119,7 +119,7 @@ var (
 // Shared returns a gateway that the package's tests share; each test leases locks. It runs until StopShared.
 func Shared(t testing.TB) *Gateway {
 	t.Helper()
-	gateways.Wanted(t)
+	gateways.Require(t)
 	g, err := shared()
 	report(t, err)
 	return g
@@ -142,7 +142,7 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 	if _, err := findMosquitto(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), installWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
 	lab, err := gateways.Install(ctx, "zigbee", files, 18)
 	if err != nil {
@@ -163,9 +163,9 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 	users := map[string]string{
 		"zigbee2mqtt": "of-the-gateway",
 		Stranger:      passwordOf(Stranger),
-		Modest:        passwordOf(Modest),
+		Limited:       passwordOf(Limited),
 	}
-	for i := range mostUsers {
+	for i := range maxUsers {
 		users[userName(i)] = passwordOf(userName(i))
 	}
 	if g.broker, err = startBroker(g.dir, users); err != nil {
@@ -207,7 +207,7 @@ func (g *Gateway) run() error {
 	var ready struct {
 		Control string `json:"control"`
 	}
-	if g.process, err = g.lab.Run("gateway.cjs", &ready, startWithin, string(arguments)); err != nil {
+	if g.process, err = g.lab.Run("gateway.cjs", &ready, startTimeout, string(arguments)); err != nil {
 		return err
 	}
 	g.control = ready.Control
@@ -250,10 +250,10 @@ func (g *Gateway) RestartBroker(t testing.TB) {
 const Stranger = "stranger"
 
 // Limited is a user of the broker that may not send requests to zigbee2mqtt's bridge.
-const Modest = "modest"
+const Limited = "modest"
 
 // maxUsers is the number of other users of the broker.
-const mostUsers = 200
+const maxUsers = 200
 
 func userName(n int) string         { return fmt.Sprintf("user%d", n) }
 func passwordOf(user string) string { return "password-of-" + user }
@@ -263,8 +263,8 @@ func (g *Gateway) User(t testing.TB) (name, password string) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.users == mostUsers {
-		t.Fatalf("all %d users are in use", mostUsers)
+	if g.users == maxUsers {
+		t.Fatalf("all %d users are in use", maxUsers)
 	}
 	name = userName(g.users)
 	g.users++
@@ -275,9 +275,9 @@ func (g *Gateway) User(t testing.TB) (name, password string) {
 func (g *Gateway) Password(user string) string { return passwordOf(user) }
 
 // RemoveUser removes a user of the broker, with a short delay.
-func (g *Gateway) Forbid(t testing.TB, name string) {
+func (g *Gateway) RemoveUser(t testing.TB, name string) {
 	t.Helper()
-	if err := g.broker.forbid(name); err != nil {
+	if err := g.broker.removeUser(name); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -305,7 +305,7 @@ type Lock struct {
 // do calls the control port.
 func (l *Lock) do(t testing.TB, what string, in, out any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), callWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), callTimeout)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {

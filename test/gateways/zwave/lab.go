@@ -44,10 +44,10 @@ const (
 const Slots = 10
 
 const (
-	installWithin   = 5 * time.Minute
-	interviewWithin = 6 * time.Minute // of all locks, on a busy machine
-	startWithin     = 2 * time.Minute
-	callWithin      = 3 * time.Minute // includes an interview
+	installTimeout   = 5 * time.Minute
+	interviewTimeout = 6 * time.Minute // of all locks, on a busy machine
+	startTimeout     = 2 * time.Minute
+	callTimeout      = 3 * time.Minute // includes an interview
 )
 
 // Gateway is a running zwave-js-server.
@@ -80,7 +80,7 @@ type lockOptions struct {
 // skipped, or fails with REQUIRE_ALL=1.
 func Start(t testing.TB, profiles ...Profile) *Gateway {
 	t.Helper()
-	gateways.Wanted(t)
+	gateways.Require(t)
 	g, err := start(profiles)
 	report(t, err)
 	t.Cleanup(g.stop)
@@ -101,7 +101,7 @@ var (
 // Shared returns a gateway that the package's tests share; each test leases locks. It runs until StopShared.
 func Shared(t testing.TB) *Gateway {
 	t.Helper()
-	gateways.Wanted(t)
+	gateways.Require(t)
 	g, err := shared()
 	report(t, err)
 	return g
@@ -121,7 +121,7 @@ func report(t testing.TB, err error) {
 }
 
 func start(profiles []Profile) (*Gateway, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), installWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
 	defer cancel()
 	lab, err := gateways.Install(ctx, "zwave", files, 20)
 	if err != nil {
@@ -139,7 +139,7 @@ func start(profiles []Profile) (*Gateway, error) {
 		return nil, err
 	}
 	interviewed := filepath.Join(lab.Cache, "interviewed-"+network+name)
-	if err := gateways.Once(ctx, interviewed, g.interview); err != nil {
+	if err := gateways.CreateOnce(ctx, interviewed, g.interview); err != nil {
 		return nil, err
 	}
 	if g.dir, err = os.MkdirTemp("", "zwave-lab-"); err != nil {
@@ -149,7 +149,7 @@ func start(profiles []Profile) (*Gateway, error) {
 		return nil, err
 	}
 	g.options.Cache, g.options.Memory = g.dir, filepath.Join(g.dir, "locks.json")
-	if err := g.run(startWithin); err != nil {
+	if err := g.run(startTimeout); err != nil {
 		_ = os.RemoveAll(g.dir)
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func start(profiles []Profile) (*Gateway, error) {
 // long.
 func (g *Gateway) interview(dir string) error {
 	g.options.Cache, g.options.Memory = dir, filepath.Join(dir, "locks.json")
-	if err := g.run(interviewWithin); err != nil {
+	if err := g.run(interviewTimeout); err != nil {
 		return err
 	}
 	err := g.do(context.Background(), 0, "flush", nil, nil)
@@ -244,7 +244,7 @@ func (g *Gateway) Restart(t testing.TB) {
 	if err := os.RemoveAll(filepath.Join(g.dir, "locks")); err != nil { // lock files of the killed process
 		t.Fatal(err)
 	}
-	if err := g.run(startWithin); err != nil {
+	if err := g.run(startTimeout); err != nil {
 		t.Fatalf("restart the Z-Wave lab: %v", err)
 	}
 }
@@ -263,7 +263,7 @@ func (g *Gateway) Lease(t testing.TB, profile Profile) *Lock {
 
 // do calls the gateway's control port.
 func (g *Gateway) do(ctx context.Context, lock int, what string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -280,7 +280,7 @@ func (g *Gateway) do(ctx context.Context, lock int, what string, in, out any) er
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, g.process.Complaints())
+		return fmt.Errorf("%w: %s", err, g.process.Stderr())
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)

@@ -72,7 +72,7 @@ func (l *Lock) SetOnline(t testing.TB, online bool) {
 }
 
 // RestoreRadio makes the lock receive again without reporting that.
-func (l *Lock) Hear(t testing.TB) { t.Helper(); l.do(t, "hear", nil, nil) }
+func (l *Lock) RestoreRadio(t testing.TB) { t.Helper(); l.do(t, "hear", nil, nil) }
 
 type keypad struct {
 	Slot   int    `json:"slot"`

@@ -11,9 +11,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 )
 
-// judge returns the conformance referee of the test process. It is nil if the published description is missing, which
+// judge returns the conformance checker of the test process. It is nil if the published description is missing, which
 // is an error only with REQUIRE_ALL=1.
-var judge = sync.OnceValues(func() (*conformance.Referee, error) {
+var judge = sync.OnceValues(func() (*conformance.Checker, error) {
 	required := os.Getenv("REQUIRE_ALL") == "1"
 	r, err := conformance.Open(context.Background(), required)
 	if errors.Is(err, gateways.ErrMissing) && !required {
@@ -22,18 +22,18 @@ var judge = sync.OnceValues(func() (*conformance.Referee, error) {
 	return r, err
 })
 
-// referee checks every response of the server against the published description until the test ends, except in
+// checkConformance checks every response of the server against the published description until the test ends, except in
 // benchmarks.
-func (s *Server) referee(t testing.TB) {
+func (s *Server) checkConformance(t testing.TB) {
 	t.Helper()
 	if _, measured := t.(*testing.B); measured {
 		return
 	}
 	r, err := judge()
 	if err != nil {
-		t.Fatalf("the referee of the answers: %v", err)
+		t.Fatalf("create the conformance checker: %v", err)
 	}
-	s.judge = r
+	s.checker = r
 	s.complaints = map[string]bool{}
 	t.Cleanup(func() { // after the server has stopped
 		s.mu.Lock()
@@ -44,15 +44,15 @@ func (s *Server) referee(t testing.TB) {
 	})
 }
 
-// judged records the complaints of the referee about a response.
-func (s *Server) judged(path string, body []byte) {
+// judged records the complaints of the checker about a response.
+func (s *Server) checkResponse(path string, body []byte) {
 	if path == "/access_codes/get_timeline" { // undocumented
 		return
 	}
-	if s.judge == nil {
+	if s.checker == nil {
 		return
 	}
-	complaints := s.judge.Answer(path, body)
+	complaints := s.checker.CheckResponse(path, body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range complaints {
