@@ -100,7 +100,7 @@ type App struct {
 	driver   *acsreconcile.Reconciler
 	http     *http.Server
 	served   chan error
-	health   *health
+	health   *monitor
 	traces   *traces.Traces
 	config   Config
 	log      *slog.Logger

@@ -33,7 +33,7 @@ const (
 )
 
 // health determines the health of this server and logs its changes.
-type health struct {
+type monitor struct {
 	opt      HealthOptions
 	access   *access.Service
 	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
@@ -46,12 +46,12 @@ type health struct {
 	shown map[string]api.ServiceHealth // last logged, by part
 }
 
-func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
+func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *monitor {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
 	opt.DiskFull = cmp.Or(opt.DiskFull, time.Minute)
-	return &health{
+	return &monitor{
 		opt:    opt,
 		access: a,
 		log:    log,
@@ -60,7 +60,7 @@ func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 }
 
 // now returns the health of the server. Concurrent callers share a result, which is cached for healthTTL.
-func (h *health) now(context.Context) rest.Health {
+func (h *monitor) now(context.Context) rest.Health {
 	if h.stopping.Load() {
 		return rest.Health{
 			Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is shutting down."}},
@@ -80,7 +80,7 @@ func (h *health) now(context.Context) rest.Health {
 }
 
 // find determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
-func (h *health) check(ctx context.Context) (rest.Health, map[string]error) {
+func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Condition(ctx)
 	database := api.ServiceHealth{
 		Service:     "database",
@@ -115,7 +115,7 @@ func (h *health) check(ctx context.Context) (rest.Health, map[string]error) {
 }
 
 // work reports whether the job engines of this server poll for work.
-func (h *health) workHealth() api.ServiceHealth {
+func (h *monitor) workHealth() api.ServiceHealth {
 	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server processes work."}
 	engines := h.engines.Load()
 	if engines == nil {
@@ -133,7 +133,7 @@ func (h *health) workHealth() api.ServiceHealth {
 
 // late reports whether the servers on the database keep up with the work. Late work degrades health but is not an
 // outage.
-func (h *health) lateness(found access.Lateness, known bool) []api.ServiceHealth {
+func (h *monitor) lateness(found access.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Work on devices is on time."}
 	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Deliveries are on time."}
 	if !known {
@@ -153,7 +153,7 @@ func (h *health) lateness(found access.Lateness, known bool) []api.ServiceHealth
 }
 
 // tell logs parts whose health has changed.
-func (h *health) logChanges(now rest.Health, causes map[string]error) {
+func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
 		last := h.shown[p.Service]
 		was := cmp.Or(last.Status, api.Healthy)
@@ -174,7 +174,7 @@ func (h *health) logChanges(now rest.Health, causes map[string]error) {
 }
 
 // figures returns the value of the health metric of each part: 0 healthy, 1 degraded, 2 down.
-func (h *health) metricValues() map[string]float64 {
+func (h *monitor) metricValues() map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range h.now(context.Background()).Parts {
 		out[p.Service] = map[api.ServiceHealthStatus]float64{api.Healthy: 0, api.Degraded: 1, api.Down: 2}[p.Status]

@@ -58,13 +58,13 @@ var (
 			"other deliveries meanwhile.",
 		"endpoint",
 	)
-	disabled = describe("webhooks_disabled", "Disabled webhooks, which receive no deliveries.")
-	outbox   = describe("outbox_events", "Events without fan-out to webhooks yet. Counted to 100,000.")
-	oldest   = describe("outbox_oldest_seconds", "Age of the oldest event in the outbox.")
-	jobs     = describe("jobs_available", "Queued wake-ups, by lane. Counted to 100,000.", "lane")
-	busy     = describe("keys_busy", "Keys that this process is working on, by lane.", "lane")
-	health   = describe("health", "State of each part as in /health: 0 healthy, 1 late, 2 down.", "part")
-	spans    = describe(
+	disabled   = describe("webhooks_disabled", "Disabled webhooks, which receive no deliveries.")
+	outbox     = describe("outbox_events", "Events without fan-out to webhooks yet. Counted to 100,000.")
+	oldest     = describe("outbox_oldest_seconds", "Age of the oldest event in the outbox.")
+	jobs       = describe("jobs_available", "Queued wake-ups, by lane. Counted to 100,000.", "lane")
+	busy       = describe("keys_busy", "Keys that this process is working on, by lane.", "lane")
+	healthDesc = describe("health", "State of each part as in /health: 0 healthy, 1 late, 2 down.", "part")
+	spans      = describe(
 		"trace_spans_total",
 		"Spans of traces by outcome: sent, failed (the collector rejected them), or dropped (the queue was full).",
 		"outcome",
@@ -73,7 +73,7 @@ var (
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, spans, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, healthDesc, spans, up} {
 		out <- d
 	}
 }
@@ -86,7 +86,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 		gauge(busy, float64(n), lane)
 	}
 	for part, status := range b.Health() {
-		gauge(health, status, part)
+		gauge(healthDesc, status, part)
 	}
 	if b.Spans != nil {
 		for outcome, n := range b.Spans() {

@@ -112,7 +112,7 @@ func install(t *testing.T, generation string) *gateways.Lab {
 	return lab
 }
 
-type account struct {
+type vendorAccount struct {
 	ID      string   `json:"id"`
 	Devices []string `json:"devices"`
 }
@@ -147,7 +147,7 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 		),
 		"consoleSessionToken": token(access.ConsoleSession),
 		"publishableKey":      token(access.PublishableKey),
-		"accounts": map[string]account{
+		"accounts": map[string]vendorAccount{
 			"spare": connect(
 				t,
 				s,
@@ -163,7 +163,7 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 }
 
 // connect connects an account with n simulated locks, and returns their identifiers once list has them.
-func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) account {
+func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) vendorAccount {
 	t.Helper()
 	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
 		WorkspaceID: s.App.Sandbox.WorkspaceID,
@@ -175,7 +175,7 @@ func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := account{ID: id.String()}
+	a := vendorAccount{ID: id.String()}
 	apptest.Until(t, "the locks of an account", func() bool {
 		var out api.DevicesResponse
 		if status := s.Post(t, list, map[string]any{"connected_account_id": a.ID}, &out); status != http.StatusOK {
