@@ -15,6 +15,8 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
@@ -108,11 +110,11 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	}
 	b.key = b.app.Sandbox.APIKey
 	for { // wait for the locks
-		devices, _, err := b.app.Access.ListDevices(
+		devices, _, err := b.app.Access.Devices.ListDevices(
 			ctx,
-			access.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID},
-			access.DeviceFilter{},
-			access.Page{Limit: locks},
+			domain.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID},
+			device.DeviceFilter{},
+			domain.Page{Limit: locks},
 		)
 		if err != nil {
 			return nil, err

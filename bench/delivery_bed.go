@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -38,7 +39,7 @@ type deliveryBed struct {
 	cluster        *cluster
 	db             *store.DB
 	waker          *worker.Waker
-	access         *access.Service
+	access         *access.Rooms
 	deliverer      *webhook.Deliverer
 	engine         *worker.Engine
 	workspace      uuid.UUID
@@ -80,18 +81,18 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 		return nil, err
 	}
 	b.access = access.New(b.db, keys, b.waker, access.Options{})
-	w, err := b.access.CreateWorkspace(ctx, "bench", "", true)
+	w, err := b.access.Accounts.CreateWorkspace(ctx, "bench", "", true)
 	if err != nil {
 		return nil, err
 	}
 	b.workspace = w.ID
-	prompt, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: w.ID}, b.receiver.URL+
+	prompt, err := b.access.Webhooks.CreateWebhook(ctx, domain.Principal{WorkspaceID: w.ID}, b.receiver.URL+
 		"/prompt", []string{eventType})
 	if err != nil {
 		return nil, err
 	}
 	b.healthyWebhook = prompt.ID
-	b.deliverer = webhook.New(b.access, webhook.Options{
+	b.deliverer = webhook.New(b.access.Webhooks, webhook.Options{
 		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if b.engine, err = worker.NewEngine(b.waker, worker.Options{Workers: 2000}, b.deliverer.Lanes()...); err != nil {
@@ -114,7 +115,7 @@ func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
 		if err != nil || !waits {
 			return err
 		}
-		return b.waker.Wake(ctx, tx, access.OutboxLane, b.workspace)
+		return b.waker.Wake(ctx, tx, domain.OutboxLane, b.workspace)
 	})
 }
 
@@ -157,7 +158,7 @@ func (b *deliveryBed) floorDelivery(ctx context.Context) error {
 // hang creates endpoints that do not respond, with deliveries, and returns when all are being tried.
 func (b *deliveryBed) hang(ctx context.Context) error {
 	for range hangingEndpoints {
-		if _, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: b.workspace}, b.receiver.URL+
+		if _, err := b.access.Webhooks.CreateWebhook(ctx, domain.Principal{WorkspaceID: b.workspace}, b.receiver.URL+
 			"/stuck", []string{stuckType}); err != nil {
 			return err
 		}

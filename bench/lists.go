@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // list is a paginated list of the API. Its table is filled with copies of a row that the server has created.
@@ -227,11 +227,11 @@ func (b *listBed) prepare(ctx context.Context) error {
 
 // prepareSystem connects an access system with its users, and copies it.
 func (b *listBed) prepareSystem(ctx context.Context) error {
-	if _, err := b.app.Access.ConnectAccount(ctx, access.NewAccount{
+	if _, err := b.app.Access.Accounts.ConnectAccount(ctx, account.NewAccount{
 		WorkspaceID:  b.app.Sandbox.WorkspaceID,
-		Adapter:      access.SandboxAccessAdapter,
+		Adapter:      account.SandboxAccessAdapter,
 		DisplayName:  "Access systems",
-		Capabilities: []string{access.AccessControl},
+		Capabilities: []string{account.AccessControl},
 		Config:       []byte(`{"key":"bench"}`),
 	}); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 )
 
 // byIdentity is an example that only newer versions of Terraform take.
@@ -45,7 +45,7 @@ func TestExamplesAreValid(t *testing.T) {
 
 func TestWebhookDocumentationListsEveryEventType(t *testing.T) {
 	page := read(t, "../docs/resources/webhook.md")
-	for _, eventType := range access.EventTypes() {
+	for _, eventType := range event.EventTypes() {
 		if !strings.Contains(page, "`"+eventType+"`") {
 			t.Errorf("docs/resources/webhook.md does not name %s", eventType)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 const hook = "deviceaccess_webhook.hook"
@@ -452,14 +452,14 @@ func TestServerWebhookThatIsDisabledIsWarnedOf(t *testing.T) {
 	if before["disabled"] != false || before["disabled_at"] != nil {
 		t.Errorf("a new webhook: disabled %v since %v", before["disabled"], before["disabled_at"])
 	}
-	p := access.Principal{WorkspaceID: srv.App.Sandbox.WorkspaceID}
+	p := domain.Principal{WorkspaceID: srv.App.Sandbox.WorkspaceID}
 	id := before["webhook_id"].(string)
 	srv.Post(t, "/access_codes/create", map[string]any{"device_id": srv.Device(t, "august")}, nil)
 	apptest.Until(t, "the webhook is disabled", func() bool {
-		hook, err := srv.App.Access.GetWebhook(t.Context(), p, id)
+		hook, err := srv.App.Access.Webhooks.GetWebhook(t.Context(), p, id)
 		return err == nil && hook.DisabledAt != nil
 	})
-	if _, _, err := srv.App.Access.RotateSecret(t.Context(), p, id, 0); err != nil {
+	if _, _, err := srv.App.Access.Webhooks.RotateSecret(t.Context(), p, id, 0); err != nil {
 		t.Fatal(err)
 	}
 	said := strings.Join(

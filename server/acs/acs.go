@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -28,13 +29,13 @@ const SystemLane = "acs_system"
 // Service runs the operations of the domain.
 type Service struct {
 	db     *store.DB
-	access *access.Service
+	access *access.Rooms
 	waker  *worker.Waker
 	strays strays
 }
 
 // New creates a Service on the database of a.
-func New(db *store.DB, a *access.Service, waker *worker.Waker) *Service {
+func New(db *store.DB, a *access.Rooms, waker *worker.Waker) *Service {
 	return &Service{db: db, access: a, waker: waker}
 }
 
@@ -64,19 +65,19 @@ func (c Change) applyTo(text *string) *string {
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{1,14}$`)
 
 // CheckPhone returns what is wrong with a phone number, or nil if it is valid.
-func CheckPhone(number string) *access.Error {
+func CheckPhone(number string) *domain.Error {
 	if e164.MatchString(number) {
 		return nil
 	}
-	return access.Invalidf("phone_number", "Invalid phone number. Use the E.164 format, such as +15555550100.")
+	return domain.Invalidf("phone_number", "Invalid phone number. Use the E.164 format, such as +15555550100.")
 }
 
 // asError returns the *access.Error that ended a transaction.
-func asError(err error) (*access.Error, bool) { return errors.AsType[*access.Error](err) }
+func asError(err error) (*domain.Error, bool) { return errors.AsType[*domain.Error](err) }
 
-func notFound(kind, field string, id any) *access.Error {
-	return &access.Error{
-		Kind:    access.NotFound,
+func notFound(kind, field string, id any) *domain.Error {
+	return &domain.Error{
+		Kind:    domain.NotFound,
 		Type:    kind + "_not_found",
 		Data:    map[string]any{field: id},
 		Message: "There is no " + kind + " with this " + field + ".",

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -26,10 +28,10 @@ type FoundSystem struct {
 // RecordSystems records the complete list of an account's systems and requests a look at each of
 // them. It also requests a look at missing systems: removing one loses its desired state, so a list
 // alone is not enough evidence.
-func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uuid.UUID, found []FoundSystem) error {
-	ctx = access.WithInventoryBudget(ctx)
-	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
-		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
+func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID uuid.UUID, found []FoundSystem) error {
+	ctx = device.WithInventoryBudget(ctx)
+	err := s.access.Accounts.OnAnswer(ctx, h, accountID, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
+		rows, err := tx.ListAcsSystemsOfAccount(ctx, accountID)
 		if err != nil {
 			return err
 		}
@@ -41,7 +43,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uui
 		found := slices.DeleteFunc(slices.Clone(found), func(f FoundSystem) bool {
 			_, ok := known[f.Ref]
 			if seen[f.Ref] || !keepable(f.Ref) ||
-				!ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
+				!ok && !slices.Contains(a.AcceptedCapabilities, account.AccessControl) {
 				return true
 			}
 			if seen[f.Ref] = true; !ok {
@@ -49,7 +51,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uui
 			}
 			return false
 		})
-		room := s.access.RoomForSystems(account, len(rows), fresh)
+		room := s.access.Accounts.RoomForSystems(accountID, len(rows), fresh)
 		for _, f := range found {
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
@@ -76,7 +78,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uui
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("record the access systems of account %s: %w", account, err)
+		return fmt.Errorf("record the access systems of account %s: %w", accountID, err)
 	}
 	return nil
 }
@@ -89,13 +91,13 @@ func (s *Service) recordSystem(
 	r dbsqlc.AcsSystem,
 	known bool,
 ) (_ dbsqlc.AcsSystem, err error) {
-	name, zone := access.Storable(f.Name), nonEmpty(access.Storable(f.TimeZone))
+	name, zone := domain.Storable(f.Name), nonEmpty(domain.Storable(f.TimeZone))
 	if known {
 		err = tx.UpdateAcsSystem(ctx,
 			dbsqlc.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
 	} else {
 		r, err = tx.InsertAcsSystem(ctx, dbsqlc.InsertAcsSystemParams{
-			AcsSystemID:        access.NewID(),
+			AcsSystemID:        domain.NewID(),
 			WorkspaceID:        a.WorkspaceID,
 			ConnectedAccountID: a.ConnectedAccountID,
 			VendorRef:          f.Ref,
@@ -121,9 +123,9 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.Ac
 	errors := []any{}
 	if message != "" {
 		errors = append(errors,
-			map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
+			map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Devices.Now().UTC()})
 	}
-	return s.access.EmitFields(
+	return s.access.Events.EmitFields(
 		ctx,
 		tx,
 		"acs_system.disconnected",
@@ -136,7 +138,7 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.Ac
 }
 
 func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r dbsqlc.AcsSystem) error {
-	return s.access.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
+	return s.access.Events.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
 		map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
@@ -153,7 +155,7 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem
 		if u.IsManaged {
 			// The system may come back with a user whose deletion was pending.
 			if u.DeletingAt != nil {
-				now := s.access.Now()
+				now := s.access.Devices.Now()
 				if err := s.writeTombstone(ctx, tx, u, now, now.Add(tombstoneTTL)); err != nil {
 					return err
 				}
@@ -215,11 +217,11 @@ func (s *Service) recordGroupsAndEntrances(
 		if keepable(g.Ref) {
 			refs = append(refs, g.Ref)
 			puts = append(puts, dbsqlc.PutAcsAccessGroupParams{
-				AcsAccessGroupID: access.NewID(),
+				AcsAccessGroupID: domain.NewID(),
 				WorkspaceID:      r.WorkspaceID,
 				AcsSystemID:      r.AcsSystemID,
 				VendorRef:        g.Ref,
-				Name:             access.Storable(g.Name),
+				Name:             domain.Storable(g.Name),
 				EntranceRefs:     refsOf(g.Entrances),
 			})
 		}
@@ -249,11 +251,11 @@ func (s *Service) recordEntrances(
 		if keepable(e.Ref) {
 			refs = append(refs, e.Ref)
 			puts = append(puts, dbsqlc.PutAcsEntranceParams{
-				AcsEntranceID: access.NewID(),
+				AcsEntranceID: domain.NewID(),
 				WorkspaceID:   r.WorkspaceID,
 				AcsSystemID:   r.AcsSystemID,
 				VendorRef:     e.Ref,
-				Name:          access.Storable(e.Name),
+				Name:          domain.Storable(e.Name),
 			})
 		}
 	}
@@ -290,14 +292,14 @@ func (s *Service) emitParts(
 	field string,
 	ids []uuid.UUID,
 ) error {
-	return s.access.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
+	return s.access.Events.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
 		return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
 	})
 }
 
 // keepable reports whether a vendor's reference can be stored unchanged. Objects with other
 // references are skipped.
-func keepable(ref string) bool { return ref != "" && ref == access.Storable(ref) }
+func keepable(ref string) bool { return ref != "" && ref == domain.Storable(ref) }
 
 // refs is a set of vendor references.
 type refs map[string]bool
@@ -393,7 +395,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 }
 
 // WakeSystems makes all systems of an account due.
-func (s *Service) WakeSystems(ctx context.Context, h access.Fence, account uuid.UUID) error {
+func (s *Service) WakeSystems(ctx context.Context, h domain.Fence, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -420,7 +422,7 @@ func (s *Service) WakeSystems(ctx context.Context, h access.Fence, account uuid.
 // onSystem runs f on a locked system on behalf of the lease holder. It skips a removed system.
 func (s *Service) onSystem(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	id uuid.UUID,
 	what string,
 	f func(store.Tx, dbsqlc.AcsSystem) error,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -15,7 +15,7 @@ import (
 // markUnlisted notes that the account's list does not show a system, and requests a look at the
 // system itself. The system counts as removed only if that look does not find it either.
 func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
-	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
+	if since := s.access.Devices.DoubtedSince(r.UnlistedAt, s.access.Devices.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx,
 			dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
@@ -30,16 +30,16 @@ func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSys
 // the system, and otherwise when to look again; 0 means that the system was removed.
 func (s *Service) RecordAbsent(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	id uuid.UUID,
 ) (listed bool, again time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
 		}
-		now := s.access.Now()
-		since := s.access.DoubtedSince(r.UnlistedAt, now)
-		if again = since.Add(s.access.EmptyListGrace()).Sub(now); again > 0 {
+		now := s.access.Devices.Now()
+		since := s.access.Devices.DoubtedSince(r.UnlistedAt, now)
+		if again = since.Add(s.access.Devices.EmptyListGrace()).Sub(now); again > 0 {
 			if since == r.UnlistedAt {
 				return nil
 			}
@@ -56,7 +56,7 @@ func (s *Service) RecordAbsent(
 // only. The first failure emits an event.
 func (s *Service) RecordUnreachable(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	id uuid.UUID,
 	message string,
 	writes bool,
@@ -103,7 +103,7 @@ func (s *Service) emptyGraceLeft(
 	users []FoundUser,
 	groups []FoundGroup,
 ) (time.Duration, error) {
-	now := s.access.Now()
+	now := s.access.Devices.Now()
 	there := refs{}
 	for _, g := range groups {
 		there[g.Ref] = true
@@ -119,9 +119,9 @@ func (s *Service) emptyGraceLeft(
 	}
 	// The zero value ends the grace period. The next one starts afresh.
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
-	since, wait := s.access.DoubtedSince(r.EmptySince, now), time.Duration(0)
+	since, wait := s.access.Devices.DoubtedSince(r.EmptySince, now), time.Duration(0)
 	if emptied {
-		wait = max(since.Add(s.access.EmptyListGrace()).Sub(now), 0)
+		wait = max(since.Add(s.access.Devices.EmptyListGrace()).Sub(now), 0)
 	}
 	switch {
 	case wait > 0 && since == r.EmptySince:
@@ -130,7 +130,7 @@ func (s *Service) emptyGraceLeft(
 		arg.EmptySince = since
 	// The system may permanently report groups of users that it does not list.
 	case emptied && len(groups) == 0:
-		arg.EmptySince = new(now.Add(-s.access.EmptyListGrace()))
+		arg.EmptySince = new(now.Add(-s.access.Devices.EmptyListGrace()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }
@@ -140,5 +140,5 @@ func (s *Service) createGraceLeft(u dbsqlc.AcsUser, now time.Time) time.Duration
 	if u.WriteAt == nil {
 		return 0
 	}
-	return max(u.WriteAt.Add(s.access.ConfirmTimeout()).Sub(now), 0)
+	return max(u.WriteAt.Add(s.access.Devices.ConfirmTimeout()).Sub(now), 0)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -18,7 +19,7 @@ type house struct {
 	*testing.T
 	db     *store.DB
 	s      *acs.Service
-	p      access.Principal
+	p      domain.Principal
 	system uuid.UUID
 	jane   acs.User
 	now    time.Time

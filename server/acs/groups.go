@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -49,12 +49,12 @@ func toEntrance(r dbsqlc.AcsEntrance, account uuid.UUID) Entrance {
 	}
 }
 
-func groupNotFound(id any) *access.Error {
+func groupNotFound(id any) *domain.Error {
 	return notFound("acs_access_group", "acs_access_group_id", id)
 }
 
 // GetGroup returns an access group. It fails with NotFound.
-func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (Group, error) {
+func (s *Service) GetGroup(ctx context.Context, p domain.Principal, id string) (Group, error) {
 	r, account, err := getGroup(ctx, s.db.Queries, p.WorkspaceID, id)
 	return toGroup(r, account), err
 }
@@ -86,7 +86,7 @@ type GroupFilter struct {
 }
 
 // ListGroups lists access groups, oldest first.
-func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
+func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFilter) ([]Group, error) {
 	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
 	if !(conditions{
 		{f.SystemID, &arg.AcsSystemID},
@@ -114,7 +114,7 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 }
 
 // GetEntrance returns an entrance. It fails with NotFound.
-func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string) (Entrance, error) {
+func (s *Service) GetEntrance(ctx context.Context, p domain.Principal, id string) (Entrance, error) {
 	missing := notFound("acs_entrance", "acs_entrance_id", id)
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -140,9 +140,9 @@ type EntranceFilter struct {
 // ListEntrances lists entrances, oldest first, and reports whether more follow the page.
 func (s *Service) ListEntrances(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	f EntranceFilter,
-	page access.Page,
+	page domain.Page,
 ) ([]Entrance, bool, error) {
 	arg := dbsqlc.FindAcsEntrancesParams{
 		WorkspaceID: p.WorkspaceID,
@@ -160,7 +160,7 @@ func (s *Service) ListEntrances(
 	if err != nil {
 		return nil, false, fmt.Errorf("list the entrances: %w", err)
 	}
-	rows, more := access.Cut(page, rows)
+	rows, more := domain.Cut(page, rows)
 	out := make([]Entrance, len(rows))
 	for i, r := range rows {
 		out[i] = toEntrance(r.AcsEntrance, r.ConnectedAccountID)
@@ -170,7 +170,7 @@ func (s *Service) ListEntrances(
 
 // EntrancesOfUser lists the entrances of the user's groups, oldest first. The schedule and the
 // suspension of the user further restrict the access. It fails like GetUser.
-func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name UserName) ([]Entrance, error) {
+func (s *Service) EntrancesOfUser(ctx context.Context, p domain.Principal, name UserName) ([]Entrance, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -42,7 +42,7 @@ type NewIdentity struct {
 
 // CreateIdentity creates an identity. It fails with Conflict if another identity of the workspace
 // has the key, email address, or phone number; with Invalid; and with NotFound for a system.
-func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewIdentity) (Identity, error) {
+func (s *Service) CreateIdentity(ctx context.Context, p domain.Principal, n NewIdentity) (Identity, error) {
 	if err := checkNumber(n.Phone); err != nil {
 		return Identity{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewI
 
 func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (dbsqlc.UserIdentity, error) {
 	return tx.InsertUserIdentity(ctx, dbsqlc.InsertUserIdentityParams{
-		UserIdentityID:  access.NewID(),
+		UserIdentityID:  domain.NewID(),
 		WorkspaceID:     workspace,
 		UserIdentityKey: nonEmpty(n.Key),
 		EmailAddress:    nonEmpty(n.Email),
@@ -83,8 +83,8 @@ func identityConflict(err error, key, email, phone *string) error {
 		{"user_identities_phone", "phone_number", phone},
 	} {
 		if store.Violates(err, unique.index) {
-			return &access.Error{
-				Kind:  access.Conflict,
+			return &domain.Error{
+				Kind:  domain.Conflict,
 				Type:  "user_identity_already_exists",
 				Field: unique.field,
 				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.",
@@ -101,13 +101,13 @@ func identityConflict(err error, key, email, phone *string) error {
 
 // GetIdentity returns an identity by its identifier or key. It fails with Invalid unless exactly
 // one of them is set, and with NotFound.
-func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key string) (Identity, error) {
+func (s *Service) GetIdentity(ctx context.Context, p domain.Principal, id, key string) (Identity, error) {
 	r, err := findIdentity(ctx, s.db.Queries, p, id, key)
 	if err != nil {
 		return Identity{}, err
 	}
 	// An end user may see only their own identity.
-	if p.Kind == access.EndUser {
+	if p.Kind == domain.EndUser {
 		own, err := s.db.IdentityOfSession(ctx, p.CredentialID)
 		if err != nil && !store.IsNoRows(err) {
 			return Identity{}, fmt.Errorf("read whose session it is: %w", err)
@@ -122,11 +122,11 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 func findIdentity(
 	ctx context.Context,
 	q *dbsqlc.Queries,
-	p access.Principal,
+	p domain.Principal,
 	id, key string,
 ) (r dbsqlc.UserIdentity, err error) {
 	if (id == "") == (key == "") {
-		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
+		return r, domain.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
 	missing := noIdentity(id, key)
 	if id != "" {
@@ -181,9 +181,9 @@ type IdentityFilter struct {
 // with Invalid.
 func (s *Service) ListIdentities(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	f IdentityFilter,
-	page access.Page,
+	page domain.Page,
 ) ([]Identity, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
@@ -196,7 +196,7 @@ func (s *Service) ListIdentities(
 		Search:      nonEmpty(f.Search),
 		Ids:         identifiers(f.IDs),
 	}
-	if p.Kind == access.EndUser {
+	if p.Kind == domain.EndUser {
 		arg.Session = &p.CredentialID
 	}
 	var err error
@@ -207,7 +207,7 @@ func (s *Service) ListIdentities(
 	if err != nil {
 		return nil, false, fmt.Errorf("list the user identities: %w", err)
 	}
-	rows, more := access.Cut(page, rows)
+	rows, more := domain.Cut(page, rows)
 	out, err := describe(ctx, s.db.Queries, p.WorkspaceID, rows)
 	return out, more, err
 }
@@ -217,7 +217,7 @@ func parseCreatedBefore(value string) (*time.Time, error) {
 	if value == "" {
 		return nil, nil
 	}
-	at, err := access.ParseTime("created_before", value)
+	at, err := domain.ParseTime("created_before", value)
 	return &at, err
 }
 
@@ -228,7 +228,7 @@ type IdentityChange struct {
 
 // UpdateIdentity changes an identity. It fails with NotFound, and with Conflict like
 // CreateIdentity.
-func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id string, c IdentityChange) error {
+func (s *Service) UpdateIdentity(ctx context.Context, p domain.Principal, id string, c IdentityChange) error {
 	if err := checkNumber(text(c.Phone.To)); err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func mismatchedFields(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string)
 
 // DeleteIdentity deletes an identity and its client sessions, and starts the deletion of its users
 // from their systems. It fails with NotFound.
-func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id string) error {
+func (s *Service) DeleteIdentity(ctx context.Context, p domain.Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return notFound("user_identity", "user_identity_id", id)
@@ -354,7 +354,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id str
 		if err := s.endUsersOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
-		if err := s.access.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
+		if err := s.access.Auth.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
 		return tx.DeleteUserIdentity(ctx,

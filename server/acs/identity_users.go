@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -53,7 +53,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIde
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
 			}
 		case store.IsNoRows(err) && i.FullName == nil:
-			return access.Invalidf("full_name",
+			return domain.Invalidf("full_name",
 				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
 				at)
 		case store.IsNoRows(err):
@@ -75,7 +75,7 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIde
 // AddUser links a managed user to a person. An unknown key creates an identity from the user's
 // data. It fails with Invalid unless an identity is named, with NotFound, and with Conflict if the
 // user belongs to another person or the person has another user on the system.
-func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key, user string) error {
+func (s *Service) AddUser(ctx context.Context, p domain.Principal, identity, key, user string) error {
 	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 	u := found.AcsUser
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		i, err := findIdentity(ctx, tx.Queries, p, identity, key)
-		if e, ok := asError(err); ok && e.Kind == access.NotFound && identity == "" {
+		if e, ok := asError(err); ok && e.Kind == domain.NotFound && identity == "" {
 			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{
 				Key:      key,
 				Email:    text(u.EmailAddress),
@@ -105,8 +105,8 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != i.UserIdentityID:
-			return &access.Error{
-				Kind:    access.Conflict,
+			return &domain.Error{
+				Kind:    domain.Conflict,
 				Type:    "acs_user_belongs_to_another_user_identity",
 				Data:    map[string]any{"user_identity_id": *r.UserIdentityID},
 				Message: "The user belongs to another user identity. Remove it there first with /user_identities/remove_acs_user.",
@@ -119,7 +119,7 @@ func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key
 
 // RemoveUser unlinks a user from a person. Its system does not change. It fails with NotFound, also
 // for a user of another person.
-func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, user string) error {
+func (s *Service) RemoveUser(ctx context.Context, p domain.Principal, identity, user string) error {
 	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, 
 }
 
 // UsersOf lists the users of a person, oldest first. It fails with NotFound.
-func (s *Service) UsersOf(ctx context.Context, p access.Principal, identity string) ([]User, error) {
+func (s *Service) UsersOf(ctx context.Context, p domain.Principal, identity string) ([]User, error) {
 	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Service) UsersOf(ctx context.Context, p access.Principal, identity stri
 }
 
 // SystemsOf lists the systems on which a person has a user, oldest first. It fails with NotFound.
-func (s *Service) SystemsOf(ctx context.Context, p access.Principal, identity string) ([]System, error) {
+func (s *Service) SystemsOf(ctx context.Context, p domain.Principal, identity string) ([]System, error) {
 	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
 	if err != nil {
 		return nil, err
@@ -164,4 +164,4 @@ func (s *Service) SystemsOf(ctx context.Context, p access.Principal, identity st
 }
 
 // everything is a page that holds the whole of a short list.
-var everything = access.Page{Limit: 1 << 20}
+var everything = domain.Page{Limit: 1 << 20}

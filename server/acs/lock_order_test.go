@@ -7,8 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -23,12 +25,12 @@ type alone struct{}
 func (alone) Check(context.Context, store.Tx) error { return nil }
 
 // twoSystems returns a service with a workspace that has two access systems.
-func twoSystems(t *testing.T) (*store.DB, *acs.Service, access.Principal, []string) {
+func twoSystems(t *testing.T) (*store.DB, *acs.Service, domain.Principal, []string) {
 	t.Helper()
 	return systemsOf(t, access.Options{})
 }
 
-func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.Principal, []string) {
+func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, domain.Principal, []string) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -45,13 +47,13 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 	must(err)
 	a := access.New(db, keys, waker, o)
 	s := acs.New(db, a, waker)
-	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
+	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)
-	account, err := a.ConnectAccount(t.Context(), access.NewAccount{
+	account, err := a.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID:  w.ID,
 		Adapter:      "accesscloud",
 		DisplayName:  "A vendor",
-		Capabilities: []string{access.AccessControl},
+		Capabilities: []string{account.AccessControl},
 		Config:       []byte(`{}`),
 	})
 	must(err)
@@ -59,7 +61,7 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 		s.RecordSystems(t.Context(), alone{}, account,
 			[]acs.FoundSystem{{Ref: "a", Name: "A", Online: true}, {Ref: "b", Name: "B", Online: true}}),
 	)
-	p := access.Principal{WorkspaceID: w.ID}
+	p := domain.Principal{WorkspaceID: w.ID}
 	systems, err := s.ListSystems(t.Context(), p, acs.SystemFilter{})
 	must(err)
 	return db, s, p, []string{systems[0].ID.String(), systems[1].ID.String()}
@@ -97,7 +99,7 @@ func TestListUsers_DelayedCreationIsOnLaterPage(t *testing.T) {
 	if _, err := s.CreateUser(t.Context(), p, acs.NewUser{SystemID: systems[1], FullName: "Quick"}); err != nil {
 		t.Fatal(err)
 	}
-	page, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{}, access.Page{Limit: 1})
+	page, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{}, domain.Page{Limit: 1})
 	if err != nil || len(page) != 1 {
 		t.Fatal(page, err)
 	}
@@ -108,7 +110,7 @@ func TestListUsers_DelayedCreationIsOnLaterPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{},
-		access.Page{After: access.Position{At: page[0].CreatedAt, ID: page[0].ID}, Limit: 10})
+		domain.Page{After: domain.Position{At: page[0].CreatedAt, ID: page[0].ID}, Limit: 10})
 	if err != nil || len(rest) != 1 || rest[0].FullName != "Waits" {
 		t.Errorf("the next page: %+v %v", rest, err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // An operation on the user of one person does nothing if the user moves to another person while the
@@ -14,16 +14,16 @@ import (
 func TestUser_MovedToAnotherIdentityMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]struct {
-		do     func(*acs.Service, access.Principal, string) error
+		do     func(*acs.Service, domain.Principal, string) error
 		denied bool
 	}{
-		"the person is deleted": {func(s *acs.Service, p access.Principal, identity string) error {
+		"the person is deleted": {func(s *acs.Service, p domain.Principal, identity string) error {
 			return s.DeleteIdentity(t.Context(), p, identity)
 		}, false},
-		"its user is deleted": {func(s *acs.Service, p access.Principal, identity string) error {
+		"its user is deleted": {func(s *acs.Service, p domain.Principal, identity string) error {
 			return s.DeleteUser(t.Context(), p, acs.UserName{IdentityID: identity})
 		}, true},
-		"its user is suspended": {func(s *acs.Service, p access.Principal, identity string) error {
+		"its user is suspended": {func(s *acs.Service, p domain.Principal, identity string) error {
 			return s.SetSuspended(t.Context(), p, acs.UserName{IdentityID: identity}, true)
 		}, true},
 	} {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // create creates a user that the system does not have yet.
@@ -60,7 +60,7 @@ func TestReusedReference_OfDeletedUser(t *testing.T) {
 			t.Fatalf("planned %+v", todo)
 		}
 	}
-	left, _, err := h.s.ListUsers(t.Context(), h.p, acs.UserFilter{}, access.Page{Limit: 10})
+	left, _, err := h.s.ListUsers(t.Context(), h.p, acs.UserFilter{}, domain.Page{Limit: 10})
 	if err != nil || len(left) != 1 || left[0].ID != joe.ID || len(left[0].Errors) != 0 || len(left[0].Pending) != 0 {
 		t.Errorf("remaining users %+v: %v", left, err)
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -31,9 +32,9 @@ func (f *FoundUser) ownerID() uuid.UUID {
 
 func (f *FoundUser) normalize() {
 	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
-		*t = access.Storable(*t)
+		*t = domain.Storable(*t)
 	}
-	f.StartsAt, f.EndsAt = access.OnCalendar(f.StartsAt), access.OnCalendar(f.EndsAt)
+	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)
 	f.Groups = refsOf(f.Groups)
 }
 
@@ -41,7 +42,7 @@ func (f *FoundUser) normalize() {
 // this order, and the delay until more are due; 0 means that none are planned.
 func (s *Service) RecordContent(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	id uuid.UUID,
 	users []FoundUser,
 	groups []FoundGroup,
@@ -59,14 +60,14 @@ func (s *Service) RecordContent(
 		if later, err = s.emptyGraceLeft(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
 			return err
 		}
-		if err := s.recordGroupsAndEntrances(access.WithInventoryBudget(ctx), tx, r, groups, entrances); err != nil {
+		if err := s.recordGroupsAndEntrances(device.WithInventoryBudget(ctx), tx, r, groups, entrances); err != nil {
 			return err
 		}
 		there, others, err := match(ctx, tx, rows, users)
 		if err != nil {
 			return err
 		}
-		now, known := s.access.Now(), refs{}
+		now, known := s.access.Devices.Now(), refs{}
 		strays, wait, err := s.recordUnmatched(ctx, tx, r, rows, others, now)
 		if err != nil {
 			return err
@@ -192,7 +193,7 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, th
 
 func insertFound(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, f FoundUser) error {
 	_, err := tx.InsertAcsUser(ctx, dbsqlc.InsertAcsUserParams{
-		AcsUserID:    access.NewID(),
+		AcsUserID:    domain.NewID(),
 		WorkspaceID:  r.WorkspaceID,
 		AcsSystemID:  r.AcsSystemID,
 		FullName:     f.FullName,

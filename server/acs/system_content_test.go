@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // The content of a large unmanaged system is stored unchanged and updated when it changes. Unchanged
@@ -70,7 +71,7 @@ func TestRecordContent_LargeSystem(t *testing.T) {
 		}
 	}
 	list, _, err := s.ListUsers(t.Context(), p, acs.UserFilter{Unmanaged: true, Search: "Another name"},
-		access.Page{Limit: 10})
+		domain.Page{Limit: 10})
 	if err != nil || len(list) != 1 {
 		t.Errorf("changed user: %v %v", list, err)
 	}

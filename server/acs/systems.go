@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -53,7 +53,7 @@ func toSystem(
 }
 
 // GetSystem returns a system. It fails with NotFound.
-func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) (System, error) {
+func (s *Service) GetSystem(ctx context.Context, p domain.Principal, id string) (System, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return System{}, systemNotFound(id)
@@ -68,7 +68,7 @@ func (s *Service) GetSystem(ctx context.Context, p access.Principal, id string) 
 	return toSystem(r.AcsSystem, r.AccountErrorCode, r.AccountErrorMessage, r.AccountErrorAt, r.Users, r.Groups), nil
 }
 
-func systemNotFound(id any) *access.Error { return notFound("acs_system", "acs_system_id", id) }
+func systemNotFound(id any) *domain.Error { return notFound("acs_system", "acs_system_id", id) }
 
 // SystemFilter is a set of conditions that must all hold. Zero values match everything.
 type SystemFilter struct {
@@ -77,7 +77,7 @@ type SystemFilter struct {
 }
 
 // ListSystems lists the systems of the workspace, oldest first.
-func (s *Service) ListSystems(ctx context.Context, p access.Principal, f SystemFilter) ([]System, error) {
+func (s *Service) ListSystems(ctx context.Context, p domain.Principal, f SystemFilter) ([]System, error) {
 	arg := dbsqlc.ListAcsSystemsParams{
 		WorkspaceID: p.WorkspaceID,
 		CustomerKey: nonEmpty(f.CustomerKey),

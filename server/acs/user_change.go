@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -19,7 +19,7 @@ type UserChange struct {
 }
 
 // UpdateUser changes the desired state of a user. It fails with Invalid and with NotFound.
-func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserName, c UserChange) error {
+func (s *Service) UpdateUser(ctx context.Context, p domain.Principal, name UserName, c UserChange) error {
 	if err := checkNumber(c.Phone); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 		if c.ScheduleGiven {
 			r.StartsAt, r.EndsAt = nil, nil
 			if c.Schedule != nil {
-				r.StartsAt, r.EndsAt, err = c.Schedule.parse(s.access.Now())
+				r.StartsAt, r.EndsAt, err = c.Schedule.parse(s.access.Devices.Now())
 			}
 		}
 		return err
@@ -45,7 +45,7 @@ func (s *Service) UpdateUser(ctx context.Context, p access.Principal, name UserN
 
 // SetSuspended suspends or unsuspends a user. A suspended user keeps its data but may not pass any
 // entrance. It fails with Invalid unless the name is unambiguous, and with NotFound.
-func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name UserName, suspended bool) error {
+func (s *Service) SetSuspended(ctx context.Context, p domain.Principal, name UserName, suspended bool) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.IsSuspended = suspended
 		return nil
@@ -54,7 +54,7 @@ func (s *Service) SetSuspended(ctx context.Context, p access.Principal, name Use
 
 // AddToGroup adds a user to an access group. It fails with Invalid, also for a group of another
 // system, and with NotFound.
-func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
+func (s *Service) AddToGroup(ctx context.Context, p domain.Principal, name UserName, group string) error {
 	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
 		if err == nil && !slices.Contains(r.GroupRefs, g.VendorRef) {
@@ -66,7 +66,7 @@ func (s *Service) AddToGroup(ctx context.Context, p access.Principal, name UserN
 
 // RemoveFromGroup removes a user from an access group. A person named without a system means the
 // user on the group's system. It fails like AddToGroup.
-func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name UserName, group string) error {
+func (s *Service) RemoveFromGroup(ctx context.Context, p domain.Principal, name UserName, group string) error {
 	if name.IdentityID != "" && name.SystemID == "" {
 		g, err := s.GetGroup(ctx, p, group)
 		if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p access.Principal, name 
 
 // RevokeAllEntrances removes a user from all access groups, and thereby from all entrances. It
 // fails like SetSuspended.
-func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, name UserName) error {
+func (s *Service) RevokeAllEntrances(ctx context.Context, p domain.Principal, name UserName) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		r.GroupRefs = []string{}
 		return nil
@@ -92,7 +92,7 @@ func (s *Service) RevokeAllEntrances(ctx context.Context, p access.Principal, na
 
 // DeleteUser starts the deletion of a user from its system. The user exists until the system
 // confirms. It fails like SetSuspended.
-func (s *Service) DeleteUser(ctx context.Context, p access.Principal, name UserName) error {
+func (s *Service) DeleteUser(ctx context.Context, p domain.Principal, name UserName) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
 		s.deleteUser(r)
 		return nil
@@ -101,7 +101,7 @@ func (s *Service) DeleteUser(ctx context.Context, p access.Principal, name UserN
 
 func (s *Service) deleteUser(r *dbsqlc.AcsUser) {
 	if r.DeletingAt == nil {
-		r.DeletingAt = new(s.access.Now().UTC())
+		r.DeletingAt = new(s.access.Devices.Now().UTC())
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *Service) deleteUser(r *dbsqlc.AcsUser) {
 // is being deleted.
 func (s *Service) onUser(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	name UserName,
 	f func(store.Tx, dbsqlc.AcsSystem, *dbsqlc.AcsUser) error,
 ) error {
@@ -140,7 +140,7 @@ func (s *Service) onUser(
 			return err
 		}
 		if was.DeletingAt != nil && r.DeletingAt == was.DeletingAt && !desired(was).equal(desired(r)) {
-			return access.Invalidf("acs_user_id", "The user is being deleted. Create a new user instead.")
+			return domain.Invalidf("acs_user_id", "The user is being deleted. Create a new user instead.")
 		}
 		return s.changeUser(ctx, tx, was, r)
 	})
@@ -188,7 +188,7 @@ func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identi
 	for _, row := range rows {
 		_, err := lockSystem(ctx, tx, workspace, row.AcsUser.AcsSystemID.String())
 		// The system and its users were removed meanwhile.
-		if e, ok := asError(err); ok && e.Kind == access.NotFound {
+		if e, ok := asError(err); ok && e.Kind == domain.NotFound {
 			continue
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -24,21 +24,21 @@ type NewSchedule struct {
 func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
 	at := now.UTC().Truncate(time.Second) // many systems store whole seconds
 	if n.StartsAt != "" {
-		if at, err = access.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
+		if at, err = domain.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
 			return nil, nil, err
 		}
 	}
 	if n.EndsAt == "" {
 		return &at, nil, nil
 	}
-	until, err := access.ParseTime("access_schedule.ends_at", n.EndsAt)
+	until, err := domain.ParseTime("access_schedule.ends_at", n.EndsAt)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case !until.After(at):
-		return nil, nil, access.Invalidf("access_schedule.ends_at", "Must be after starts_at")
+		return nil, nil, domain.Invalidf("access_schedule.ends_at", "Must be after starts_at")
 	case !until.After(now):
-		return nil, nil, access.Invalidf("access_schedule.ends_at", "Must be in the future")
+		return nil, nil, domain.Invalidf("access_schedule.ends_at", "Must be in the future")
 	}
 	return &at, &until, nil
 }
@@ -54,7 +54,7 @@ type NewUser struct {
 // CreateUser starts the creation of a user on a system and does not wait for it. It fails with
 // NotFound for the system, a group, or the identity; with Invalid; and with Conflict if the person
 // has a user on the system already.
-func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser) (User, error) {
+func (s *Service) CreateUser(ctx context.Context, p domain.Principal, n NewUser) (User, error) {
 	if err := checkNumber(n.Phone); err != nil {
 		return User{}, err
 	}
@@ -85,7 +85,7 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 		}
 		row.ConnectedAccountID = system.ConnectedAccountID
 		if n.Schedule != nil {
-			if arg.StartsAt, arg.EndsAt, err = n.Schedule.parse(s.access.Now()); err != nil {
+			if arg.StartsAt, arg.EndsAt, err = n.Schedule.parse(s.access.Devices.Now()); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func (s *Service) insertUser(
 	system dbsqlc.AcsSystem,
 	arg dbsqlc.InsertAcsUserParams,
 ) (dbsqlc.AcsUser, error) {
-	arg.AcsUserID, arg.IsManaged = access.NewID(), true
+	arg.AcsUserID, arg.IsManaged = domain.NewID(), true
 	arg.WorkspaceID, arg.AcsSystemID = system.WorkspaceID, system.AcsSystemID
 	r, err := tx.InsertAcsUser(ctx, arg)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Service) emitUser(
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
 	}
-	return s.access.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
+	return s.access.Events.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
 // groupOn returns a group of a system. field is the parameter that names the group. It fails with
@@ -150,7 +150,7 @@ func (s *Service) emitUser(
 func groupOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, id, field string) (dbsqlc.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
-		return g, access.Invalidf(field, "The access group belongs to another access system")
+		return g, domain.Invalidf(field, "The access group belongs to another access system")
 	}
 	return g, err
 }
@@ -184,7 +184,7 @@ func groupsOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, ids []s
 		case !ok:
 			return nil, groupNotFound(ids[i])
 		case g.AcsSystemID != system.AcsSystemID:
-			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i),
+			return nil, domain.Invalidf("acs_access_group_ids."+strconv.Itoa(i),
 				"The access group belongs to another access system")
 		case !seen[id]:
 			seen[id], refs = true, append(refs, g.VendorRef)
@@ -197,8 +197,8 @@ func groupsOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, ids []s
 // that says what to do.
 func onSystemAlready(err error, identity string) error {
 	if store.Violates(err, "acs_users_identity") {
-		return &access.Error{
-			Kind: access.Conflict,
+		return &domain.Error{
+			Kind: domain.Conflict,
 			Type: "acs_user_already_exists",
 			Data: map[string]any{"user_identity_id": identity},
 			Message: "The person already has a user on this access system. " +

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -33,7 +34,7 @@ func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := access.New(db, keys, waker, access.Options{})
-	w, err := a.CreateWorkspace(t.Context(), "Groups", "", true)
+	w, err := a.Accounts.CreateWorkspace(t.Context(), "Groups", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 		want = append(want, g.VendorRef)
 	}
 	before := asked.Load()
-	u, err := New(db, a, waker).CreateUser(t.Context(), access.Principal{WorkspaceID: w.ID}, NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids})
+	u, err := New(db, a, waker).CreateUser(t.Context(), domain.Principal{WorkspaceID: w.ID}, NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids})
 	if err != nil {
 		t.Fatal(err)
 	}

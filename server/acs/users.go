@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -128,7 +128,7 @@ type userRow struct {
 	IdentityPhoneNumber  *string
 }
 
-func userNotFound(field string, id any) *access.Error { return notFound("acs_user", field, id) }
+func userNotFound(field string, id any) *domain.Error { return notFound("acs_user", field, id) }
 
 // UserName names a managed user by its identifier, or by its system and identity.
 type UserName struct {
@@ -140,10 +140,10 @@ type UserName struct {
 func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
-		return userRow{}, access.Invalidf("",
+		return userRow{}, domain.Invalidf("",
 			"Must specify either acs_user_id or both acs_system_id and user_identity_id")
 	case n.UserID != "" && n.IdentityID != "":
-		return userRow{}, access.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
+		return userRow{}, domain.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
 	case n.UserID != "":
 		return getUser(ctx, q, workspace, n.UserID, n.SystemID, true)
 	}
@@ -165,7 +165,7 @@ func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n Use
 	case n.SystemID == "" && slices.ContainsFunc(rows, func(r dbsqlc.ListAcsUsersOfIdentityRow) bool {
 		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
 	}):
-		return userRow{}, access.Invalidf("acs_system_id",
+		return userRow{}, domain.Invalidf("acs_system_id",
 			"The person has users on several access systems. Specify acs_system_id.")
 	}
 	return userRow(rows[0]), nil
@@ -198,7 +198,7 @@ func getUser(
 
 // GetUser returns a managed user. It fails with Invalid unless the name is unambiguous, and with
 // NotFound.
-func (s *Service) GetUser(ctx context.Context, p access.Principal, n UserName) (User, error) {
+func (s *Service) GetUser(ctx context.Context, p domain.Principal, n UserName) (User, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, n)
 	if err != nil {
 		return User{}, err
@@ -207,7 +207,7 @@ func (s *Service) GetUser(ctx context.Context, p access.Principal, n UserName) (
 }
 
 // GetUnmanagedUser returns a user that was created at the system. It fails with NotFound.
-func (s *Service) GetUnmanagedUser(ctx context.Context, p access.Principal, id string) (User, error) {
+func (s *Service) GetUnmanagedUser(ctx context.Context, p domain.Principal, id string) (User, error) {
 	r, err := getUser(ctx, s.db.Queries, p.WorkspaceID, id, "", false)
 	if err != nil {
 		return User{}, err
@@ -228,9 +228,9 @@ type UserFilter struct {
 // Invalid.
 func (s *Service) ListUsers(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	f UserFilter,
-	page access.Page,
+	page domain.Page,
 ) ([]User, bool, error) {
 	arg := dbsqlc.FindAcsUsersParams{
 		WorkspaceID:   p.WorkspaceID,
@@ -254,7 +254,7 @@ func (s *Service) ListUsers(
 	if err != nil {
 		return nil, false, fmt.Errorf("list the users: %w", err)
 	}
-	found, more := access.Cut(page, found)
+	found, more := domain.Cut(page, found)
 	rows := make([]userRow, len(found))
 	for i, r := range found {
 		rows[i] = userRow(r)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -50,7 +50,7 @@ func (w Write) priority() int {
 // crash knows that it may have arrived. It reports whether the write is still wanted.
 func (s *Service) RecordWriteStarted(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	system uuid.UUID,
 	w Write,
 ) (still bool, err error) {
@@ -74,7 +74,7 @@ func (s *Service) RecordWriteStarted(
 		if !still || w.Ref != "" {
 			return nil
 		}
-		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Now())})
+		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Devices.Now())})
 	})
 	return still, err
 }
@@ -84,7 +84,7 @@ func (s *Service) RecordWriteStarted(
 // of a stray.
 func (s *Service) RecordWritten(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	system uuid.UUID,
 	w Write,
 	ref string,
@@ -122,7 +122,7 @@ func (s *Service) RecordWritten(
 		})
 	})
 	if w.Stray && err == nil {
-		s.strays.recordTry(strayKey{system, w.Ref}, s.access.Now(), 0)
+		s.strays.recordTry(strayKey{system, w.Ref}, s.access.Devices.Now(), 0)
 	}
 	return look, err
 }
@@ -132,7 +132,7 @@ func (s *Service) recordDeleteSent(ctx context.Context, tx store.Tx, u dbsqlc.Ac
 	arg := dbsqlc.AcsUserFailedParams{
 		AcsUserID:     w.UserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Now().Add(retryPause(u))),
+		NextAttemptAt: new(s.access.Devices.Now().Add(retryPause(u))),
 		ErrorCode:     u.ErrorCode,
 		ErrorMessage:  u.ErrorMessage,
 	}
@@ -175,7 +175,7 @@ func (s *Service) claimRef(
 		arg := dbsqlc.AcsUserFailedParams{
 			AcsUserID:     u.AcsUserID,
 			Gen:           w.Gen,
-			NextAttemptAt: new(s.access.Now().Add(retryPause(u))),
+			NextAttemptAt: new(s.access.Devices.Now().Add(retryPause(u))),
 			ErrorCode:     u.ErrorCode,
 			ErrorMessage:  u.ErrorMessage,
 		}
@@ -195,7 +195,7 @@ func (s *Service) claimRef(
 	return false, false, tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 		AcsUserID:     u.AcsUserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Now().Add(maxRetryPause)),
+		NextAttemptAt: new(s.access.Devices.Now().Add(maxRetryPause)),
 		Blocked:       true,
 		BlockedBy:     &other.AcsUserID,
 		ErrorCode:     new(failedTo(w)),
@@ -243,7 +243,7 @@ func failedTo(w Write) string {
 // RecordFailure records that a write failed and returns the delay until its retry.
 func (s *Service) RecordFailure(
 	ctx context.Context,
-	h access.Fence,
+	h domain.Fence,
 	system uuid.UUID,
 	w Write,
 	f Failure,
@@ -271,18 +271,18 @@ func (s *Service) RecordFailure(
 			}
 		}
 		again = max(retryPause(u), f.RetryAfter)
-		message := access.Storable(f.Message)
+		message := domain.Storable(f.Message)
 		return tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 			AcsUserID:     w.UserID,
 			Gen:           w.Gen,
-			NextAttemptAt: new(s.access.Now().Add(again)),
+			NextAttemptAt: new(s.access.Devices.Now().Add(again)),
 			Blocked:       f.Permanent && !w.Delete,
 			ErrorCode:     new(failedTo(w)),
 			ErrorMessage:  &message,
 		})
 	})
 	if w.Stray && err == nil {
-		again = s.strays.recordTry(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)
+		again = s.strays.recordTry(strayKey{system, w.Ref}, s.access.Devices.Now(), f.RetryAfter)
 	}
 	return again, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
@@ -82,7 +83,7 @@ type App struct {
 	// URL is where the server listens, reachable from this machine.
 	URL string
 	// Access is the domain of devices, codes, and webhooks.
-	Access *access.Service
+	Access *access.Rooms
 	// ACS is the domain of access systems.
 	ACS *acs.Service
 	// Sandbox is the simulated cloud.
@@ -131,7 +132,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		}
 	}()
 	asked := ctx // for the audit log: what the operator's command causes
-	ctx = access.Unasked(ctx)
+	ctx = audit.Unasked(ctx)
 	// Listen first: it is the most likely to fail, and vendors receive the address.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
@@ -183,7 +184,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.delivery, err = newDelivery(a.db.waker, a.Access, c); err != nil {
 		return nil, err
 	}
-	cursorKey, err := a.Access.ServerKey(ctx, "page_cursors")
+	cursorKey, err := a.Access.ServerKeys.ServerKey(ctx, "page_cursors")
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -88,7 +89,7 @@ func (AccessCloud) Adapter() string { return "accesscloud" }
 func (c AccessCloud) Address() string { return c.BaseURL }
 
 // Takes returns the capabilities that the account accepts.
-func (AccessCloud) Takes() []string { return []string{access.AccessControl} }
+func (AccessCloud) Takes() []string { return []string{account.AccessControl} }
 
 // Check implements Connection.
 func (c AccessCloud) Check(ctx context.Context) (string, error) {
@@ -185,14 +186,14 @@ func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
 
 // ConnectedAccount is an account and its connection.
 type ConnectedAccount struct {
-	access.AccountSummary
+	account.AccountSummary
 	// Connection is nil for simulated accounts.
 	Connection Connection
 }
 
 // Accounts returns the accounts of all workspaces.
 func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
-	rows, err := a.Access.ListAllAccounts(ctx)
+	rows, err := a.Access.Accounts.ListAllAccounts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 }
 
 // connection returns the connection of an account, or nil for a simulated account.
-func connection(account access.Account) (Connection, error) {
+func connection(account account.Account) (Connection, error) {
 	blank, ok := connections[account.Adapter]
 	if !ok {
 		return nil, nil
@@ -222,7 +223,7 @@ func connection(account access.Account) (Connection, error) {
 // Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
 // *adapter.Error if the check fails, and an *access.Error if the address or gateway is already connected.
 func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c Connection) (uuid.UUID, error) {
-	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
+	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
 	}
 	gateway, err := c.Check(ctx)
@@ -233,7 +234,7 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	n := access.NewAccount{
+	n := account.NewAccount{
 		WorkspaceID: workspace,
 		Adapter:     c.Adapter(),
 		DisplayName: name,
@@ -244,16 +245,16 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if c, ok := c.(interface{ Takes() []string }); ok {
 		n.Capabilities = c.Takes()
 	}
-	return a.Access.ConnectAccount(ctx, n)
+	return a.Access.Accounts.ConnectAccount(ctx, n)
 }
 
 // ConnectSandboxAccess creates an account with simulated access systems in the oldest sandbox workspace.
 func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems int) (uuid.UUID, error) {
-	workspaces, err := a.Access.ListAllWorkspaces(ctx)
+	workspaces, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox })
+	i := slices.IndexFunc(workspaces, func(w account.Workspace) bool { return w.IsSandbox })
 	if i < 0 {
 		return uuid.Nil, errors.New("there is no sandbox workspace; create one with `deviceaccess-server serve --sandbox`")
 	}
@@ -261,12 +262,12 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return a.Access.ConnectAccount(ctx, access.NewAccount{
+	return a.Access.Accounts.ConnectAccount(ctx, account.NewAccount{
 		WorkspaceID:  workspaces[i].ID,
-		Adapter:      access.SandboxAccessAdapter,
+		Adapter:      account.SandboxAccessAdapter,
 		DisplayName:  name,
-		Capabilities: []string{access.AccessControl},
-		User:         access.UserIdentifier{Email: sandbox.People[0]},
+		Capabilities: []string{account.AccessControl},
+		User:         account.UserIdentifier{Email: sandbox.People[0]},
 		Config:       config,
 	})
 }
@@ -274,8 +275,8 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 // Reconnect checks a connection and makes it the connection of an account. It returns the errors of Connect. It also
 // returns an error if the address is from a connect page and is in a network that Entered does not allow, or is the
 // gateway of another account.
-func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c Connection) error {
-	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), account); err != nil {
+func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string, c Connection) error {
+	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), accountID); err != nil {
 		return err
 	}
 	var outside atomic.Bool
@@ -299,7 +300,7 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	case err != nil:
 		return err
 	case entered:
-		if err := a.Access.RecordGateway(access.Unasked(ctx), account, gateway, true); err != nil {
+		if err := a.Access.Accounts.RecordGateway(audit.Unasked(ctx), accountID, gateway, true); err != nil {
 			return err
 		}
 	}
@@ -307,7 +308,7 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	if err != nil {
 		return fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return a.Access.ChangeAccount(ctx, account, access.AccountChange{
+	return a.Access.Accounts.ChangeAccount(ctx, accountID, account.AccountChange{
 		DisplayName: name,
 		Address:     c.Address(),
 		Gateway:     gateway,

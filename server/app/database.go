@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -135,7 +136,7 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 	if db.store, err = store.Open(ctx, dsn, pool, options...); err != nil {
 		return nil, err
 	}
-	if err := access.FollowKeys(ctx, db.store, db.keys, may != openExisting); err != nil {
+	if err := keyrotation.FollowKeys(ctx, db.store, db.keys, may != openExisting); err != nil {
 		return nil, err
 	}
 	db.stopKeyRefresh = runInBackground(db.keys.RefreshLoop)
@@ -211,10 +212,10 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 }
 
 // services returns the services of the domain.
-func (db *openDatabase) services(opt access.Options) (*access.Service, *acs.Service) {
+func (db *openDatabase) services(opt access.Options) (*access.Rooms, *acs.Service) {
 	a := access.New(db.store, db.keys, db.waker, opt)
 	s := acs.New(db.store, a, db.waker)
-	a.AtEndOfAccount(s.EndAccount)
+	a.Accounts.AtEndOfAccount(s.EndAccount)
 	return a, s
 }
 
@@ -271,7 +272,7 @@ func (db *openDatabase) close(ctx context.Context) error {
 // Admin is the open data of a command, whether a server runs or not.
 type Admin struct {
 	// Access is the domain of devices, codes, and webhooks.
-	Access *access.Service
+	Access *access.Rooms
 	// Entered says in which networks gateways from connect pages may be.
 	Connecting Connecting
 	db         *openDatabase

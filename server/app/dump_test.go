@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -51,10 +51,10 @@ func (o *old) newAccount() {
 	o.must(err)
 	config, err := json.Marshal(map[string]any{"key": "new", "profiles": []string{"yale"}})
 	o.must(err)
-	_, err = admin.Access.ConnectAccount(
+	_, err = admin.Access.Accounts.ConnectAccount(
 		o.Context(),
-		access.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
-			Adapter: access.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config},
+		account.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
+			Adapter: account.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config},
 	)
 	o.must(err)
 	o.must(admin.Close(o.Context()))

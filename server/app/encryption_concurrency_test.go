@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -29,7 +30,7 @@ func TestKeys_ReadWhileAllConnectionsAreHeld(t *testing.T) {
 	master := encryption.NewMaster()
 	here, elsewhere := must(encryption.New(master))(t), must(encryption.New(master))(t)
 	for _, k := range []*encryption.Keys{here, elsewhere} {
-		if err := access.FollowKeys(t.Context(), db, k, false); err != nil {
+		if err := keyrotation.FollowKeys(t.Context(), db, k, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +93,7 @@ func TestRotateEncryption_WaitsForTransactions(t *testing.T) {
 	gate.Await(1, "insert into events")
 	rotated, waits := make(chan error, 1), make(chan struct{}, 100)
 	go func() {
-		rotated <- s.App.Access.RotateEncryption(t.Context(), func(r access.Rotation) {
+		rotated <- s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(r keyrotation.Rotation) {
 			if r.Waiting > 0 {
 				waits <- struct{}{}
 			}

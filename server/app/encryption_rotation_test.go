@@ -9,9 +9,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // safe is a database with a secret that is encrypted with the master key itself.
@@ -19,8 +22,8 @@ type safe struct {
 	*testing.T
 	dsn  string
 	db   *store.DB
-	p    access.Principal
-	hook access.Webhook
+	p    domain.Principal
+	hook webhook.Webhook
 
 	master []byte
 }
@@ -34,13 +37,13 @@ func newSafe(t *testing.T, master []byte) *safe {
 	}
 	t.Cleanup(db.Close)
 	s.db = db
-	s.open(app.OpenAdmin, func(a *access.Service) error {
-		w, err := a.CreateWorkspace(t.Context(), "w", "", true)
+	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+		w, err := a.Accounts.CreateWorkspace(t.Context(), "w", "", true)
 		if err != nil {
 			return err
 		}
-		s.p = access.Principal{WorkspaceID: w.ID}
-		s.hook, err = a.CreateWebhook(t.Context(), s.p, "https://hooks.example/x", nil)
+		s.p = domain.Principal{WorkspaceID: w.ID}
+		s.hook, err = a.Webhooks.CreateWebhook(t.Context(), s.p, "https://hooks.example/x", nil)
 		return err
 	}, master)
 	return s
@@ -48,7 +51,7 @@ func newSafe(t *testing.T, master []byte) *safe {
 
 func (s *safe) open(
 	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
-	f func(*access.Service) error,
+	f func(*access.Rooms) error,
 	masters ...[]byte,
 ) {
 	s.Helper()
@@ -68,17 +71,17 @@ func (s *safe) open(
 // serve creates the first data key, as a server does at its start.
 func (s *safe) serve(masters ...[]byte) {
 	s.Helper()
-	s.open(app.OpenOrCreateAdmin, func(*access.Service) error { return nil }, masters...)
+	s.open(app.OpenOrCreateAdmin, func(*access.Rooms) error { return nil }, masters...)
 }
 
 // rotate rotates the encryption. It fails unless all secrets have one key afterwards, which it returns.
 func (s *safe) rotate(masters ...[]byte) (resumed bool, current byte) {
 	s.Helper()
-	s.open(app.OpenAdmin, func(a *access.Service) error {
-		if err := a.RotateEncryption(s.Context(), func(r access.Rotation) { resumed = resumed || r.Resumed }); err != nil {
+	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+		if err := a.ServerKeys.RotateEncryption(s.Context(), func(r keyrotation.Rotation) { resumed = resumed || r.Resumed }); err != nil {
 			return err
 		}
-		got, err := a.GetWebhook(s.Context(), s.p, s.hook.ID.String())
+		got, err := a.Webhooks.GetWebhook(s.Context(), s.p, s.hook.ID.String())
 		if err == nil && got.Secret != s.hook.Secret {
 			s.Error("the webhook has another secret")
 		}
@@ -121,9 +124,9 @@ func TestRotateEncryption_StartsOverAfterMasterKeyChange(t *testing.T) {
 	newer := another(older)
 	s := newSafe(t, older)
 	s.serve(older)
-	s.open(app.OpenAdmin, func(a *access.Service) error {
+	s.open(app.OpenAdmin, func(a *access.Rooms) error {
 		ctx, stop := context.WithCancel(t.Context())
-		if err := a.RotateEncryption(ctx, func(access.Rotation) { stop() }); !errors.Is(err, context.Canceled) {
+		if err := a.ServerKeys.RotateEncryption(ctx, func(keyrotation.Rotation) { stop() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("stopped: %v", err)
 		}
 		return nil

@@ -17,9 +17,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // otherSealers counts the secrets that are encrypted with another key than the current one.
@@ -89,7 +92,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 	}
 
 	stopped, stop := context.WithCancel(t.Context())
-	err = one.App.Access.RotateEncryption(stopped, func(r access.Rotation) {
+	err = one.App.Access.ServerKeys.RotateEncryption(stopped, func(r keyrotation.Rotation) {
 		if r.Column != "" {
 			stop()
 		}
@@ -105,7 +108,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 	var resumed atomic.Bool
 	rotated := make(chan error, 1)
 	go func() {
-		rotated <- two.App.Access.RotateEncryption(t.Context(), func(r access.Rotation) { resumed.Store(resumed.Load() || r.Resumed) })
+		rotated <- two.App.Access.ServerKeys.RotateEncryption(t.Context(), func(r keyrotation.Rotation) { resumed.Store(resumed.Load() || r.Resumed) })
 	}()
 	var result error
 	for i, done := 0, false; !done; i++ { // both continue
@@ -155,7 +158,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 			t.Errorf("a PIN that is there already: %d", status)
 		}
 	}
-	if err := one.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+	if err := one.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {
 		t.Fatal(err)
 	}
 	if left, again := otherSealers(t, db); left != 0 || again == current {
@@ -171,13 +174,13 @@ func TestRotateEncryption_OneAtATime(t *testing.T) {
 		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
 	)
 	tried := false
-	err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {
+	err := s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {
 		if !tried {
 			tried = true
-			var refused *access.Error
-			if err := s.App.Access.RotateEncryption(
+			var refused *domain.Error
+			if err := s.App.Access.ServerKeys.RotateEncryption(
 				t.Context(),
-				func(access.Rotation) {},
+				func(keyrotation.Rotation) {},
 			); !errors.As(err, &refused) ||
 				refused.Type != "rotation_under_way" {
 				t.Errorf("a concurrent rotation: %v", err)
@@ -200,11 +203,11 @@ func TestRotateEncryption_NewerSchema(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	var refused *access.Error
-	s.open(app.OpenAdmin, func(a *access.Service) error {
-		if err := a.RotateEncryption(
+	var refused *domain.Error
+	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+		if err := a.ServerKeys.RotateEncryption(
 			t.Context(),
-			func(access.Rotation) {},
+			func(keyrotation.Rotation) {},
 		); !errors.As(err, &refused) ||
 			refused.Type != "schema_is_newer" {
 			t.Errorf("it is rotated: %v", err)
@@ -222,7 +225,7 @@ func TestRotateEncryption_MayTakeLong(t *testing.T) {
 		apptest.WithAccess(func(o *access.Options) { o.RotationPause = 5 * time.Second }),
 		func(c *app.Config) { c.DatabaseURL += "&idle_in_transaction_session_timeout=3000" },
 	) // longer idle transactions are ended
-	if err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+	if err := s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -244,7 +247,7 @@ func TestMasterKey_Change(t *testing.T) {
 	first := encryption.NewMaster()
 	latest := another(first)
 	older, newer := base64.StdEncoding.EncodeToString(first), base64.StdEncoding.EncodeToString(latest)
-	with := func(masters string, f func(*access.Service)) error {
+	with := func(masters string, f func(*access.Rooms)) error {
 		admin, err := app.OpenAdmin(
 			t.Context(),
 			app.Database{DatabaseURL: dsn, DataDir: t.TempDir(), MasterKey: masters},
@@ -262,28 +265,28 @@ func TestMasterKey_Change(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var p access.Principal
-	var hook access.Webhook
-	must(with(older, func(a *access.Service) {
-		w, err := a.CreateWorkspace(t.Context(), "w", "", true)
+	var p domain.Principal
+	var hook webhook.Webhook
+	must(with(older, func(a *access.Rooms) {
+		w, err := a.Accounts.CreateWorkspace(t.Context(), "w", "", true)
 		must(err)
-		p = access.Principal{WorkspaceID: w.ID}
-		hook, err = a.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
+		p = domain.Principal{WorkspaceID: w.ID}
+		hook, err = a.Webhooks.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
 		must(err)
 	}))
 	for range 2 { // first without a data key, then with one
 		must(
-			with(newer+","+older, func(a *access.Service) { must(a.RotateEncryption(t.Context(), func(access.Rotation) {})) }),
+			with(newer+","+older, func(a *access.Rooms) { must(a.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {})) }),
 		)
-		must(with(newer, func(a *access.Service) {
-			got, err := a.GetWebhook(t.Context(), p, hook.ID.String())
+		must(with(newer, func(a *access.Rooms) {
+			got, err := a.Webhooks.GetWebhook(t.Context(), p, hook.ID.String())
 			if err != nil || got.Secret != hook.Secret {
 				t.Errorf("with the newer key alone: %v", err)
 			}
 		}))
 		if err := with(
 			older,
-			func(*access.Service) {},
+			func(*access.Rooms) {},
 		); err == nil ||
 			!strings.Contains(err.Error(), "is the master key the one this database was created with?") {
 			t.Errorf("with the older key: %v", err)
@@ -306,7 +309,7 @@ func TestMasterKey_RollingChange(t *testing.T) {
 			old := encryption.NewMaster()
 			older, newer := base64.StdEncoding.EncodeToString(old), base64.StdEncoding.EncodeToString(another(old))
 			c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 2}
-			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Service {
+			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Rooms {
 				c.MasterKey = masters
 				admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
 				if err != nil {
@@ -315,16 +318,16 @@ func TestMasterKey_RollingChange(t *testing.T) {
 				t.Cleanup(func() { admin.Close(context.WithoutCancel(t.Context())) })
 				return admin.Access
 			}
-			servers := []*access.Service{start(first, older)}
-			w, err := servers[0].CreateWorkspace(t.Context(), "w", "", true)
+			servers := []*access.Rooms{start(first, older)}
+			w, err := servers[0].Accounts.CreateWorkspace(t.Context(), "w", "", true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, secrets := access.Principal{WorkspaceID: w.ID}, map[string]string{}
+			p, secrets := domain.Principal{WorkspaceID: w.ID}, map[string]string{}
 			everybodySeals := func() {
 				t.Helper()
 				for i, s := range servers {
-					hook, err := s.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
+					hook, err := s.Webhooks.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
 					if err != nil {
 						t.Fatalf("server %d: %v", i, err)
 					}
@@ -332,7 +335,7 @@ func TestMasterKey_RollingChange(t *testing.T) {
 				}
 				for i, s := range servers {
 					for id, secret := range secrets {
-						if got, err := s.GetWebhook(t.Context(), p, id); err != nil || got.Secret != secret {
+						if got, err := s.Webhooks.GetWebhook(t.Context(), p, id); err != nil || got.Secret != secret {
 							t.Errorf("server %d of %d does not know a secret: %v", i, len(servers), err)
 						}
 					}
@@ -343,9 +346,9 @@ func TestMasterKey_RollingChange(t *testing.T) {
 			everybodySeals()
 			servers = append(servers, start(app.OpenOrCreateAdmin, older)) // which has crashed
 			everybodySeals()
-			servers = []*access.Service{start(app.OpenOrCreateAdmin, newer+","+older), start(app.OpenOrCreateAdmin, newer+","+older)}
+			servers = []*access.Rooms{start(app.OpenOrCreateAdmin, newer+","+older), start(app.OpenOrCreateAdmin, newer+","+older)}
 			everybodySeals()
-			if err := servers[0].RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+			if err := servers[0].ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {
 				t.Fatal(err)
 			}
 			servers = append(servers, start(app.OpenOrCreateAdmin, newer))

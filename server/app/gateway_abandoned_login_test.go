@@ -12,9 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A login whose page is closed before the gateway answers does not count as rejected.
@@ -43,13 +44,13 @@ func TestGateway_AbandonedLoginIsNotRejected(t *testing.T) {
 			}
 		},
 	)
-	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

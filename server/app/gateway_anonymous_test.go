@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
@@ -32,9 +32,9 @@ func TestGateway_AnonymousLoginProvesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := b.s.App.Access.ConnectAccount(
+	account, err := b.s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{
+		account.NewAccount{
 			WorkspaceID: b.workspace,
 			Adapter:     "zigbee2mqtt",
 			DisplayName: "The house",

@@ -80,7 +80,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		if g.Connections(t, before) == len(instances) {
 			return true
 		}
-		if err := instances[1].App.Access.Hint(t.Context(), account, ""); err != nil { // processed after the other hint
+		if err := instances[1].App.Access.Accounts.Hint(t.Context(), account, ""); err != nil { // processed after the other hint
 			t.Fatal(err)
 		}
 		return false

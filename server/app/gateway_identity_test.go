@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -139,7 +139,7 @@ func TestGateway_RecognizedByIdentity(t *testing.T) {
 	}
 	apptest.Until(t, "both are listened to", func() bool { return g.listened.Load() >= 2 })
 	for _, id := range []uuid.UUID{account, second} {
-		if problem, err := b.s.App.Access.AccountProblem(t.Context(), id); err != nil || problem != "" {
+		if problem, err := b.s.App.Access.Accounts.AccountProblem(t.Context(), id); err != nil || problem != "" {
 			t.Errorf("account %s: %q %v", id, problem, err)
 		}
 	}
@@ -184,9 +184,9 @@ func TestGateway_StoredForOldAccounts(t *testing.T) {
 	t.Parallel()
 	g := newOpenGateway(t, 0x7e570020)
 	b := newStrangers(t)
-	_, err := b.s.App.Access.ConnectAccount(
+	_, err := b.s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{
+		account.NewAccount{
 			WorkspaceID: b.workspace,
 			Adapter:     "zwavejs",
 			DisplayName: "The house",
@@ -225,7 +225,7 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 	}
 	mine := uuid.MustParse(b.reached()[0])
 	ctx := t.Context()
-	if err := b.s.App.Access.RecordGateway(ctx, mine, "7e570030", true); err == nil {
+	if err := b.s.App.Access.Accounts.RecordGateway(ctx, mine, "7e570030", true); err == nil {
 		t.Error("an account of a page is assigned the gateway of another account")
 	}
 	apptest.Until(t, "it is listened to", func() bool { return decoy.listened.Load() > 0 })
@@ -257,10 +257,10 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 		"the server listens again once the gateway is the original one",
 		func() bool { return decoy.listened.Load() > listened },
 	)
-	if err := b.s.App.Access.RecordGateway(ctx, mine, "7e570032", true); err != nil {
+	if err := b.s.App.Access.Accounts.RecordGateway(ctx, mine, "7e570032", true); err != nil {
 		t.Errorf("another stick in one's own gateway: %v", err)
 	}
-	if err := b.s.App.Access.RecordGateway(ctx, mine, "", true); err != nil {
+	if err := b.s.App.Access.Accounts.RecordGateway(ctx, mine, "", true); err != nil {
 		t.Errorf("one that does not say which it is: %v", err)
 	}
 }

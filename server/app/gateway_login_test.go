@@ -11,9 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
@@ -27,13 +28,13 @@ func TestGateway_ConnectedOnPageTwice(t *testing.T) {
 		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	}
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(allowed))
-	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // strangers is a server that lets people connect gateways, and an attacker with its publishable key, which is no
@@ -31,13 +32,13 @@ func newStrangers(t *testing.T) strangers {
 	t.Helper()
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{Gateways: true,
 		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}))
-	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _, err := s.App.Access.IssueCredential(
+	public, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+		auth.NewCredential{Kind: domain.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func (b strangers) reached() []string {
 // kept returns the stored connection of an account.
 func (b strangers) kept(account uuid.UUID) string {
 	b.Helper()
-	a, err := b.s.App.Access.GetAccount(b.Context(), account)
+	a, err := b.s.App.Access.Accounts.GetAccount(b.Context(), account)
 	if err != nil {
 		b.Fatal(err)
 	}

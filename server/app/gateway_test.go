@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
@@ -31,13 +33,13 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	again := s.StartAnother(t)
 	ctx := t.Context()
-	w, err := s.App.Access.CreateWorkspace(ctx, "Home", "Home", false)
+	w, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		ctx,
-		access.NewCredential{Kind: access.APIKey, Name: "test", WorkspaceIDs: []uuid.UUID{w.ID}},
+		auth.NewCredential{Kind: domain.APIKey, Name: "test", WorkspaceIDs: []uuid.UUID{w.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -49,9 +51,9 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := s.App.Access.ConnectAccount(
+	account, err := s.App.Access.Accounts.ConnectAccount(
 		ctx,
-		access.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config},
+		account.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		return len(devices.Devices) == 1
 	})
 	apptest.Until(t, "both are connected", func() bool {
-		if err := again.App.Access.Hint(ctx, account, ""); err != nil {
+		if err := again.App.Access.Accounts.Hint(ctx, account, ""); err != nil {
 			t.Fatal(err)
 		}
 		return g.Connections(t, user) == 2
@@ -101,7 +103,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		}
 		return true
 	})
-	if err := again.App.Access.DisconnectAccount(ctx, account); err != nil {
+	if err := again.App.Access.Accounts.DisconnectAccount(ctx, account); err != nil {
 		t.Fatal(err)
 	}
 	s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)

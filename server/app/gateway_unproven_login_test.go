@@ -14,9 +14,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A holder of the publishable key, which is no secret, guesses the address of a gateway without a password in a network
@@ -61,20 +63,20 @@ func TestGateway_UnprovenLoginGetsNoAccess(t *testing.T) {
 			app.Connecting{Gateways: true, AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		),
 	)
-	w, err := s.App.Access.CreateWorkspace(t.Context(), "Home", "Home", false)
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _, err := s.App.Access.IssueCredential(
+	public, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+		auth.NewCredential{Kind: domain.PublishableKey, WorkspaceIDs: []uuid.UUID{w.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := s.App.Access.ConnectAccount(
+	account, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{WorkspaceID: w.ID, Adapter: "zwavejs", DisplayName: "The house", Address: address,
+		account.NewAccount{WorkspaceID: w.ID, Adapter: "zwavejs", DisplayName: "The house", Address: address,
 			Config: fmt.Appendf(nil, `{"url":%q,"time_zone":"Europe/Berlin"}`, address)},
 	)
 	if err != nil {
@@ -108,7 +110,7 @@ func TestGateway_UnprovenLoginGetsNoAccess(t *testing.T) {
 	if got := now.ClientSession.ConnectedAccountIds; len(got) != 0 {
 		t.Errorf("mallory reaches %v; the operator has connected %s", got, account)
 	}
-	kept, err := s.App.Access.GetAccount(t.Context(), account)
+	kept, err := s.App.Access.Accounts.GetAccount(t.Context(), account)
 	if err != nil {
 		t.Fatal(err)
 	}

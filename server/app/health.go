@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -35,7 +36,7 @@ const (
 // health determines the health of this server and logs its changes.
 type monitor struct {
 	opt      HealthOptions
-	access   *access.Service
+	access   *access.Rooms
 	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
 	stopping atomic.Bool
 	log      *slog.Logger
@@ -46,7 +47,7 @@ type monitor struct {
 	shown map[string]api.ServiceHealth // last logged, by part
 }
 
-func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *monitor {
+func newHealth(a *access.Rooms, opt HealthOptions, log *slog.Logger) *monitor {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
@@ -81,7 +82,7 @@ func (h *monitor) now(context.Context) rest.Health {
 
 // find determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
 func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
-	condition, err := h.access.Condition(ctx)
+	condition, err := h.access.Health.Condition(ctx)
 	database := api.ServiceHealth{
 		Service:     "database",
 		Status:      api.Healthy,
@@ -106,9 +107,9 @@ func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 	}
 	parts := []api.ServiceHealth{server, database, h.workHealth()}
 	causes := map[string]error{"server": condition.Keys, "database": err}
-	var lateness access.Lateness
+	var lateness health.Lateness
 	if err == nil {
-		lateness, err = h.access.Lateness(ctx)
+		lateness, err = h.access.Health.Lateness(ctx)
 	}
 	causes["devices"], causes["deliveries"] = err, err
 	return rest.Health{At: condition.At, Parts: append(parts, h.lateness(lateness, err == nil)...)}, causes
@@ -133,7 +134,7 @@ func (h *monitor) workHealth() api.ServiceHealth {
 
 // late reports whether the servers on the database keep up with the work. Late work degrades health but is not an
 // outage.
-func (h *monitor) lateness(found access.Lateness, known bool) []api.ServiceHealth {
+func (h *monitor) lateness(found health.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Work on devices is on time."}
 	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Deliveries are on time."}
 	if !known {

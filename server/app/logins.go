@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
@@ -65,7 +65,7 @@ func newLogins(s *Sandbox, url string, c Connecting) *logins {
 }
 
 // providers returns what people can log in to in a workspace: simulated vendors in a sandbox, else gateways.
-func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
+func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 	var names []string
 	switch {
 	case w.IsSandbox:
@@ -75,13 +75,13 @@ func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
 	}
 	for _, name := range names {
 		_, categories := rest.Provider(name)
-		out = append(out, access.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
+		out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
 	}
 	if w.IsSandbox {
 		_, categories := rest.Provider(sandbox.AccessSystems)
 		out = append(
 			out,
-			access.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{access.AccessControl}},
+			account.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{account.AccessControl}},
 		)
 	}
 	return out
@@ -176,17 +176,17 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 // LogIn tries a login and returns the account to create. It returns a *connectpage.Refusal if the login fails.
 func (l *logins) LogIn(
 	ctx context.Context,
-	in access.Workspace,
+	in account.Workspace,
 	vendor string,
 	entered map[string]string,
-) (access.NewAccount, error) {
+) (account.NewAccount, error) {
 	switch {
 	case in.IsSandbox:
 		return l.logInToSandbox(ctx, in, vendor, entered)
 	case !l.Gateways:
-		return access.NewAccount{}, fmt.Errorf("logins to %s are not enabled", vendor)
+		return account.NewAccount{}, fmt.Errorf("logins to %s are not enabled", vendor)
 	case vendor == "zwave_js" && entered["username"] == "" && entered["password"] != "":
-		return access.NewAccount{}, &connectpage.Refusal{
+		return account.NewAccount{}, &connectpage.Refusal{
 			Field:   "username",
 			Message: "Enter the user, too: a password needs a user.",
 		}
@@ -221,10 +221,10 @@ func (l *logins) LogIn(
 // logInToSandbox logs in to the simulated cloud like to a vendor's cloud.
 func (l *logins) logInToSandbox(
 	ctx context.Context,
-	in access.Workspace,
+	in account.Workspace,
 	vendor string,
 	entered map[string]string,
-) (n access.NewAccount, err error) {
+) (n account.NewAccount, err error) {
 	partner := in.ID.String()
 	body, err := json.Marshal(
 		map[string]string{"partner": partner, "provider": vendor, "email": entered["email"], "password": entered["password"]},
@@ -258,17 +258,17 @@ func (l *logins) logInToSandbox(
 		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
 	}
 	display, _ := rest.Provider(vendor)
-	n = access.NewAccount{
+	n = account.NewAccount{
 		WorkspaceID: in.ID,
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: display + " of " + out.Email,
 		Address:     out.Account,
-		User:        access.UserIdentifier{Email: out.Email},
+		User:        account.UserIdentifier{Email: out.Email},
 	}
 	c := sandboxConfig{Key: out.Account}
 	switch vendor {
 	case sandbox.AccessSystems:
-		n.Adapter, n.Capabilities = access.SandboxAccessAdapter, []string{access.AccessControl}
+		n.Adapter, n.Capabilities = account.SandboxAccessAdapter, []string{account.AccessControl}
 	case sandbox.Everything:
 		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
 	default:
@@ -293,10 +293,10 @@ var fromPage = pageConnection{FromWebview: true}
 // rejects stranger. A login without a password proves nothing, since many gateways accept connections without a user.
 func (l *logins) logInToGateway(
 	ctx context.Context,
-	in access.Workspace,
+	in account.Workspace,
 	field string,
 	c, stranger Connection,
-) (n access.NewAccount, err error) {
+) (n account.NewAccount, err error) {
 	gateway, err := c.Check(ctx)
 	e := adapter.AsError(err)
 	switch {
@@ -315,7 +315,7 @@ func (l *logins) logInToGateway(
 	if err != nil {
 		return n, fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return access.NewAccount{
+	return account.NewAccount{
 		WorkspaceID: in.ID,
 		Adapter:     c.Adapter(),
 		DisplayName: c.Adapter() + " at " + c.Address(),

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
@@ -44,25 +44,25 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 	zwave, zigbee := zwavejs.Config{URL: at}, zigbee2mqtt.Config{Broker: at, Topic: "z"}
 	for name, c := range map[string]struct {
 		entered, connected Connection
-		open               func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
+		open               func(*vendors) func(context.Context, account.Account) (adapter.Adapter, error)
 	}{
 		"zwavejs": {
 			&ZWaveJS{Config: zwave, pageConnection: fromPage},
 			&ZWaveJS{Config: zwave},
-			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+			func(v *vendors) func(context.Context, account.Account) (adapter.Adapter, error) {
 				return v.openZWaveJS
 			},
 		},
 		"zigbee2mqtt": {
 			&Zigbee2MQTT{Config: zigbee, pageConnection: fromPage},
 			&Zigbee2MQTT{Config: zigbee},
-			func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+			func(v *vendors) func(context.Context, account.Account) (adapter.Adapter, error) {
 				return v.openZigbee2MQTT
 			},
 		},
 	} {
 		entered, connected := written(c.entered), written(c.connected)
-		read, err := connection(access.Account{Adapter: name, Config: entered})
+		read, err := connection(account.Account{Adapter: name, Config: entered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 				&vendors{connecting: one.in, log: slog.New(slog.DiscardHandler)},
 			)(
 				ctx,
-				access.Account{Adapter: name, Config: one.config},
+				account.Account{Adapter: name, Config: one.config},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +139,7 @@ func TestLogIn_PasswordNeedsUser(t *testing.T) {
 	l := &logins{Connecting: Connecting{Gateways: true}}
 	_, err := l.LogIn(
 		t.Context(),
-		access.Workspace{},
+		account.Workspace{},
 		"zwave_js",
 		map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"},
 	)

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -57,7 +57,7 @@ func (c Database) keysOf(ctx context.Context, dsn string) (*encryption.Keys, err
 			filepath.Join(c.DataDir, keyName),
 		)
 	}
-	return keys, access.CheckKeys(ctx, kept, keys)
+	return keys, keyrotation.CheckKeys(ctx, kept, keys)
 }
 
 // migrated migrates the schema of a database and returns its keys. For a new database, it creates the master key. It

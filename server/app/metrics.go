@@ -42,7 +42,7 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServe
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
 	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
 		Log:     log,
-		Backlog: a.Access.Backlog,
+		Backlog: a.Access.Health.Backlog,
 		Health:  a.health.metricValues,
 		Spans:   a.traces.Counts,
 		Busy: func() map[string]int {

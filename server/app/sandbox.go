@@ -15,6 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
@@ -47,7 +50,7 @@ type Sandbox struct {
 	own    *sandbox.Sandbox // nil if the cloud is shared
 	cloud  cloud
 	tokens sandbox.Tokens
-	access *access.Service
+	access *access.Rooms
 	log    *slog.Logger
 }
 
@@ -83,12 +86,12 @@ type sandboxConfig struct {
 
 func newSandbox(
 	ctx context.Context,
-	a *access.Service,
+	a *access.Rooms,
 	opt Sandboxing,
 	dir string,
 	log *slog.Logger,
 ) (*Sandbox, error) {
-	key, err := a.ServerKey(ctx, "sandbox_seed")
+	key, err := a.ServerKeys.ServerKey(ctx, "sandbox_seed")
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +108,12 @@ func newSandbox(
 		log:    log,
 		tokens: sandbox.Tokens(seed),
 	}
-	workspaces, err := a.ListAllWorkspaces(ctx)
+	workspaces, err := a.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return s, err
 	}
 	// The oldest sandbox workspace; its account may have been deleted.
-	if i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox }); i >= 0 {
+	if i := slices.IndexFunc(workspaces, func(w account.Workspace) bool { return w.IsSandbox }); i >= 0 {
 		s.WorkspaceID = workspaces[i].ID
 	}
 	if opt.URL != "" { // the shared cloud has the accounts, or creates them at their first use
@@ -124,8 +127,8 @@ func newSandbox(
 		Log:   log,
 	})
 	s.cloud = ownCloud{s.own}
-	for _, adapter := range []string{access.SandboxAdapter, access.SandboxAccessAdapter} {
-		accounts, err := a.ListAccounts(ctx, adapter)
+	for _, adapter := range []string{account.SandboxAdapter, account.SandboxAccessAdapter} {
+		accounts, err := a.Accounts.ListAccounts(ctx, adapter)
 		if err != nil {
 			return s, err
 		}
@@ -161,12 +164,12 @@ func (s *Sandbox) close() {
 }
 
 // Token returns the token of a simulated account. It creates the locks or access systems of the account if needed.
-func (s *Sandbox) Token(ctx context.Context, account access.Account) (string, error) {
-	c, err := simulated(account)
+func (s *Sandbox) Token(ctx context.Context, acct account.Account) (string, error) {
+	c, err := simulated(acct)
 	if err != nil {
 		return "", err
 	}
-	if account.Adapter == access.SandboxAccessAdapter {
+	if acct.Adapter == account.SandboxAccessAdapter {
 		err = s.cloud.EnsureAccessAccount(ctx, sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
 	} else {
 		err = s.cloud.EnsureAccount(
@@ -175,12 +178,12 @@ func (s *Sandbox) Token(ctx context.Context, account access.Account) (string, er
 		)
 	}
 	if err != nil {
-		return "", fmt.Errorf("create the simulated account %s: %w", account.ID, err)
+		return "", fmt.Errorf("create the simulated account %s: %w", acct.ID, err)
 	}
 	return s.tokens.Account(c.Key), nil
 }
 
-func simulated(account access.Account) (c sandboxConfig, err error) {
+func simulated(account account.Account) (c sandboxConfig, err error) {
 	if err := json.Unmarshal(account.Config, &c); err != nil {
 		return c, fmt.Errorf("read the simulated account %s: its stored configuration is invalid", account.ID)
 	}
@@ -191,48 +194,48 @@ func simulated(account access.Account) (c sandboxConfig, err error) {
 // never had one. The two steps are separate, since the server may have been killed between them.
 func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 	if s.WorkspaceID == uuid.Nil {
-		w, err := s.access.AddWorkspace(ctx, access.Principal{}, access.NewWorkspace{
+		w, err := s.access.Accounts.AddWorkspace(ctx, domain.Principal{}, account.NewWorkspace{
 			Name:        "Sandbox",
 			CompanyName: "Device Access",
 			Sandbox:     true,
-			Account:     func(id uuid.UUID) (access.NewAccount, error) { return s.account(id, id.String()) },
+			Account:     func(id uuid.UUID) (account.NewAccount, error) { return s.account(id, id.String()) },
 		})
 		if err != nil {
 			return err
 		}
 		s.WorkspaceID = w.ID
 	}
-	all, err := s.access.ListCredentials(ctx)
+	all, err := s.access.Auth.ListCredentials(ctx)
 	if err != nil ||
-		slices.ContainsFunc(all, func(c access.Credential) bool { return slices.Contains(c.WorkspaceIDs, s.WorkspaceID) }) {
+		slices.ContainsFunc(all, func(c auth.Credential) bool { return slices.Contains(c.WorkspaceIDs, s.WorkspaceID) }) {
 		return err
 	}
 	s.APIKey, err = s.NewKey(ctx, "sandbox")
 	return err
 }
 
-func (s *Sandbox) account(workspace uuid.UUID, key string) (access.NewAccount, error) {
+func (s *Sandbox) account(workspace uuid.UUID, key string) (account.NewAccount, error) {
 	config, err := json.Marshal(sandboxConfig{Key: key, Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile})
-	return access.NewAccount{
+	return account.NewAccount{
 		WorkspaceID: workspace,
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: "Simulated locks",
 		Address:     key,
-		User:        access.UserIdentifier{Email: sandbox.People[0]},
+		User:        account.UserIdentifier{Email: sandbox.People[0]},
 		Config:      config,
 	}, err
 }
 
 // NewAccount returns an account with new locks for a workspace.
-func (s *Sandbox) NewAccount(workspace uuid.UUID) (access.NewAccount, error) {
+func (s *Sandbox) NewAccount(workspace uuid.UUID) (account.NewAccount, error) {
 	return s.account(workspace, sandbox.FreshKey(workspace.String()))
 }
 
 // Forget removes the locks of deleted simulated accounts. Pending writes to these locks are lost.
-func (s *Sandbox) Forget(ctx context.Context, accounts []access.Account) {
+func (s *Sandbox) Forget(ctx context.Context, accounts []account.Account) {
 	for _, a := range accounts {
 		var c sandboxConfig
-		if a.Adapter != access.SandboxAdapter && a.Adapter != access.SandboxAccessAdapter ||
+		if a.Adapter != account.SandboxAdapter && a.Adapter != account.SandboxAccessAdapter ||
 			json.Unmarshal(a.Config, &c) != nil ||
 			c.Key == "" {
 			continue
@@ -251,8 +254,8 @@ type simulator struct {
 
 // NewKey issues an API key for the sandbox workspace.
 func (s *Sandbox) NewKey(ctx context.Context, name string) (string, error) {
-	token, _, err := s.access.IssueCredential(ctx, access.NewCredential{
-		Kind:         access.APIKey,
+	token, _, err := s.access.Auth.IssueCredential(ctx, auth.NewCredential{
+		Kind:         domain.APIKey,
 		Name:         name,
 		WorkspaceIDs: []uuid.UUID{s.WorkspaceID},
 		Sandbox:      true,
@@ -265,17 +268,17 @@ func (s *Sandbox) HasWorkspace() bool { return s.WorkspaceID != uuid.Nil }
 
 // RenewKey revokes the keys of the sandbox workspace with a name, and issues a new one.
 func (s *Sandbox) RenewKey(ctx context.Context, name string) (string, error) {
-	all, err := s.access.ListCredentials(ctx)
+	all, err := s.access.Auth.ListCredentials(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, c := range all {
 		if c.Name == name && c.RevokedAt == nil && slices.Equal(c.WorkspaceIDs, []uuid.UUID{s.WorkspaceID}) {
-			err := s.access.RevokeCredential(ctx, c.ID)
-			if e, ok := errors.AsType[*access.Error](
+			err := s.access.Auth.RevokeCredential(ctx, c.ID)
+			if e, ok := errors.AsType[*domain.Error](
 				err,
 			); err != nil &&
-				(!ok || e.Kind != access.NotFound) { // another server may revoke it concurrently
+				(!ok || e.Kind != domain.NotFound) { // another server may revoke it concurrently
 				return "", err
 			}
 		}

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -27,7 +29,7 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.Access.ServerKey(ctx, "sandbox_seed")
+	key, err := a.Access.ServerKeys.ServerKey(ctx, "sandbox_seed")
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +65,16 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	return out.Codes, nil
 }
 
-func (a *Admin) simulatedDevice(ctx context.Context, deviceID string) (access.Device, access.Account, error) {
-	accounts, err := a.Access.ListAccounts(ctx, access.SandboxAdapter)
+func (a *Admin) simulatedDevice(ctx context.Context, deviceID string) (device.Device, account.Account, error) {
+	accounts, err := a.Access.Accounts.ListAccounts(ctx, account.SandboxAdapter)
 	if err != nil {
-		return access.Device{}, access.Account{}, err
+		return device.Device{}, account.Account{}, err
 	}
 	for _, account := range accounts {
-		d, err := a.Access.GetDevice(ctx, access.Principal{WorkspaceID: account.WorkspaceID}, deviceID, "")
+		d, err := a.Access.Devices.GetDevice(ctx, domain.Principal{WorkspaceID: account.WorkspaceID}, deviceID, "")
 		if err == nil && d.AccountID == account.ID {
 			return d, account, nil
 		}
 	}
-	return access.Device{}, access.Account{}, fmt.Errorf("%q is not the device_id of a simulated lock", deviceID)
+	return device.Device{}, account.Account{}, fmt.Errorf("%q is not the device_id of a simulated lock", deviceID)
 }

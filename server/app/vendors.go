@@ -18,12 +18,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -33,7 +35,7 @@ const vendorsPath = "/vendors/"
 
 // vendors opens the adapters of accounts, and forwards events of vendors to them.
 type vendors struct {
-	access     *access.Service
+	access     *access.Rooms
 	adapters   *reconcile.Adapters
 	sandbox    *Sandbox
 	url        string // where this server listens
@@ -49,13 +51,13 @@ type vendors struct {
 
 func newVendors(
 	ctx context.Context,
-	a *access.Service,
+	a *access.Rooms,
 	s *Sandbox,
 	url, public string,
 	entered Connecting,
 	log *slog.Logger,
 ) (*vendors, error) {
-	key, err := a.ServerKey(ctx, "vendor_pushes")
+	key, err := a.ServerKeys.ServerKey(ctx, "vendor_pushes")
 	if err != nil {
 		return nil, err
 	}
@@ -73,19 +75,19 @@ func newVendors(
 }
 
 func (v *vendors) openers() map[string]reconcile.Opener {
-	return map[string]reconcile.Opener{access.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
+	return map[string]reconcile.Opener{account.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
 		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT}
 }
 
 // accessOpeners returns the openers of the adapters of access systems.
 func (v *vendors) accessOpeners() map[string]acsreconcile.Opener {
 	return map[string]acsreconcile.Opener{
-		access.SandboxAccessAdapter: v.openSandboxAccess,
-		"accesscloud":               v.openAccessCloud,
+		account.SandboxAccessAdapter: v.openSandboxAccess,
+		"accesscloud":                v.openAccessCloud,
 	}
 }
 
-func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (v *vendors) openAccessCloud(_ context.Context, account account.Account) (adapter.AccessSystems, error) {
 	c, err := opened[AccessCloud](account)
 	if err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (ad
 }
 
 // openSandboxAccess opens simulated access systems over HTTP, like those of a vendor.
-func (v *vendors) openSandboxAccess(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (v *vendors) openSandboxAccess(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
 	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
 		return nil, err
@@ -103,14 +105,14 @@ func (v *vendors) openSandboxAccess(ctx context.Context, account access.Account)
 }
 
 // opened decodes the connection of an account.
-func opened[C any](account access.Account) (c C, err error) {
+func opened[C any](account account.Account) (c C, err error) {
 	if err := json.Unmarshal(account.Config, &c); err != nil {
 		return c, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
 	}
 	return c, nil
 }
 
-func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (adapter.Adapter, error) {
+func (v *vendors) openDeviceCloud(_ context.Context, account account.Account) (adapter.Adapter, error) {
 	c, err := opened[DeviceCloud](account)
 	if err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (ad
 	return v.deviceCloud(account.ID, c, v.pushes), nil
 }
 
-func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapter.Adapter, error) {
+func (v *vendors) openZWaveJS(_ context.Context, account account.Account) (adapter.Adapter, error) {
 	c, err := opened[ZWaveJS](account)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapte
 	return zwavejs.New(c.Config)
 }
 
-func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (adapter.Adapter, error) {
+func (v *vendors) openZigbee2MQTT(_ context.Context, account account.Account) (adapter.Adapter, error) {
 	c, err := opened[Zigbee2MQTT](account)
 	if err != nil {
 		return nil, err
@@ -144,8 +146,8 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (ad
 // the gateway of another account, since its host name can change its target at any time.
 func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Context, string) error {
 	return func(ctx context.Context, gateway string) error {
-		err := v.access.RecordGateway(ctx, account, gateway, entered)
-		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.Conflict {
+		err := v.access.Accounts.RecordGateway(ctx, account, gateway, entered)
+		if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.Conflict {
 			return adapter.Errorf(adapter.GatewayDown, "the gateway at this address is connected as another account")
 		}
 		if err != nil {
@@ -160,7 +162,7 @@ func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Con
 }
 
 // openSandbox opens simulated locks over HTTP, like those of a vendor.
-func (v *vendors) openSandbox(ctx context.Context, account access.Account) (adapter.Adapter, error) {
+func (v *vendors) openSandbox(ctx context.Context, account account.Account) (adapter.Adapter, error) {
 	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
 		return nil, err

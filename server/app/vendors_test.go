@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -38,9 +38,9 @@ func TestVendorEvents_AcceptedWithoutDatabase(t *testing.T) {
 		io.WriteString(w, `{"locks":[],"webhooks":[]}`)
 	}))
 	t.Cleanup(cloud.Close)
-	_, err := s.App.Access.ConnectAccount(
+	_, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
+		account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
 			Config: fmt.Appendf(nil, `{"base_url":%q,"token":"t"}`, cloud.URL)},
 	)
 	if err != nil {

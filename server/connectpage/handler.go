@@ -20,7 +20,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -67,7 +69,7 @@ type Vendors interface {
 	Vendor(name string) (Vendor, bool)
 	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *Refusal
 	// if the person must enter something else or try later.
-	LogIn(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (access.NewAccount, error)
+	LogIn(ctx context.Context, in account.Workspace, vendor string, entered map[string]string) (account.NewAccount, error)
 }
 
 // Refusal is the reason why a login failed, written for the person. It must not quote the entered values.
@@ -84,7 +86,7 @@ func (r *Refusal) Error() string { return "the login was refused: " + r.Message 
 // Options configures New.
 type Options struct {
 	// Access runs the operations on webviews and accounts.
-	Access *access.Service
+	Access *access.Rooms
 	// Vendors logs in to vendors.
 	Vendors Vendors
 	// Log receives the access log and errors. By default, nothing is logged.
@@ -175,7 +177,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 		seen := &recordedResponse{
 			ResponseWriter: w,
 			status:         http.StatusOK,
-			request:        access.NewID(),
+			request:        domain.NewID(),
 			begun:          start,
 		}
 		seen.Header().Set("Seam-Request-Id", seen.request.String())

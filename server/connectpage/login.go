@@ -16,8 +16,10 @@ import (
 	"github.com/a-h/templ"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -28,8 +30,8 @@ const loginTimeout = 30 * time.Second
 type visit struct {
 	w         http.ResponseWriter
 	r         *http.Request
-	webview   access.Webview
-	workspace access.Workspace
+	webview   account.Webview
+	workspace account.Workspace
 	vendors   []Vendor // the vendors to choose from
 }
 
@@ -55,8 +57,8 @@ func pathToRoot(r *http.Request) string {
 func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		up := pathToRoot(r)
-		webview, workspace, err := h.Access.OpenWebview(r.Context(), r.PathValue("token"))
-		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
+		webview, workspace, err := h.Access.Accounts.OpenWebview(r.Context(), r.PathValue("token"))
+		if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.NotFound {
 			h.render(w, r, http.StatusNotFound, gonePage(up))
 			return
 		}
@@ -77,7 +79,7 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 			webview:   webview,
 			workspace: workspace,
 		}
-		for _, name := range h.Access.Offered(webview, workspace) {
+		for _, name := range h.Access.Accounts.Offered(webview, workspace) {
 			if vendor, known := h.Vendors.Vendor(name); known {
 				v.vendors = append(v.vendors, vendor)
 			}
@@ -89,9 +91,9 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 // showChoice shows the vendors, or the state of the login.
 func (h *handler) showChoice(v *visit) {
 	switch {
-	case v.webview.Status == access.WebviewAuthorized:
+	case v.webview.Status == account.WebviewAuthorized:
 		h.render(v.w, v.r, http.StatusOK, donePage(v, h.successURL(v.webview)))
-	case v.webview.Status == access.WebviewPending && v.webview.AccountID != nil:
+	case v.webview.Status == account.WebviewPending && v.webview.AccountID != nil:
 		h.redirect(v, v.token()+"/waiting")
 	case v.webview.Exhausted:
 		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, ""))
@@ -115,7 +117,7 @@ func (v *visit) vendor() (Vendor, bool) {
 func (h *handler) showLogin(v *visit) {
 	vendor, known := v.vendor()
 	switch {
-	case v.webview.Status == access.WebviewAuthorized:
+	case v.webview.Status == account.WebviewAuthorized:
 		h.redirect(v, "../"+v.token())
 	case !known:
 		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
@@ -144,10 +146,10 @@ func (h *handler) tooManyAttempts(v *visit) {
 
 // isWaiting reports whether the person has logged in to a working account and the server is looking for its devices.
 func (h *handler) isWaiting(v *visit) (bool, error) {
-	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
+	if v.webview.Status != account.WebviewPending || v.webview.AccountID == nil {
 		return false, nil
 	}
-	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
+	problem, err := h.Access.Accounts.AccountProblem(v.r.Context(), *v.webview.AccountID)
 	return problem == "", err
 }
 
@@ -155,7 +157,7 @@ func (h *handler) isWaiting(v *visit) (bool, error) {
 func (h *handler) logIn(v *visit) {
 	vendor, known := v.vendor()
 	switch {
-	case v.webview.Status == access.WebviewAuthorized:
+	case v.webview.Status == account.WebviewAuthorized:
 		h.redirect(v, "../"+v.token())
 		return
 	case !known:
@@ -182,19 +184,19 @@ func (h *handler) logIn(v *visit) {
 	webview, err := h.try(v.r.Context(), v, vendor, entered)
 	guessed = isGuess(err)
 	refused, _ := errors.AsType[*Refusal](err)
-	e, _ := errors.AsType[*access.Error](err)
+	e, _ := errors.AsType[*domain.Error](err)
 	switch {
-	case err == nil && webview.Status == access.WebviewAuthorized:
+	case err == nil && webview.Status == account.WebviewAuthorized:
 		h.redirect(v, cmp.Or(h.successURL(webview), "../"+v.token()))
 	case err == nil:
 		h.redirect(v, "../"+v.token()+"/waiting")
-	case access.IsTooManyLogins(err):
+	case account.IsTooManyLogins(err):
 		h.tooManyAttempts(v)
 	case refused != nil:
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
-	case e != nil && e.Kind == access.Conflict:
+	case e != nil && e.Kind == domain.Conflict:
 		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &Refusal{Message: e.Message}))
-	case e != nil && e.Kind == access.NotFound: // the webview has expired in the meantime
+	case e != nil && e.Kind == domain.NotFound: // the webview has expired in the meantime
 		h.redirect(v, "../"+v.token())
 	default:
 		h.serverError(v.w, v.r, "../", err)
@@ -202,29 +204,29 @@ func (h *handler) logIn(v *visit) {
 }
 
 // try logs in with validated values. It counts each attempt, and records each refusal.
-func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[string]string) (access.Webview, error) {
-	if err := h.Access.BeginLogin(ctx, v.webview.ID); err != nil {
+func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[string]string) (account.Webview, error) {
+	if err := h.Access.Accounts.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
 	admission.Release(ctx) // release the slot while the vendor responds
 	limited, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
-	var webview access.Webview
+	acct, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
+	var webview account.Webview
 	if err == nil {
 		var request uuid.UUID
 		if seen, ok := v.w.(*recordedResponse); ok {
 			request = seen.request
 		}
-		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"), v.webview.ID, vendor.Name, account)
+		webview, err = h.Access.Accounts.LogIn(audit.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"), v.webview.ID, vendor.Name, acct)
 	}
 	if err == nil {
 		return webview, nil
 	}
-	e, _ := errors.AsType[*access.Error](err)
+	e, _ := errors.AsType[*domain.Error](err)
 	left := ctx.Err() != nil // closing the page is not a refusal
-	if !left && (e == nil || e.Kind != access.NotFound) {
-		err = errors.Join(err, h.Access.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
+	if !left && (e == nil || e.Kind != domain.NotFound) {
+		err = errors.Join(err, h.Access.Accounts.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
 	}
 	return v.webview, err
 }
@@ -232,14 +234,14 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 // showWaiting shows the progress page until the devices are available.
 func (h *handler) showWaiting(v *visit) {
 	switch {
-	case v.webview.Status == access.WebviewAuthorized:
+	case v.webview.Status == account.WebviewAuthorized:
 		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
 		return
-	case v.webview.AccountID == nil || v.webview.Status == access.WebviewFailed:
+	case v.webview.AccountID == nil || v.webview.Status == account.WebviewFailed:
 		h.redirect(v, "../"+v.token())
 		return
 	}
-	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
+	problem, err := h.Access.Accounts.AccountProblem(v.r.Context(), *v.webview.AccountID)
 	if err != nil {
 		h.serverError(v.w, v.r, "../", err)
 		return
@@ -250,7 +252,7 @@ func (h *handler) showWaiting(v *visit) {
 // giveUp sends back a person who does not log in. If the person has logged in, perhaps on another copy of the page,
 // it continues normally.
 func (h *handler) giveUp(v *visit) {
-	if v.webview.Status == access.WebviewAuthorized {
+	if v.webview.Status == account.WebviewAuthorized {
 		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
 		return
 	}
@@ -295,7 +297,7 @@ func validate(vendor Vendor, entered map[string]string) *Refusal {
 }
 
 // successURL returns where the page sends the person after a login, or an empty string.
-func (h *handler) successURL(w access.Webview) string {
+func (h *handler) successURL(w account.Webview) string {
 	if w.RedirectURL == "" || w.AccountID == nil {
 		return ""
 	}
@@ -303,16 +305,16 @@ func (h *handler) successURL(w access.Webview) string {
 }
 
 // giveUpURL returns where the page sends a person who gives up, or an empty string.
-func giveUpURL(w access.Webview) string {
+func giveUpURL(w account.Webview) string {
 	return redirectWithoutAccount(cmp.Or(w.FailureURL, w.RedirectURL), w)
 }
 
 // failureURL returns where the page sends a person whose logins have all failed, or an empty string. It is never the
 // target of successful logins.
-func failureURL(w access.Webview) string { return redirectWithoutAccount(w.FailureURL, w) }
+func failureURL(w account.Webview) string { return redirectWithoutAccount(w.FailureURL, w) }
 
 // redirectWithoutAccount returns a redirect URL without an account.
-func redirectWithoutAccount(to string, w access.Webview) string {
+func redirectWithoutAccount(to string, w account.Webview) string {
 	if to == "" {
 		return ""
 	}

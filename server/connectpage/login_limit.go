@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // guess calls Guess, if it is set. Attempts are also limited per webview, but a client can create any number of
@@ -25,8 +26,8 @@ func isGuess(err error) bool {
 	if _, refused := errors.AsType[*Refusal](err); refused {
 		return true
 	}
-	e, ok := errors.AsType[*access.Error](err)
-	return ok && e.Kind == access.Conflict && !access.IsTooManyLogins(err)
+	e, ok := errors.AsType[*domain.Error](err)
+	return ok && e.Kind == domain.Conflict && !account.IsTooManyLogins(err)
 }
 
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // bodyLimit bounds the size of a form in bytes.
@@ -32,7 +32,7 @@ func policy(origins string) string {
 
 // allowRedirects allows forms to redirect to the URLs of the webview. Their hosts were checked when the webview was
 // created.
-func allowRedirects(header http.Header, w access.Webview) {
+func allowRedirects(header http.Header, w account.Webview) {
 	origins := ""
 	for _, text := range []string{w.RedirectURL, w.FailureURL} {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {

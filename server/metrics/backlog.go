@@ -8,13 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 )
 
 // Sources are the functions that New's metrics call on each scrape.
 type Sources struct {
 	// Backlog returns the work that waits in the database.
-	Backlog func(context.Context) (access.Backlog, error)
+	Backlog func(context.Context) (health.Backlog, error)
 	// Health returns the state of each part: 0 healthy, 1 late, 2 down.
 	Health func() map[string]float64
 	// Busy returns the number of keys that this process is working on, by lane.
@@ -35,7 +35,7 @@ type backlog struct {
 	Sources
 	mu   sync.Mutex
 	at   time.Time
-	last access.Backlog
+	last health.Backlog
 	err  error
 }
 
@@ -99,7 +99,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	gauge(up, 1)
-	for endpoint, e := range map[string]access.EndpointBacklog{"healthy": now.Healthy, "failing": now.Failing} {
+	for endpoint, e := range map[string]health.EndpointBacklog{"healthy": now.Healthy, "failing": now.Failing} {
 		gauge(pending, float64(e.Pending), endpoint)
 		gauge(oldestDue, e.OldestDue.Seconds(), endpoint)
 	}
@@ -112,7 +112,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func (b *backlog) read() (access.Backlog, error) {
+func (b *backlog) read() (health.Backlog, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if time.Since(b.at) < backlogTTL {

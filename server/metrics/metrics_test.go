@@ -14,9 +14,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
 )
 
@@ -168,9 +168,9 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 		Log:    slog.New(slog.DiscardHandler),
 		Health: func() map[string]float64 { return map[string]float64{"database": 2} },
 		Busy:   func() map[string]int { return map[string]int{"device": 2} },
-		Backlog: func(context.Context) (access.Backlog, error) {
+		Backlog: func(context.Context) (health.Backlog, error) {
 			asked.Add(1)
-			return access.Backlog{}, errors.New("no")
+			return health.Backlog{}, errors.New("no")
 		},
 	})
 	s := httptest.NewServer(m.Handler())

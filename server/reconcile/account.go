@@ -8,30 +8,31 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // drainAccount lists the devices of an account, records them, and schedules the next listing.
 func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	account, err := r.access.GetAccount(ctx, id)
+	acct, err := r.access.Accounts.GetAccount(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	// An erased account has no adapter name, so both sides receive its end.
-	if r.delegated(account.Adapter) || r.opt.AccessSystems != nil && account.Deleted {
-		pause, err := r.opt.AccessSystems.DrainAccount(ctx, lease, account)
-		if err != nil || !account.Deleted {
+	if r.delegated(acct.Adapter) || r.opt.AccessSystems != nil && acct.Deleted {
+		pause, err := r.opt.AccessSystems.DrainAccount(ctx, lease, acct)
+		if err != nil || !acct.Deleted {
 			return pause, err
 		}
 	}
-	if account.Deleted {
+	if acct.Deleted {
 		r.adapters.drop(id, anyAdapter)
-		return 0, r.access.AccountRests(ctx, id)
+		return 0, r.access.Devices.AccountRests(ctx, id)
 	}
-	if wait := min(r.access.InventoryDebt(id), r.opt.AccountInterval); wait > 0 && !account.Failing {
-		return wait, r.access.ScheduleAccount(ctx, id, account.Seq, wait)
+	if wait := min(r.access.Devices.InventoryDebt(id), r.opt.AccountInterval); wait > 0 && !acct.Failing {
+		return wait, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, wait)
 	}
 	a, err := r.adapters.Get(ctx, id)
 	// The account was disconnected after it was read. The disconnect has woken it.
@@ -49,31 +50,31 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	switch {
 	case err == nil:
 		r.down.markUp(id)
-		found := make([]access.FoundDevice, len(devices))
+		found := make([]device.FoundDevice, len(devices))
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, account.Adapter == access.SandboxAdapter)
+			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter)
 		}
-		if err := r.access.RecordDevices(ctx, lease, id, found); err != nil {
+		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
 		}
 	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
 		pause := overloadPause()
-		return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
+		return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:
-		if err := r.access.RecordAccountRefused(ctx, lease, id, e.Message); err != nil {
+		if err := r.access.Accounts.RecordAccountRefused(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
 		r.opt.Log.Warn("the vendor refuses the account's credentials", "account", id)
 	// Simulated vendors are down only while the server stops.
-	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAdapter:
+	case e.Class == adapter.GatewayDown && acct.Adapter != account.SandboxAdapter:
 		// The gateway may be restarting.
 		if down := r.down.markDown(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountInterval); down < r.opt.DownAfter {
-			return r.opt.DownAfter - down, r.access.ScheduleAccount(ctx, id, account.Seq, r.opt.DownAfter-down)
+			return r.opt.DownAfter - down, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, r.opt.DownAfter-down)
 		}
 		r.opt.Log.Warn("the account's gateway is unreachable; the server keeps retrying", "account", id, "error", err)
-		if err := r.access.RecordAccountUnreachable(ctx, lease, id, e.Message); err != nil {
+		if err := r.access.Accounts.RecordAccountUnreachable(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
 	default:
@@ -83,12 +84,12 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	if e != nil {
 		pause = max(pause, e.RetryAfter)
 	}
-	return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
+	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
 
 // toFoundDevice converts an adapter's device to the type of package access.
-func toFoundDevice(d adapter.Device, simulated bool) access.FoundDevice {
-	c := access.Capabilities{
+func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
+	c := device.Capabilities{
 		Lock:             d.Caps.Lock,
 		Unlock:           d.Caps.Unlock,
 		AutoLock:         d.Caps.AutoLock,
@@ -110,13 +111,13 @@ func toFoundDevice(d adapter.Device, simulated bool) access.FoundDevice {
 	}
 	for _, k := range d.Caps.Constraints {
 		c.Constraints = append(c.Constraints,
-			access.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
+			device.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
-	var automatic *access.AutoLock
+	var automatic *device.AutoLock
 	if d.AutoLock != nil {
-		automatic = &access.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
+		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
 	}
-	return access.FoundDevice{
+	return device.FoundDevice{
 		AutoLock:            automatic,
 		HubDisconnected:     d.HubOffline,
 		SubscriptionMissing: d.SubscriptionMissing,

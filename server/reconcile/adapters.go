@@ -14,16 +14,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // Opener opens the adapter of an account with the account's address and credentials.
-type Opener func(ctx context.Context, account access.Account) (adapter.Adapter, error)
+type Opener func(ctx context.Context, account account.Account) (adapter.Adapter, error)
 
 // Adapters holds one adapter per account. It opens an adapter on first use and forwards the
 // adapter's events as hints.
 type Adapters struct {
-	access  *access.Service
+	access  *access.Rooms
 	openers map[string]Opener
 	log     *slog.Logger
 
@@ -46,7 +47,7 @@ type opened struct {
 }
 
 // NewAdapters creates the registry. The keys of openers are adapter names.
-func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger) *Adapters {
+func NewAdapters(a *access.Rooms, openers map[string]Opener, log *slog.Logger) *Adapters {
 	r := &Adapters{
 		access:  a,
 		openers: openers,
@@ -63,7 +64,7 @@ var errDisconnected = adapter.Errorf(adapter.GatewayDown, "the account was disco
 // Get returns the adapter of an account with the account's current configuration. It opens the
 // adapter if necessary.
 func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
-	account, err := r.access.GetAccount(ctx, id)
+	account, err := r.access.Accounts.GetAccount(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (r *Adapters) cached(id uuid.UUID) (adapter.Adapter, error) {
 var errAdaptersClosed = errors.New("the adapters are closed")
 
 // openAdapter opens the adapter of an account. A slow vendor delays only its own account.
-func (r *Adapters) openAdapter(ctx context.Context, account access.Account) (adapter.Adapter, error) {
+func (r *Adapters) openAdapter(ctx context.Context, account account.Account) (adapter.Adapter, error) {
 	open, ok := r.openers[account.Adapter]
 	if !ok {
 		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
@@ -192,7 +193,7 @@ func (r *Adapters) check() {
 	ctx, cancel := context.WithTimeout(context.Background(), checkInterval)
 	defer cancel()
 	for id, o := range open {
-		account, err := r.access.GetAccount(ctx, id)
+		account, err := r.access.Accounts.GetAccount(ctx, id)
 		meant := configDiffers(account.Config)
 		if account.Deleted {
 			meant = anyAdapter

@@ -12,9 +12,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -25,15 +26,15 @@ func TestAdapterCloses_ChangedByAnotherInstance(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bed) error{
 		"other credentials": func(b *bed) error {
-			return b.access.ChangeAccount(b.Context(), b.account, access.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)})
+			return b.access.Accounts.ChangeAccount(b.Context(), b.account, account.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)})
 		},
-		"disconnected": func(b *bed) error { return b.access.DisconnectAccount(b.Context(), b.account) },
+		"disconnected": func(b *bed) error { return b.access.Accounts.DisconnectAccount(b.Context(), b.account) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, options{profile: "august"})
 			other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-				access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+				account.SandboxAdapter: func(context.Context, account.Account) (adapter.Adapter, error) {
 					return watched{
 						devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
 						make(chan struct{}),
@@ -155,14 +156,14 @@ func TestHints_ImpossibleDevice(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
-	others, err := b.access.HintDevices(t.Context(), b.account, []string{"\x00", b.lock, "\xff"})
+	others, err := b.access.Accounts.HintDevices(t.Context(), b.account, []string{"\x00", b.lock, "\xff"})
 	b.must(err)
-	due, err := b.access.DeviceDue(t.Context(), uuid.MustParse(b.device))
+	due, err := b.access.Devices.DeviceDue(t.Context(), uuid.MustParse(b.device))
 	b.must(err)
 	if !others || !due {
 		t.Errorf("others: %v; device due: %v", others, due)
 	}
-	known, err := b.access.RecordOperation(t.Context(), b.account, "\x00", access.Operation{Kind: access.BoltMoved})
+	known, err := b.access.Devices.RecordOperation(t.Context(), b.account, "\x00", device.Operation{Kind: device.BoltMoved})
 	b.must(err)
 	if known {
 		t.Error("the impossible device is known")
@@ -174,7 +175,7 @@ func (b *bed) telling() (events chan<- adapter.Event, end func()) {
 	b.Helper()
 	told := make(chan adapter.Event, 256)
 	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+		account.SandboxAdapter: func(context.Context, account.Account) (adapter.Adapter, error) {
 			return telling{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), told}, nil
 		},
 	}, slog.New(slog.NewTextHandler(b.Output(), nil)))
@@ -222,11 +223,11 @@ func (a slow) Close() error {
 }
 
 // closing returns a registry of slow adapters with two open accounts.
-func closing(b *bed) (r *reconcile.Adapters, accounts [2]access.Account, begun <-chan struct{}, may chan<- struct{}) {
+func closing(b *bed) (r *reconcile.Adapters, accounts [2]account.Account, begun <-chan struct{}, may chan<- struct{}) {
 	b.Helper()
 	begins, mayClose := make(chan struct{}, 10), make(chan struct{})
 	r = reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+		account.SandboxAdapter: func(context.Context, account.Account) (adapter.Adapter, error) {
 			return slow{
 				devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}),
 				begins,
@@ -234,9 +235,9 @@ func closing(b *bed) (r *reconcile.Adapters, accounts [2]access.Account, begun <
 			}, nil
 		},
 	}, slog.New(slog.DiscardHandler))
-	other, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+	other, err := b.access.Accounts.ConnectAccount(b.Context(), account.NewAccount{
 		WorkspaceID: b.p.WorkspaceID,
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: "others",
 		Config:      json.RawMessage(`{"token":"t"}`),
 	})
@@ -265,11 +266,11 @@ func TestClose_SlowAdapterDelaysNoOtherAccount(t *testing.T) {
 	b.stopEngine()
 	r, accounts, begun, may := closing(b)
 	b.must(
-		b.access.ChangeAccount(t.Context(), accounts[0].ID,
-			access.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
+		b.access.Accounts.ChangeAccount(t.Context(), accounts[0].ID,
+			account.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
 	)
 	changed, others := make(chan struct{}), make(chan struct{})
-	get := func(a access.Account, got chan<- struct{}) {
+	get := func(a account.Account, got chan<- struct{}) {
 		defer close(got)
 		if _, err := r.Get(t.Context(), a.ID); err != nil {
 			t.Error(err)
@@ -311,7 +312,7 @@ func TestClose_Concurrently(t *testing.T) {
 func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{
+	slow, err := b.access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID: b.p.WorkspaceID,
 		Adapter:     "slow",
 		DisplayName: "Slow",
@@ -322,14 +323,14 @@ func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 	var opened atomic.Int32
 	late := watched{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), make(chan struct{})}
 	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-		"slow": func(context.Context, access.Account) (adapter.Adapter, error) {
+		"slow": func(context.Context, account.Account) (adapter.Adapter, error) {
 			if opened.Add(1) == 1 {
 				close(begun)
 			}
 			<-goOn
 			return late, nil
 		},
-		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+		account.SandboxAdapter: func(context.Context, account.Account) (adapter.Adapter, error) {
 			return devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), nil
 		},
 	}, slog.New(slog.DiscardHandler))

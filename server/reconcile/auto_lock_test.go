@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // settings counts the auto-lock settings sent to a lock. answer decides each response.
@@ -22,9 +23,9 @@ func settings(n *atomic.Int32, answer func()) func(http.ResponseWriter, *http.Re
 	}
 }
 
-func (b *bed) autoLock(delay float64) access.Attempt {
+func (b *bed) autoLock(delay float64) device.Attempt {
 	b.Helper()
-	a, err := b.access.ConfigureAutoLock(b.Context(), b.p, b.device, true, &delay)
+	a, err := b.access.Devices.ConfigureAutoLock(b.Context(), b.p, b.device, true, &delay)
 	b.must(err)
 	return a
 }
@@ -35,7 +36,7 @@ func TestAutoLock_FractionalDelay(t *testing.T) {
 	b := start(t, options{profile: "yale"})
 	for _, delay := range []float64{1.5, 4.35, 8.2, 16.1} {
 		b.succeeded(b.autoLock(delay))
-		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 		b.must(err)
 		if d.AutoLock == nil || d.AutoLock.Delay != delay {
 			t.Errorf("delay %v: the device shows %+v", delay, d.AutoLock)
@@ -134,7 +135,7 @@ func TestAutoLock_PendingSettingDelaysNoCodes(t *testing.T) {
 	b.until("the setting is sent", func() bool { return sent.Load() > 0 })
 	_, a := b.create("2580")
 	b.succeeded(a)
-	if b.attempt(first).Status != access.Pending || b.attempt(second).Status != access.Pending || sent.Load() != 1 {
+	if b.attempt(first).Status != device.Pending || b.attempt(second).Status != device.Pending || sent.Load() != 1 {
 		t.Errorf("%d settings were sent", sent.Load())
 	}
 }
@@ -148,12 +149,12 @@ func TestAutoLock_LostLease(t *testing.T) {
 	if old == nil || old.Attempt != a.ID {
 		t.Fatal("no setting is due")
 	}
-	still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt})
+	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), device.BoltWork{Attempt: old.Attempt})
 	b.must(err)
 	if !still {
 		t.Error("the setting is not due")
 	}
-	if still, err = b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt}); err != nil ||
+	if still, err = b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), device.BoltWork{Attempt: old.Attempt}); err != nil ||
 		still {
 		t.Errorf("the setting is due again (%v)", err)
 	}

@@ -11,18 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // backed creates a code with a backup pool.
-func (b *bed) backed() access.Code {
+func (b *bed) backed() device.Code {
 	b.Helper()
 	c, _ := b.backedAttempt("2580")
 	return c
 }
 
-func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
+func (b *bed) backedAttempt(pin string) (device.Code, device.Attempt) {
 	b.Helper()
-	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+	c, a, err := b.access.Devices.CreateCode(b.Context(), b.p, device.NewCode{
 		DeviceID:         b.device,
 		PIN:              pin,
 		NativeScheduling: true,
@@ -36,10 +39,10 @@ func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
 }
 
 // pool returns the planned work for pool codes.
-func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
+func (b byHand) pool(known ...device.Code) (out []device.CodeWork) {
 	b.Helper()
 	for _, w := range b.look().Codes {
-		if !slices.ContainsFunc(known, func(c access.Code) bool { return c.ID == w.ID }) {
+		if !slices.ContainsFunc(known, func(c device.Code) bool { return c.ID == w.ID }) {
 			out = append(out, w)
 		}
 	}
@@ -53,7 +56,7 @@ func TestBackupPool_CrashWhileFilling(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
 	first := b.pool(guest)
-	if len(first) != 3 || first[0].Action != access.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
+	if len(first) != 3 || first[0].Action != device.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
 		t.Fatalf("%d puts planned", len(first))
 	}
 	b.begin(first[0]) // a crash: the outcome is unknown
@@ -64,14 +67,14 @@ func TestBackupPool_CrashWhileFilling(t *testing.T) {
 		t.Error("the code on the lock counts as unmanaged")
 	}
 	for _, w := range again {
-		if !slices.ContainsFunc(first, func(f access.CodeWork) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
+		if !slices.ContainsFunc(first, func(f device.CodeWork) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
 			t.Error("another code is added to the pool")
 		}
 	}
 	if got := b.code(guest.ID); !got.BackupAvailable {
 		t.Error("the late code cannot be pulled")
 	}
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	if *pulled.PIN != first[0].PIN || pulled.ID != first[0].ID {
 		t.Error("the pulled code is not the one on the lock")
@@ -86,11 +89,11 @@ func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	guest := b.backed()
-	others := []access.Found{}
+	others := []device.Found{}
 	for i, w := range b.pool(guest) {
 		b.begin(w)
 		f := found(string(rune('a'+i)), w.PIN)
-		b.end(w, access.PutOutcome{Ref: f.Ref, Confirmed: true})
+		b.end(w, device.PutOutcome{Ref: f.Ref, Confirmed: true})
 		others = append(others, f)
 	}
 	if len(b.pool(guest)) != 0 || !b.code(guest.ID).BackupAvailable {
@@ -109,7 +112,7 @@ func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	if b.code(guest.ID).BackupAvailable {
 		t.Error("a code that is not on the lock can be pulled")
 	}
-	if _, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err == nil {
+	if _, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String()); err == nil {
 		t.Error("the missing code was pulled")
 	}
 }
@@ -120,10 +123,10 @@ func TestPulledCode_LockRejectsPastStart(t *testing.T) {
 	b := start(t, options{profile: "kwikset"})
 	guest := b.backed()
 	b.until("a backup code can be pulled", func() bool { return b.code(guest.ID).BackupAvailable })
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	b.until("the lock has its time frame", func() bool { return len(b.code(pulled.ID).Mutations) == 0 })
-	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
+	if got := b.code(pulled.ID); got.Status != device.StatusSet || len(got.Errors) > 0 ||
 		!got.StartsAt.Equal(*guest.StartsAt) ||
 		!got.EndsAt.Equal(*guest.EndsAt) {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
@@ -131,9 +134,9 @@ func TestPulledCode_LockRejectsPastStart(t *testing.T) {
 }
 
 // filled returns a time-bound code on the lock and its full pool.
-func (b byHand) filled(from, to time.Time) access.Code {
+func (b byHand) filled(from, to time.Time) device.Code {
 	b.Helper()
-	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+	guest, _, err := b.access.Devices.CreateCode(b.Context(), b.p, device.NewCode{
 		DeviceID:         b.device,
 		PIN:              "2580",
 		NativeScheduling: true,
@@ -145,14 +148,14 @@ func (b byHand) filled(from, to time.Time) access.Code {
 	b.must(err)
 	for i, w := range b.pool() {
 		b.begin(w)
-		b.end(w, access.PutOutcome{Ref: string(rune('a' + i)), Confirmed: true})
+		b.end(w, device.PutOutcome{Ref: string(rune('a' + i)), Confirmed: true})
 	}
 	b.look()
 	return guest
 }
 
-func warned(c access.Code, of string) bool {
-	return slices.ContainsFunc(c.Warnings, func(p access.Problem) bool { return p.Code == of })
+func warned(c device.Code, of string) bool {
+	return slices.ContainsFunc(c.Warnings, func(p domain.Problem) bool { return p.Code == of })
 }
 
 // A pool code is on the lock without a time frame. Until the lock has the time frame of the
@@ -161,18 +164,18 @@ func TestPulledCode_IsSetOnceTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
-	if pulled.Status != access.StatusSetting || !warned(pulled, "delay_in_setting_on_device") {
+	if pulled.Status != device.StatusSetting || !warned(pulled, "delay_in_setting_on_device") {
 		t.Errorf("status %s, warnings %v", pulled.Status, pulled.Warnings)
 	}
 	w := b.work(pulled)
-	if w.Action != access.Put || w.EndsAt == nil {
+	if w.Action != device.Put || w.EndsAt == nil {
 		t.Fatalf("there is %s to do", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
-	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
+	b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
+	if got := b.code(pulled.ID); got.Status != device.StatusSet || len(got.Warnings) > 0 {
 		t.Errorf("with its time frame on the lock: status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
@@ -181,11 +184,11 @@ func TestPulledCode_EndsBeforeTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	clock.at = clock.now().Add(time.Hour)
 	b.look()
-	if got := b.code(pulled.ID); got.Status != access.StatusRemoving || !warned(got, "delay_in_removing_from_device") {
+	if got := b.code(pulled.ID); got.Status != device.StatusRemoving || !warned(got, "delay_in_removing_from_device") {
 		t.Errorf("status %s, warnings %v", got.Status, got.Warnings)
 	}
 }
@@ -203,17 +206,17 @@ func TestBackupPool_PullOutsideTimeFrame(t *testing.T) {
 		if want {
 			continue
 		}
-		_, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
-		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid ||
+		_, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
+		if e, ok := errors.AsType[*domain.Error](err); !ok || e.Kind != domain.Invalid ||
 			e.Type != "access_code_inactive" {
 			t.Errorf("after %s: %v", at, err)
 		}
 	}
 	clock.at = start.Add(time.Hour)
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	clock.at = start.Add(2 * time.Hour)
-	if again, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
+	if again, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
 		t.Errorf("repeating the pull failed: %v", err)
 	}
 }
@@ -223,12 +226,12 @@ func TestPulledCode_BecomesUnmanaged(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	w := b.work(pulled)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
-	b.update(access.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
+	b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
+	b.update(device.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
 	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") ||
 		!got.BackupAvailable {
 		t.Errorf("pulled %s, warnings %v, pullable %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
@@ -239,9 +242,9 @@ func TestUnmanagedCode_UsesNoBackup(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
-	b.update(access.CodeChange{ID: guest.ID.String(), Managed: new(bool)})
+	b.update(device.CodeChange{ID: guest.ID.String(), Managed: new(bool)})
 	for _, c := range b.unmanaged() {
 		if c.PulledBackup != uuid.Nil || len(c.Warnings) > 0 {
 			t.Errorf("pulled %s, warnings %v", c.PulledBackup, c.Warnings)
@@ -260,7 +263,7 @@ func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 	refused := b.pool(guest)
 	for _, w := range refused {
 		b.begin(w)
-		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "Not that one."}})
+		b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "Not that one."}})
 	}
 	b.look()
 	// Skips the backoff.
@@ -284,7 +287,7 @@ func TestBackupPool_NoFreePIN(t *testing.T) {
 	guest := b.backed()
 	w := b.pool(guest)[0]
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "a", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "a", Confirmed: true})
 	b.look()
 	if !b.code(guest.ID).BackupAvailable {
 		t.Fatal("nothing can be pulled")
@@ -321,13 +324,13 @@ func TestBackupPool_LeavesUnmanagedLock(t *testing.T) {
 	_, a = b.backedAttempt("2580")
 	b.succeeded(a)
 	b.until("the pool is full", func() bool { return b.inPool() == 3 })
-	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
 	b.until("the pool is gone", func() bool { return b.inPool() == 0 })
 	if n := len(b.memory()); n != others+2 {
 		t.Errorf("%d codes on the lock, want %d unmanaged and two of ours", n, others)
 	}
 	managed := true
-	b.must(b.access.UpdateUnmanagedDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: &managed}))
+	b.must(b.access.Devices.UpdateUnmanagedDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: &managed}))
 	b.until("the pool is full again", func() bool { return b.inPool() == 3 })
 }
 
@@ -336,12 +339,12 @@ func TestBackupPool_LeavesUnmanagedLock(t *testing.T) {
 func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 	t.Parallel()
 	for how, giveUp := range map[string]func(b *bed){
-		"deleted": func(b *bed) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
+		"deleted": func(b *bed) { b.must(b.access.Devices.DeleteDevice(b.Context(), b.p, b.device)) },
 		"its account was disconnected": func(b *bed) {
-			b.must(b.access.DisconnectAccount(b.Context(), b.account))
-			_, err := b.access.ConnectAccount(b.Context(), access.NewAccount{
+			b.must(b.access.Accounts.DisconnectAccount(b.Context(), b.account))
+			_, err := b.access.Accounts.ConnectAccount(b.Context(), account.NewAccount{
 				WorkspaceID: b.p.WorkspaceID,
-				Adapter:     access.SandboxAdapter,
+				Adapter:     account.SandboxAdapter,
 				DisplayName: "again",
 				Config:      json.RawMessage(`{}`),
 			})
@@ -359,7 +362,7 @@ func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 			old := b.device
 			giveUp(b)
 			b.until("the device is back", func() bool {
-				ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+				ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
 				b.must(err)
 				if len(ds) == 1 {
 					b.device = ds[0].ID.String()
@@ -396,23 +399,23 @@ func TestPulledCode_ExtensionNeedsTwoSlots(t *testing.T) {
 			b.must(err)
 			ends := clock.now().Add(5 * time.Hour)
 			guest := b.filled(clock.now(), ends)
-			pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+			pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 			b.must(err)
 			for _, pin := range c.tomorrow {
 				b.between(pin, clock.now().Add(24*time.Hour), clock.now().Add(48*time.Hour))
 			}
 			later := clock.now().Add(30 * time.Hour)
-			_, err = b.access.UpdateCode(t.Context(), b.p,
-				access.CodeChange{ID: guest.ID.String(), EndsAt: later.Format(time.RFC3339), EvenIfOffline: true})
+			_, err = b.access.Devices.UpdateCode(t.Context(), b.p,
+				device.CodeChange{ID: guest.ID.String(), EndsAt: later.Format(time.RFC3339), EvenIfOffline: true})
 			want := ends
 			if c.room {
 				b.must(err)
 				want = later
-			} else if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" ||
+			} else if e, _ := errors.AsType[*domain.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" ||
 				!strings.Contains(e.Message, clock.now().Add(23*time.Hour).UTC().Format(time.RFC3339)) {
 				t.Errorf("got %v", err)
 			}
-			for what, one := range map[string]access.Code{"the code": guest, "the one that was pulled": pulled} {
+			for what, one := range map[string]device.Code{"the code": guest, "the one that was pulled": pulled} {
 				if got := b.code(one.ID); got.EndsAt == nil || !got.EndsAt.Equal(want) {
 					t.Errorf("%s ends at %v, want %v", what, got.EndsAt, want)
 				}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -48,7 +50,7 @@ func TestExpiry_DuringAnotherWrite(t *testing.T) {
 			},
 		},
 	)
-	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	_, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID:         b.device,
 		PIN:              "2580",
 		EvenIfOffline:    true,
@@ -157,28 +159,28 @@ func TestFaults_LockConverges(t *testing.T) {
 				}
 				return string(digits)
 			}
-			var attempts []access.Attempt
+			var attempts []device.Attempt
 			for range 60 {
-				cs, _, err := b.access.ListCodes(t.Context(), b.p,
-					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.Devices.ListCodes(t.Context(), b.p,
+					device.CodeFilter{DeviceID: b.device, Managed: true}, domain.Page{Limit: 100})
 				b.must(err)
-				var a access.Attempt
+				var a device.Attempt
 				switch n := rng.IntN(3); {
 				case len(cs) < 4 || n == 0 && len(cs) < 12:
-					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{
+					_, a, err = b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 						DeviceID:         b.device,
 						PIN:              pin(),
 						NativeScheduling: true,
 						EvenIfOffline:    true,
 					})
 				case n == 1:
-					a, err = b.access.UpdateCode(t.Context(), b.p,
-						access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
+					a, err = b.access.Devices.UpdateCode(t.Context(), b.p,
+						device.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
 				default:
-					a, err = b.access.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
+					a, err = b.access.Devices.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
 				}
-				var refused *access.Error
-				if errors.As(err, &refused) && (refused.Kind == access.Conflict || refused.Kind == access.NotFound) {
+				var refused *domain.Error
+				if errors.As(err, &refused) && (refused.Kind == domain.Conflict || refused.Kind == domain.NotFound) {
 					continue // a code being removed or a duplicate PIN
 				}
 				b.must(err)
@@ -190,22 +192,22 @@ func TestFaults_LockConverges(t *testing.T) {
 			b.faults(map[string]any{})
 			for _, a := range attempts {
 				b.until("attempt "+a.Type+" ends",
-					func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
+					func() bool { b.hurry(); return b.attempt(a).Status != device.Pending })
 			}
 			b.until("all codes are set", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p,
-					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.Devices.ListCodes(t.Context(), b.p,
+					device.CodeFilter{DeviceID: b.device, Managed: true}, domain.Page{Limit: 100})
 				b.must(err)
-				return !slices.ContainsFunc(cs, func(c access.Code) bool { return c.Status != access.StatusSet })
+				return !slices.ContainsFunc(cs, func(c device.Code) bool { return c.Status != device.StatusSet })
 			})
 			// An abandoned write may have arrived after its successor, and the vendor may have lost
 			// the event. The next look shows it.
-			b.must(b.access.Resync(t.Context(), b.account))
+			b.must(b.access.Accounts.Resync(t.Context(), b.account))
 			b.until("the lock has the desired codes", func() bool {
 				b.hurry()
-				cs, _, err := b.access.ListCodes(t.Context(), b.p,
-					access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				cs, _, err := b.access.Devices.ListCodes(t.Context(), b.p,
+					device.CodeFilter{DeviceID: b.device, Managed: true}, domain.Page{Limit: 100})
 				b.must(err)
 				var want, got []string
 				for _, c := range cs {
@@ -291,7 +293,7 @@ func TestRead_WokenMeanwhileIsRepeated(t *testing.T) {
 	}})
 	b.stopEngine()
 	b.watch = func(l worker.Lane) worker.Lane {
-		if l.Name() != access.DeviceLane {
+		if l.Name() != domain.DeviceLane {
 			return l
 		}
 		return looked{l, func(due bool) {
@@ -307,12 +309,12 @@ func TestRead_WokenMeanwhileIsRepeated(t *testing.T) {
 	b.must(err)
 	other := access.New(b.db, b.keys, waker, access.Options{})
 	f := func() {
-		if err := other.Hint(context.WithoutCancel(t.Context()), b.account, b.lock); err != nil {
+		if err := other.Accounts.Hint(context.WithoutCancel(t.Context()), b.account, b.lock); err != nil {
 			t.Error(err)
 		}
 	}
 	wake.Store(&f)
-	b.must(b.access.Hint(t.Context(), b.account, b.lock))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock))
 	select {
 	case due := <-looks:
 		if !due {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // The database's clock decides when an attempt expires. A server whose clock is behind, such as a
@@ -40,12 +41,12 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
 				a.ID)
 			b.must(err)
-			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
+			still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
 			b.must(err)
 			if still {
 				t.Error("an expired command is planned")
 			}
-			if b.look(); b.attempt(a).Status != access.Failed {
+			if b.look(); b.attempt(a).Status != device.Failed {
 				t.Errorf("afterwards: %+v", b.attempt(a))
 			}
 		})
@@ -59,7 +60,7 @@ func TestClockStepsBack_DelaysNothing(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1"})
+	b.end(w, device.PutOutcome{Ref: "k1"})
 	clock.pass(-6 * time.Hour)
 	looks := 0
 	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
@@ -67,12 +68,12 @@ func TestClockStepsBack_DelaysNothing(t *testing.T) {
 		if due == nil {
 			t.Fatal("the code was given up")
 		}
-		if b.work(c).Action == access.Put {
+		if b.work(c).Action == device.Put {
 			break
 		}
 		clock.to(*due)
 	}
-	if b.work(c).Action != access.Put || looks > 60 {
+	if b.work(c).Action != device.Put || looks > 60 {
 		t.Errorf("after %d looks: planned action %q", looks, b.work(c).Action)
 	}
 }
@@ -81,7 +82,7 @@ func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.door(false)
-	still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
+	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
 	b.must(err)
 	clock.pass(-6 * time.Hour)
 	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
@@ -101,7 +102,7 @@ func TestClockStepsBack_EmptyListCounts(t *testing.T) {
 		b.read()
 		clock.pass(time.Minute)
 	}
-	if w := b.work(c); w.Action != access.Put {
+	if w := b.work(c); w.Action != device.Put {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -141,13 +142,13 @@ func TestPastStart_IsTimeOfWrite(t *testing.T) {
 				},
 			)
 			b.stopEngine() // one look sees all codes
-			var codes []access.Code
+			var codes []device.Code
 			for _, pin := range []string{"2580", "1470", "3690"} {
 				codes = append(codes, byHand{b}.between(pin, c.now().Add(-time.Hour), c.now().Add(24*time.Hour)))
 			}
 			b.startEngine()
 			for _, code := range codes {
-				b.until("the code is set", func() bool { return b.code(code.ID).Status == access.StatusSet })
+				b.until("the code is set", func() bool { return b.code(code.ID).Status == device.StatusSet })
 			}
 			if late.Load() > 0 || written.Load() != 3 {
 				t.Errorf("%d writes, %d with a start in the past", written.Load(), late.Load())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // TestComplaints covers common complaints about similar programs (spec/adapters.md section 5), each
@@ -19,7 +20,7 @@ func TestComplaints(t *testing.T) {
 			c, _ := b.create("9988")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
 			for range 24 {
 				b.read(found("k1", "2580"))
 				b.quiet(c, clock, time.Hour)
@@ -33,37 +34,37 @@ func TestComplaints(t *testing.T) {
 			tries := 0
 			for range 24 {
 				b.read(found("k1", "2580"))
-				if w := b.work(c); w.Action == access.Put {
+				if w := b.work(c); w.Action == device.Put {
 					tries++
 					b.begin(w)
-					b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken"}})
+					b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken"}})
 				}
 				clock.pass(time.Hour)
 			}
-			if got := b.code(c.ID); tries == 0 || tries > 3 || len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || b.attempt(a).Status != access.Failed {
+			if got := b.code(c.ID); tries == 0 || tries > 3 || len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || b.attempt(a).Status != device.Failed {
 				b.Errorf("%d tries, errors %v", tries, got.Errors)
 			}
 		},
 		"already exists after it was deleted": func(b byHand, clock *testClock) {
 			one := b.on("2580", "k1")
 			b.deleteCode(one)
-			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
 			b.read()
 			two, a := b.create("2580")
 			w := b.work(two)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
-			if got := b.attempt(a); got.Status != access.Pending {
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			if got := b.attempt(a); got.Status != device.Pending {
 				b.Errorf("attempt status %s", got.Status)
 			}
 			clock.pass(time.Minute)
 			w = b.work(two)
-			if w.Action != access.Put {
+			if w.Action != device.Put {
 				b.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
-			if got := b.code(two.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || b.attempt(a).Status != access.Succeeded {
+			b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+			if got := b.code(two.ID); got.Status != device.StatusSet || len(got.Errors) > 0 || b.attempt(a).Status != device.Succeeded {
 				b.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 		},
@@ -82,7 +83,7 @@ func TestComplaints(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "no_space_for_access_code_on_device" || b.attempt(a).ErrorType != "no_space_for_access_code_on_device" {
 				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).ErrorType)
 			}
@@ -91,7 +92,7 @@ func TestComplaints(t *testing.T) {
 			b.read() // a slot is free again
 			clock.pass(time.Minute)
 			b.read()
-			if w := b.work(c); w.Action != access.Put {
+			if w := b.work(c); w.Action != device.Put {
 				b.Errorf("planned action %q with a free slot", w.Action)
 			}
 		},
@@ -110,7 +111,7 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", ""))
 			u := b.unmanaged()[0]
 			b.read(found("k1", ""))
-			if w := b.work(u); w.Action != access.Nothing || b.unmanaged()[0].ID != u.ID {
+			if w := b.work(u); w.Action != device.Nothing || b.unmanaged()[0].ID != u.ID {
 				b.Errorf("planned action %q for an unmanaged code", w.Action)
 			}
 			ours, a := b.create("2580")
@@ -119,10 +120,10 @@ func TestComplaints(t *testing.T) {
 				b.Errorf("our code is put at %q", w.Ref)
 			}
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k2"})
+			b.end(w, device.PutOutcome{Ref: "k2"})
 			b.read(found("k1", ""), found("k2", ""))
 			b.quiet(ours, clock, time.Hour)
-			if got := b.code(ours.ID); got.Status != access.StatusSet || b.attempt(a).Status != access.Succeeded {
+			if got := b.code(ours.ID); got.Status != device.StatusSet || b.attempt(a).Status != device.Succeeded {
 				b.Errorf("status %s", got.Status)
 			}
 		},
@@ -130,8 +131,8 @@ func TestComplaints(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "beyond the lock's capacity"}})
-			if got := b.attempt(a); got.Status != access.Failed {
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "beyond the lock's capacity"}})
+			if got := b.attempt(a); got.Status != device.Failed {
 				b.Errorf("attempt status %s", got.Status)
 			}
 			b.quiet(c, clock, 24*time.Hour)
@@ -140,9 +141,9 @@ func TestComplaints(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "?"}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "?"}})
 			clock.pass(time.Minute)
-			if w := b.work(c); w.Action != access.Put {
+			if w := b.work(c); w.Action != device.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
 		},
@@ -153,7 +154,7 @@ func TestComplaints(t *testing.T) {
 			b.quiet(c, clock, 0)
 			clock.pass(time.Second)
 			b.read(found("k1", "2580"))
-			if got := b.code(c.ID); got.Status != access.StatusSet {
+			if got := b.code(c.ID); got.Status != device.StatusSet {
 				b.Errorf("status %s", got.Status)
 			}
 		},
@@ -181,7 +182,7 @@ func TestComplaints(t *testing.T) {
 			b.read() // now they are really gone
 			clock.pass(time.Minute)
 			b.read()
-			if w := b.work(mine); w.Action != access.Put || len(b.unmanaged()) != 0 {
+			if w := b.work(mine); w.Action != device.Put || len(b.unmanaged()) != 0 {
 				b.Errorf("a lock that stays empty does not count: %q, %d", w.Action, len(b.unmanaged()))
 			}
 		},
@@ -190,7 +191,7 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", "2580"), found("k2", "4711"))
 			clock.pass(time.Hour)
 			b.read()
-			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false, true)
+			_, _, err := b.access.Devices.RecordUnreachable(b.Context(), holder{}, b.id(), false, true)
 			b.must(err)
 			clock.pass(time.Hour)
 			b.read()
@@ -216,7 +217,7 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", "2580"), found("k2", "4711"))
 			clock.pass(time.Hour)
 			b.read()
-			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false, false)
+			_, _, err := b.access.Devices.RecordUnreachable(b.Context(), holder{}, b.id(), false, false)
 			b.must(err)
 			clock.pass(time.Minute)
 			b.read()
@@ -229,10 +230,10 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k0", "1111"), found("k1", "2580"))
 			clock.pass(time.Minute)
 			b.read(found("k0", "1111"))
-			if w := b.work(c); w.Action != access.Put {
+			if w := b.work(c); w.Action != device.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
-			if got := b.code(c.ID); got.Status != access.StatusSetting {
+			if got := b.code(c.ID); got.Status != device.StatusSetting {
 				b.Errorf("status %s", got.Status)
 			}
 		},
@@ -241,7 +242,7 @@ func TestComplaints(t *testing.T) {
 			for range 4 {
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, access.PutOutcome{Ref: "k1"})
+				b.end(w, device.PutOutcome{Ref: "k1"})
 				b.read()
 				clock.pass(2 * time.Hour)
 				// By the database's clock, too.
@@ -251,7 +252,7 @@ func TestComplaints(t *testing.T) {
 				clock.pass(time.Hour)
 			}
 			got := b.code(c.ID)
-			if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != access.Failed {
+			if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != device.Failed {
 				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).Status)
 			}
 		},
@@ -259,7 +260,7 @@ func TestComplaints(t *testing.T) {
 			c := b.on("2580", "k1")
 			b.deleteCode(c)
 			for range 4 {
-				b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), false, nil))
+				b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), false, nil))
 				b.read(found("k1", "2580"))
 				clock.pass(2 * time.Hour)
 				b.look()
@@ -268,7 +269,7 @@ func TestComplaints(t *testing.T) {
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
 				b.Errorf("errors %v", got.Errors)
 			}
-			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), true, nil))
+			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), true, nil))
 			b.read()
 			if len(b.managed()) > 0 {
 				b.Error("the code still exists although the lock is empty")
@@ -278,20 +279,20 @@ func TestComplaints(t *testing.T) {
 			one := b.on("2580", "k1")
 			b.deleteCode(one)
 			two, _ := b.create("2580")
-			if w := b.work(two); w.Action == access.Put {
+			if w := b.work(two); w.Action == device.Put {
 				b.Error("the PIN is put while another slot has it")
 			}
-			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
 			b.read()
-			if w := b.work(two); w.Action != access.Put {
+			if w := b.work(two); w.Action != device.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
 		},
 		"change of the dates is not propagated": func(b byHand, clock *testClock) {
 			c := b.on("2580", "k1")
 			from, to := clock.now().Add(time.Hour), clock.now().Add(2*time.Hour)
-			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
-			if w := b.work(c); w.Action != access.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
+			b.update(device.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
+			if w := b.work(c); w.Action != device.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
 				b.Errorf("planned action %q of %q, until %v", w.Action, w.Ref, w.EndsAt)
 			}
 		},
@@ -313,7 +314,7 @@ func TestComplaints(t *testing.T) {
 }
 
 // fight reports a drifted code after each repair.
-func fight(b byHand, clock *testClock, otherwise access.Found) {
+func fight(b byHand, clock *testClock, otherwise device.Found) {
 	b.Helper()
 	c := b.on("2580", "k1")
 	writes := 0
@@ -322,7 +323,7 @@ func fight(b byHand, clock *testClock, otherwise access.Found) {
 		clock.pass(10 * time.Second)
 		b.read(otherwise)
 		w := b.work(c)
-		if w.Action != access.Put {
+		if w.Action != device.Put {
 			due := b.look().Due
 			if due == nil {
 				b.Fatal("the code was given up")
@@ -331,7 +332,7 @@ func fight(b byHand, clock *testClock, otherwise access.Found) {
 			continue
 		}
 		b.begin(w)
-		b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+		b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 		writes++
 	}
 	if writes < 10 || writes > 120 {
@@ -345,10 +346,10 @@ func fight(b byHand, clock *testClock, otherwise access.Found) {
 }
 
 // quiet asserts that no write is planned for a code, now and for a while.
-func (b byHand) quiet(c access.Code, clock *testClock, period time.Duration) {
+func (b byHand) quiet(c device.Code, clock *testClock, period time.Duration) {
 	b.Helper()
 	for range 3 {
-		if w := b.work(c); w.Action == access.Put || w.Action == access.Delete {
+		if w := b.work(c); w.Action == device.Put || w.Action == device.Delete {
 			b.Errorf("planned action %q", w.Action)
 		}
 		clock.pass(period / 3)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 func TestShortOutage_IsNotAnnounced(t *testing.T) {
@@ -33,7 +34,7 @@ func TestLongOutage_IsAnnouncedOnce(t *testing.T) {
 	}
 	for minute := range 60 {
 		ahead.Store(int64(time.Duration(minute+1) * time.Minute))
-		b.must(b.access.Hint(t.Context(), b.account, b.lock))
+		b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock))
 		if minute == 1 {
 			b.until("the disconnect is announced", func() bool { return len(b.told("device.disconnected")) == 1 })
 		}
@@ -59,7 +60,7 @@ func (b byHand) goes(online bool) {
 		b.read()
 		return
 	}
-	_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), true, true)
+	_, _, err := b.access.Devices.RecordUnreachable(b.Context(), holder{}, b.id(), true, true)
 	b.must(err)
 }
 
@@ -82,7 +83,7 @@ func (b byHand) flaky() []string {
 
 func (b byHand) warnings() (codes []string) {
 	b.Helper()
-	d, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
+	d, err := b.access.Devices.GetDevice(b.Context(), b.p, b.device, "")
 	b.must(err)
 	for _, w := range d.Warnings() {
 		codes = append(codes, w.Code)
@@ -166,15 +167,15 @@ func TestFlapping_RemovedDeviceStartsAfresh(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 3, time.Minute)
-	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+	b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
 	b.look()
 	clock.pass(time.Hour)
-	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{{
+	b.must(b.access.Devices.RecordDevices(b.Context(), holder{}, b.account, []device.FoundDevice{{
 		Ref:          b.lock,
 		Name:         "Door",
 		Type:         "august_lock",
 		Online:       true,
-		Capabilities: access.Capabilities{OnlineCodes: true, ListCodes: true},
+		Capabilities: device.Capabilities{OnlineCodes: true, ListCodes: true},
 	}}))
 	b.look()
 	b.loses(clock, 2, time.Minute)

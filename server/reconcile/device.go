@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -20,7 +20,7 @@ type pass struct {
 	*Reconciler
 	lease   *worker.Lease
 	adapter adapter.Adapter
-	device  access.Device
+	device  device.Device
 	ref     adapter.DeviceRef
 	// gap is the minimum time between two writes.
 	gap time.Duration
@@ -32,7 +32,7 @@ type pass struct {
 
 // drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	w, err := r.access.LookAtDevice(ctx, lease, id)
+	w, err := r.access.Devices.LookAtDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +46,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	// The account was disconnected after the device was read. That also removed and woke the
 	// device.
 	if errors.Is(err, errDisconnected) {
-		soon := r.access.Now().Add(time.Second)
+		soon := r.access.Devices.Now().Add(time.Second)
 		w.Due = &soon
 		return r.schedule(ctx, w)
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 			return p.park(ctx, w, err)
 		}
 		seq := w.Seq
-		if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
+		if w, err = r.access.Devices.LookAtDevice(ctx, lease, id); err != nil {
 			return 0, err
 		}
 		if w.Seq = seq; idle(w) {
@@ -84,7 +84,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return p.park(ctx, w, err)
 	}
 	seq := w.Seq
-	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
+	if w, err = r.access.Devices.LookAtDevice(ctx, lease, id); err != nil {
 		return 0, err
 	}
 	// Another instance may have requested a new read meanwhile and relies on this one.
@@ -100,7 +100,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return r.scheduleRemaining(ctx, w)
 	}
 	// Read the deadlines that the writes have left.
-	left, err := r.access.LookAtDevice(ctx, lease, id)
+	left, err := r.access.Devices.LookAtDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
-func (p *pass) runUrgent(ctx context.Context, w access.DeviceWork) error {
+func (p *pass) runUrgent(ctx context.Context, w device.DeviceWork) error {
 	if w.Bolt != nil {
 		if err := p.runLockCommand(ctx, *w.Bolt); err != nil {
 			return err
@@ -135,17 +135,17 @@ func (p *pass) runUrgent(ctx context.Context, w access.DeviceWork) error {
 
 // issue requests an offline code from the vendor. The vendor issues it even if the device is
 // offline. A repeated request after a crash returns the same code.
-func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
+func (p *pass) issue(ctx context.Context, c device.IssueWork) error {
 	issuer, ok := p.adapter.(adapter.OfflineIssuer)
 	if !ok {
-		return p.access.RecordIssued(
+		return p.access.Devices.RecordIssued(
 			ctx,
 			p.lease,
 			p.device.ID,
 			c,
-			access.PutOutcome{
-				Failure: &access.Failure{
-					Class:   access.FailedUnsupported,
+			device.PutOutcome{
+				Failure: &device.Failure{
+					Class:   device.FailedUnsupported,
 					Message: "The adapter of this device cannot issue offline codes.",
 				},
 			},
@@ -159,23 +159,23 @@ func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
 	})
 	switch {
 	case err == nil:
-		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c,
-			access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
+		return p.access.Devices.RecordIssued(ctx, p.lease, p.device.ID, c,
+			device.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
 	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
-	return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
+	return p.access.Devices.RecordIssued(ctx, p.lease, p.device.ID, c, device.PutOutcome{Failure: fail(err)})
 }
 
 // scheduleRemaining returns when to look again at a device with the remaining work w.
-func (r *Reconciler) scheduleRemaining(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
+func (r *Reconciler) scheduleRemaining(ctx context.Context, w device.DeviceWork) (time.Duration, error) {
 	// Work became due during the writes.
 	if hasReadyWork(w) {
-		due := r.access.Now()
+		due := r.access.Devices.Now()
 		if until, busy := r.blockedUntil(w.Device.ID); busy && !hasUrgentWork(w) {
 			due = until
 			// Writes in progress still need a look.
-			if w.Due != nil && w.Due.After(r.access.Now()) && w.Due.Before(due) {
+			if w.Due != nil && w.Due.After(r.access.Devices.Now()) && w.Due.Before(due) {
 				due = *w.Due
 			}
 			// A client waits for this deadline.
@@ -189,46 +189,46 @@ func (r *Reconciler) scheduleRemaining(ctx context.Context, w access.DeviceWork)
 }
 
 // idle reports whether the device's codes need no work.
-func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
+func idle(w device.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
 
 // hasReadyWork reports whether some work can run now.
-func hasReadyWork(w access.DeviceWork) bool {
-	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
-	return hasUrgentWork(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
-		return c.Action == access.Delete || c.Action == access.Find || (c.Action == access.Put && (!leaving || !c.New))
+func hasReadyWork(w device.DeviceWork) bool {
+	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
+	return hasUrgentWork(w) || slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool {
+		return c.Action == device.Delete || c.Action == device.Find || (c.Action == device.Put && (!leaving || !c.New))
 	})
 }
 
 // hasUrgentWork reports whether some work precedes the codes.
-func hasUrgentWork(w access.DeviceWork) bool {
+func hasUrgentWork(w device.DeviceWork) bool {
 	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
 		len(w.Issues) > 0
 }
 
-func (r *Reconciler) schedule(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
-	if err := r.access.ScheduleDevice(ctx, w.Device.ID, w.Seq, w.Due); err != nil {
+func (r *Reconciler) schedule(ctx context.Context, w device.DeviceWork) (time.Duration, error) {
+	if err := r.access.Devices.ScheduleDevice(ctx, w.Device.ID, w.Seq, w.Due); err != nil {
 		return 0, err
 	}
 	if w.Due == nil {
 		return 0, nil
 	}
-	return max(w.Due.Sub(r.access.Now()), time.Millisecond), nil
+	return max(w.Due.Sub(r.access.Devices.Now()), time.Millisecond), nil
 }
 
 // read records the codes on the device. For an unmanaged device without code operations, it only
 // checks that the vendor still lists the device.
-func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
+func (p *pass) read(ctx context.Context, w device.DeviceWork) error {
 	if !p.device.Managed && len(w.Codes) == 0 {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return err
 		}
-		return p.access.RecordThere(ctx, p.lease, p.device.ID, w.Seq)
+		return p.access.Devices.RecordThere(ctx, p.lease, p.device.ID, w.Seq)
 	}
 	if !p.device.Capabilities.ListCodes {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil || w.Failures == 0 {
 			return err
 		}
-		return p.access.RecordAnswered(ctx, p.lease, p.device.ID)
+		return p.access.Devices.RecordAnswered(ctx, p.lease, p.device.ID)
 	}
 	// Hold the memory of the answer until the codes are recorded.
 	held, release := adapter.WithMemoryPermit(ctx)
@@ -240,12 +240,12 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	if codes.Stale {
 		return adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
 	}
-	if access.OtherSerial(p.device.SerialNumber, codes.SerialNumber) {
+	if device.OtherSerial(p.device.SerialNumber, codes.SerialNumber) {
 		return &adapter.Error{Class: adapter.NotFound, Message: "another device answers in its place", Gone: true}
 	}
-	found := make([]access.Found, len(codes.Codes))
+	found := make([]device.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
-		found[i] = access.Found{
+		found[i] = device.Found{
 			Ref:        string(c.Ref),
 			Key:        c.Key,
 			KeyGuessed: c.KeyGuessed,
@@ -262,7 +262,7 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 			found[i].Failure = fail(c.Failed)
 		}
 	}
-	return p.access.RecordRead(ctx, p.lease, p.device.ID, w.Seq, found)
+	return p.access.Devices.RecordRead(ctx, p.lease, p.device.ID, w.Seq, found)
 }
 
 // write runs the planned operations, deletions first. A new code waits while another code is
@@ -270,14 +270,14 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 // when the vendor asks for a pause, and when a lock command arrives. If a command was served just
 // before, one operation runs regardless, so that a stream of commands cannot block deletions
 // forever. begun reports whether there was anything to do.
-func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (begun bool, err error) {
-	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
+func (p *pass) write(ctx context.Context, w device.DeviceWork, served bool) (begun bool, err error) {
+	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
 	for _, step := range []struct {
-		action access.Action
-		do     func(context.Context, access.CodeWork) error
-	}{{access.Delete, p.delete}, {access.Find, p.find}, {access.Put, p.put}} {
+		action device.Action
+		do     func(context.Context, device.CodeWork) error
+	}{{device.Delete, p.delete}, {device.Find, p.find}, {device.Put, p.put}} {
 		for _, c := range w.Codes {
-			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
+			if c.Action != step.action || (c.Action == device.Put && leaving && c.New) {
 				// Retry the put as soon as the deletions show.
 				continue
 			}
@@ -285,7 +285,7 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 				return begun, nil
 			}
 			begun = true
-			if by, err := p.access.Interrupted(ctx, p.device.ID); err != nil || by.Gone || (by.AtDoor && !served) {
+			if by, err := p.access.Devices.Interrupted(ctx, p.device.ID); err != nil || by.Gone || (by.AtDoor && !served) {
 				return begun, err
 			}
 			served = false
@@ -297,53 +297,53 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 	return begun, nil
 }
 
-func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
+func (p *pass) delete(ctx context.Context, c device.CodeWork) error {
 	if err := p.waitForGap(ctx); err != nil {
 		return err
 	}
-	if still, err := p.access.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
+	if still, err := p.access.Devices.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
 		return err
 	}
 	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
 	p.noteWrite()
 	switch {
 	case err == nil:
-		return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
+		return p.access.Devices.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
 	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
 	p.noteRetryAfter(err)
-	return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
+	return p.access.Devices.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
 }
 
-func (p *pass) put(ctx context.Context, c access.CodeWork) error {
+func (p *pass) put(ctx context.Context, c device.CodeWork) error {
 	if err := p.waitForGap(ctx); err != nil {
 		return err
 	}
-	if still, err := p.access.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
+	if still, err := p.access.Devices.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
 		return err
 	}
 	spec := p.spec(c)
 	spec.OnPlace = func(ctx context.Context, ref adapter.CodeRef) error {
-		return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
+		return p.access.Devices.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
 	}
 	res, err := p.adapter.PutCode(ctx, p.ref, spec)
 	p.noteWrite()
 	switch {
 	case err == nil:
-		return p.access.RecordPut(ctx, p.lease, p.device.ID, c,
-			access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+		return p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c,
+			device.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
 	// The vendor stored the code, but differently from the specification.
 	case c.Ref == "" && res.Ref != "":
-		outcome := access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
-		recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
+		outcome := device.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
+		recorded := p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
 		if recorded != nil || !isUnreachable(err) {
 			return recorded
 		}
 		return err
 	// Without a code list, no read can show that the code is absent.
 	case isUnreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes:
-		return cmp.Or(p.access.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
+		return cmp.Or(p.access.Devices.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
 	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		// The code may be there. The read of the next pass decides.
 		return err
@@ -358,16 +358,16 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		}
 		failure.Absent = true
 	}
-	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: failure})
+	return p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c, device.PutOutcome{Failure: failure})
 }
 
-func (p *pass) spec(c access.CodeWork) adapter.CodeSpec {
+func (p *pass) spec(c device.CodeWork) adapter.CodeSpec {
 	return adapter.CodeSpec{
 		Ref:      adapter.CodeRef(c.Ref),
 		Key:      c.ID.String(),
 		PIN:      c.PIN,
 		Name:     c.Name,
-		StartsAt: c.StartAt(p.access.Now()),
+		StartsAt: c.StartAt(p.access.Devices.Now()),
 		EndsAt:   c.EndsAt,
 	}
 }
@@ -408,14 +408,14 @@ func overloadPause() time.Duration { return 2*time.Second + rand.N(2*time.Second
 
 // park schedules a device that could not be reached for a later retry. The codes' attempt counters
 // do not change.
-func (p *pass) park(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
+func (p *pass) park(ctx context.Context, w device.DeviceWork, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, err
 	}
 	log := p.opt.Log.With("device", p.device.ID)
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrSaturated) {
-		due := p.access.Now().Add(overloadPause())
+		due := p.access.Devices.Now().Add(overloadPause())
 		w.Due = &due
 		return p.schedule(ctx, w)
 	}
@@ -434,19 +434,19 @@ func (p *pass) park(ctx context.Context, w access.DeviceWork, err error) (time.D
 		if absent != nil && absent.Class == adapter.NotFound {
 			log.Info("the device was removed from its account", "for_good", absent.Gone)
 			// RecordRemoved makes the device due again.
-			err := p.access.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone)
+			err := p.access.Devices.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone)
 			if err == nil && absent.Gone {
 				// Another device may have its reference by now.
-				err = p.access.Hint(ctx, p.device.AccountID, "")
+				err = p.access.Accounts.Hint(ctx, p.device.AccountID, "")
 			}
 			return 0, err
 		}
 	case adapter.AuthRevoked:
-		if err := p.access.RecordAccountRefused(ctx, p.lease, p.device.AccountID, e.Message); err != nil {
+		if err := p.access.Accounts.RecordAccountRefused(ctx, p.lease, p.device.AccountID, e.Message); err != nil {
 			return 0, err
 		}
 	}
-	failures, tell, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline, p.unread)
+	failures, tell, err := p.access.Devices.RecordUnreachable(ctx, p.lease, p.device.ID, offline, p.unread)
 	if err != nil {
 		return 0, err
 	}
@@ -460,7 +460,7 @@ func (p *pass) park(ctx context.Context, w access.DeviceWork, err error) (time.D
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
 	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures,
 		"pause", pause)
-	due := p.access.Now().Add(pause)
+	due := p.access.Devices.Now().Add(pause)
 	// A client waits for this deadline.
 	if w.Deadline != nil && w.Deadline.Before(due) {
 		due = *w.Deadline

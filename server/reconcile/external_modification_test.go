@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // If changes at the lock are allowed, the time frame on the lock decides whether the code opens.
@@ -13,22 +14,22 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 	type frame struct{ from, to time.Duration } // relative to now; zero: none
 	for name, c := range map[string]struct {
 		was, is frame
-		before  access.Status
-		after   access.Status
+		before  device.Status
+		after   device.Status
 		told    int // number of set events after the change
 	}{
-		"made permanent before its start": {frame{50 * time.Hour, 60 * time.Hour}, frame{}, access.StatusUnset, access.StatusSet, 1},
-		"begun before its start":          {frame{50 * time.Hour, 60 * time.Hour}, frame{-time.Hour, 60 * time.Hour}, access.StatusUnset, access.StatusSet, 1},
-		"with another start ahead":        {frame{50 * time.Hour, 60 * time.Hour}, frame{55 * time.Hour, 60 * time.Hour}, access.StatusUnset, access.StatusUnset, 0},
-		"put off once it opens":           {frame{-time.Hour, 60 * time.Hour}, frame{50 * time.Hour, 60 * time.Hour}, access.StatusSet, access.StatusUnset, 0},
-		"made longer while it opens":      {frame{-time.Hour, 60 * time.Hour}, frame{-time.Hour, 90 * time.Hour}, access.StatusSet, access.StatusSet, 0},
-		"given to an ongoing code":        {frame{}, frame{50 * time.Hour, 60 * time.Hour}, access.StatusSet, access.StatusUnset, 0},
+		"made permanent before its start": {frame{50 * time.Hour, 60 * time.Hour}, frame{}, device.StatusUnset, device.StatusSet, 1},
+		"begun before its start":          {frame{50 * time.Hour, 60 * time.Hour}, frame{-time.Hour, 60 * time.Hour}, device.StatusUnset, device.StatusSet, 1},
+		"with another start ahead":        {frame{50 * time.Hour, 60 * time.Hour}, frame{55 * time.Hour, 60 * time.Hour}, device.StatusUnset, device.StatusUnset, 0},
+		"put off once it opens":           {frame{-time.Hour, 60 * time.Hour}, frame{50 * time.Hour, 60 * time.Hour}, device.StatusSet, device.StatusUnset, 0},
+		"made longer while it opens":      {frame{-time.Hour, 60 * time.Hour}, frame{-time.Hour, 90 * time.Hour}, device.StatusSet, device.StatusSet, 0},
+		"given to an ongoing code":        {frame{}, frame{50 * time.Hour, 60 * time.Hour}, device.StatusSet, device.StatusUnset, 0},
 	} {
 		for _, disabled := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and disabled until later"}[disabled], func(t *testing.T) {
 				t.Parallel()
 				b, clock := timeBound(t, "august")
-				show := func(fr frame) access.Found {
+				show := func(fr frame) device.Found {
 					f := found("k1", "2580")
 					if fr != (frame{}) {
 						f.StartsAt, f.EndsAt = new(clock.now().Add(fr.from)), new(clock.now().Add(fr.to))
@@ -36,16 +37,16 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 					return f
 				}
 				was, is := show(c.was), show(c.is)
-				var code access.Code
+				var code device.Code
 				if was.StartsAt == nil {
 					code = b.on("2580", "k1")
 				} else {
 					code = b.between("2580", *was.StartsAt, *was.EndsAt)
 					w := b.work(code)
 					b.begin(w)
-					b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+					b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 				}
-				b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(true)})
+				b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(true)})
 				if got := b.code(code.ID); got.Status != c.before {
 					t.Fatalf("before the change: status %s", got.Status)
 				}
@@ -76,7 +77,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 				}
 				clock.to(*is.StartsAt)
 				b.look()
-				if got := b.code(code.ID); got.Status != access.StatusSet {
+				if got := b.code(code.ID); got.Status != device.StatusSet {
 					t.Errorf("after its start: status %s", got.Status)
 				}
 			})
@@ -85,11 +86,11 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 }
 
 // allowing returns a code whose modification at its lock is allowed.
-func allowing(t *testing.T) (byHand, access.Code) {
+func allowing(t *testing.T) (byHand, device.Code) {
 	t.Helper()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 	return b, c
 }
 
@@ -97,7 +98,7 @@ func allowing(t *testing.T) (byHand, access.Code) {
 func TestForbidModification_UndoesChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found access.Found
+		found device.Found
 		ref   string // where the code is put
 	}{
 		"deleted":  {found("k0", "1111"), ""},
@@ -107,11 +108,11 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 			t.Parallel()
 			b, code := allowing(t)
 			b.read(c.found)
-			if w := b.work(code); w.Action != access.Nothing || len(b.code(code.ID).Warnings) != 1 {
+			if w := b.work(code); w.Action != device.Nothing || len(b.code(code.ID).Warnings) != 1 {
 				t.Fatalf("while allowed: planned action %q", w.Action)
 			}
-			a := b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
-			if got := b.code(code.ID); a.Status != access.Pending || len(got.Warnings)+len(got.Errors) > 0 {
+			a := b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
+			if got := b.code(code.ID); a.Status != device.Pending || len(got.Warnings)+len(got.Errors) > 0 {
 				t.Errorf("attempt %s, warnings %v", a.Status, got.Warnings)
 			}
 			if !b.look().ReadNeeded {
@@ -119,14 +120,14 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 			}
 			b.read(c.found)
 			w := b.work(code)
-			if w.Action != access.Put || w.Ref != c.ref {
+			if w.Action != device.Put || w.Ref != c.ref {
 				t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 			b.read(found("k1", "2580"))
-			if got := b.code(code.ID); got.Status != access.StatusSet || len(got.Warnings)+len(got.Errors) > 0 ||
-				b.attempt(a).Status != access.Succeeded {
+			if got := b.code(code.ID); got.Status != device.StatusSet || len(got.Warnings)+len(got.Errors) > 0 ||
+				b.attempt(a).Status != device.Succeeded {
 				t.Errorf("status %s, errors %v, warnings %v, attempt %s", got.Status, got.Errors, got.Warnings,
 					b.attempt(a).Status)
 			}
@@ -138,11 +139,11 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 func TestForbidModification_KeepsVisiblePIN(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found access.Found
-		want  access.Action
+		found device.Found
+		want  device.Action
 	}{
-		"shown":  {found("k1", "9999"), access.Nothing},
-		"hidden": {changedAt("k1", time.Now().Add(time.Hour)), access.Put},
+		"shown":  {found("k1", "9999"), device.Nothing},
+		"hidden": {changedAt("k1", time.Now().Add(time.Hour)), device.Put},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,8 +152,8 @@ func TestForbidModification_KeepsVisiblePIN(t *testing.T) {
 			if got := b.code(code.ID); len(got.Warnings) != 1 {
 				t.Fatalf("warnings %v", got.Warnings)
 			}
-			a := b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
-			if got := b.code(code.ID); a.Status != access.Succeeded || len(got.Warnings) > 0 {
+			a := b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
+			if got := b.code(code.ID); a.Status != device.Succeeded || len(got.Warnings) > 0 {
 				t.Errorf("attempt %s, warnings %v", a.Status, got.Warnings)
 			}
 			if !b.look().ReadNeeded {
@@ -174,12 +175,12 @@ func TestAllowedModification_ReturnedCodeIsManaged(t *testing.T) {
 	back := found("k1", "2580")
 	back.Key = code.ID.String()
 	b.read(back)
-	b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
-	if got := b.code(code.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
+	b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
+	if got := b.code(code.ID); got.Status != device.StatusSet || len(got.Warnings) > 0 {
 		t.Fatalf("back: status %s, warnings %v", got.Status, got.Warnings)
 	}
 	b.read(found("k0", "1111"))
-	if w := b.work(code); w.Action != access.Put {
+	if w := b.work(code); w.Action != device.Put {
 		t.Errorf("deleted again: status %s, errors %v, planned action %q", b.code(code.ID).Status,
 			b.code(code.ID).Errors, w.Action)
 	}
@@ -189,21 +190,21 @@ func TestAllowedModification_ReturnedCodeIsManaged(t *testing.T) {
 func TestConflict_NamesOtherCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	taken := func(c access.Code, ref string) {
+	taken := func(c device.Code, ref string) {
 		t.Helper()
 		w := b.work(c)
 		b.begin(w)
 		b.end(
 			w,
-			access.PutOutcome{
-				Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref},
+			device.PutOutcome{
+				Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: ref},
 			},
 		)
 	}
-	tells := func(c access.Code, other *access.Code) {
+	tells := func(c device.Code, other *device.Code) {
 		t.Helper()
 		listed := b.managed()
-		for _, got := range []access.Code{b.code(c.ID), listed[len(listed)-1]} {
+		for _, got := range []device.Code{b.code(c.ID), listed[len(listed)-1]} {
 			if len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" {
 				t.Fatalf("errors %v", got.Errors)
 			}
@@ -222,12 +223,12 @@ func TestConflict_NamesOtherCode(t *testing.T) {
 	c, _ := b.create("9988")
 	taken(c, "k2")
 	tells(c, &theirs)
-	_, err := b.access.ConvertCode(t.Context(), b.p, theirs.ID.String(), nil)
+	_, err := b.access.Devices.ConvertCode(t.Context(), b.p, theirs.ID.String(), nil)
 	b.must(err)
 	b.read(found("k1", "2580"), found("k2", "1470"))
 	theirs.Managed = true
 	tells(c, &theirs)
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "9987"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "9987"})
 	taken(c, "k1")
 	tells(c, &ours)
 	_, err = b.db.Pool.Exec(t.Context(), "update access_codes set in_pool = true where access_code_id = $1", ours.ID)
@@ -246,8 +247,8 @@ func TestExternalModification_NamesChange(t *testing.T) {
 			name = "external_modification_in_effect"
 		}
 		c := b.on("2580", "k1")
-		b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
-		told := func(change string, found ...access.Found) {
+		b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+		told := func(change string, found ...device.Found) {
 			t.Helper()
 			clock.pass(time.Minute) // longer than the list may lag
 			b.read(found...)
@@ -260,16 +261,16 @@ func TestExternalModification_NamesChange(t *testing.T) {
 			}
 		}
 		told("modified", found("k1", "1470"))
-		if w := b.work(c); w.Action == access.Put {
+		if w := b.work(c); w.Action == device.Put {
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 		}
 		told("removed")
 	}
 }
 
 // disabled returns a code that its device stores but that does not open.
-func disabled(pin string) access.Found {
+func disabled(pin string) device.Found {
 	f := found("k1", pin)
 	f.Disabled = true
 	return f
@@ -287,17 +288,17 @@ func TestDisabledCode_IsRepaired(t *testing.T) {
 				t.Errorf("errors %v", got.Errors)
 			}
 			w := b.work(c)
-			if w.Action != access.Put || w.Ref != "k1" {
+			if w.Action != device.Put || w.Ref != "k1" {
 				t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.begin(w)
 			b.read(disabled(pin)) // before the write arrives
-			if w := b.work(c); w.Action != access.Put {
+			if w := b.work(c); w.Action != device.Put {
 				t.Fatalf("a disabled code counts as written: planned action %q", w.Action)
 			}
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 			b.read(found("k1", pin))
-			if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+			if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 				t.Errorf("enabled again: status %s, errors %v", got.Status, got.Errors)
 			}
 		})
@@ -309,14 +310,14 @@ func TestDisabledCode_AllowedModification(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	allowed := true
-	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 	for range 3 {
 		b.read(disabled("2580"))
 		got := b.code(c.ID)
 		if len(got.Errors) > 0 || len(got.Warnings) != 1 || got.Warnings[0].Code != "external_modification_in_effect" {
 			t.Fatalf("errors %v, warnings %v", got.Errors, got.Warnings)
 		}
-		if w := b.work(c); w.Action != access.Nothing {
+		if w := b.work(c); w.Action != device.Nothing {
 			t.Fatalf("planned action %q", w.Action)
 		}
 	}
@@ -363,13 +364,13 @@ func TestDisabledCode_EnabledByConversion(t *testing.T) {
 			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 			b.read(disabled("2580"))
 			c := b.unmanaged()[0]
-			_, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), &allowed)
+			_, err := b.access.Devices.ConvertCode(t.Context(), b.p, c.ID.String(), &allowed)
 			b.must(err)
 			b.read(disabled("2580"))
 			if got := b.code(c.ID); len(got.Errors) > 0 || len(got.Warnings) > 0 != allowed {
 				t.Errorf("errors %v, warnings %v", got.Errors, got.Warnings)
 			}
-			if w := b.work(c); (w.Action == access.Put && w.Ref == "k1") == allowed {
+			if w := b.work(c); (w.Action == device.Put && w.Ref == "k1") == allowed {
 				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})

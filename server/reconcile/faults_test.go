@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 func (b *bed) faults(f map[string]any) { b.Helper(); b.control(http.MethodPut, "faults", f) }
 
 // set creates the code 2580 and waits until it is on the lock.
-func (b *bed) set() access.Code {
+func (b *bed) set() device.Code {
 	b.Helper()
 	c, a := b.create("2580")
 	b.succeeded(a)
@@ -63,7 +65,7 @@ func TestCodeIsSet_InSpiteOf(t *testing.T) {
 			b.faults(fault)
 			c := b.set()
 			b.onlyOnce("2580")
-			a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+			a, err := b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 			b.must(err)
 			b.succeeded(a)
 			if b.onLock("2580") || len(b.memory()) != others {
@@ -89,9 +91,9 @@ func TestOfflineDevice_CodeWaits(t *testing.T) {
 	c, a := b.create("2580")
 	b.until("the code says why it waits", func() bool {
 		return slices.ContainsFunc(b.code(c.ID).Errors,
-			func(p access.Problem) bool { return p.Code == "device_offline" })
+			func(p domain.Problem) bool { return p.Code == "device_offline" })
 	})
-	if got := b.attempt(a); got.Status != access.Pending {
+	if got := b.attempt(a); got.Status != device.Pending {
 		t.Fatalf("attempt status %s", got.Status)
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
@@ -108,7 +110,7 @@ func TestAttempt_ExpiresWhileCodeRemains(t *testing.T) {
 	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	_, a := b.create("2580")
-	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "action_attempt_expired" {
+	if a = b.ended(a); a.Status != device.Failed || a.ErrorType != "action_attempt_expired" {
 		t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
@@ -144,14 +146,14 @@ func TestDuplicatePIN_IsRefused(t *testing.T) {
 	u := b.unmanaged()[0]
 	c := b.set()
 	for name, pin := range map[string]string{"of an unmanaged code": *u.PIN, "of a managed code": "2580"} {
-		_, _, err := b.access.CreateCode(t.Context(), b.p,
-			access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
-		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict ||
+		_, _, err := b.access.Devices.CreateCode(t.Context(), b.p,
+			device.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
+		if e, _ := errors.AsType[*domain.Error](err); e == nil || e.Kind != domain.Conflict ||
 			e.Type != "duplicate_access_code" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	a, err := b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
 	_, again := b.create("2580") // while the first one is being removed
 	b.succeeded(a)
@@ -167,17 +169,17 @@ func TestDuplicatePIN_AtKeypad(t *testing.T) {
 	b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "Guest", "code": "2580"})
 	c, a := b.create("2580")
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
-	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "duplicate_code_on_device" {
+	if a = b.ended(a); a.Status != device.Failed || a.ErrorType != "duplicate_code_on_device" {
 		t.Fatalf("attempt %s %s", a.Status, a.ErrorType)
 	}
 	got := b.code(c.ID)
-	if got.Status != access.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Other == [16]byte{} {
+	if got.Status != device.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Other == [16]byte{} {
 		t.Fatalf("%s with %v", got.Status, got.Errors)
 	}
-	a, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, got.Errors[0].Other.String())
+	a, err := b.access.Devices.DeleteUnmanagedCode(t.Context(), b.p, got.Errors[0].Other.String())
 	b.must(err)
 	b.succeeded(a)
-	b.until("the code is set", func() bool { return b.code(c.ID).Status == access.StatusSet })
+	b.until("the code is set", func() bool { return b.code(c.ID).Status == device.StatusSet })
 	b.onlyOnce("2580")
 }
 
@@ -189,8 +191,8 @@ func TestFullLock_FailsImmediately(t *testing.T) {
 		_, a := b.create(fmt.Sprintf("%04d", 2000+i*7))
 		b.succeeded(a)
 	}
-	_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
-	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
+	_, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{DeviceID: b.device, EvenIfOffline: true})
+	if e, _ := errors.AsType[*domain.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
 		t.Fatalf("%v", err)
 	}
 }
@@ -204,8 +206,8 @@ func TestScheduledCode_TakesNoSlotEarly(t *testing.T) {
 	at := func(hours int) string {
 		return clock.now().Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
 	}
-	between := func(from, until string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	between := func(from, until string) (device.Code, error) {
+		c, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 			DeviceID:      b.device,
 			StartsAt:      from,
 			EndsAt:        until,
@@ -215,13 +217,13 @@ func TestScheduledCode_TakesNoSlotEarly(t *testing.T) {
 	}
 	refused := func(what string, err error) {
 		t.Helper()
-		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
+		if e, _ := errors.AsType[*domain.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	first, err := between(at(100), at(120))
 	b.must(err)
-	last := access.Code{}
+	last := device.Code{}
 	for i := range holds + 3 {
 		last, err = between(at(1000+20*i), at(1010+20*i))
 		b.must(err)
@@ -234,7 +236,7 @@ func TestScheduledCode_TakesNoSlotEarly(t *testing.T) {
 	}
 	_, err = between(at(115), at(200))
 	refused("one stay more than there are places", err)
-	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+	_, err = b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{
 		ID:            last.ID.String(),
 		StartsAt:      at(110),
 		EndsAt:        at(200),
@@ -248,13 +250,13 @@ func TestScheduledCode_TakesNoSlotEarly(t *testing.T) {
 	}
 	b.until("the entered codes are read", func() bool { return len(b.unmanaged()) == holds-1 })
 	clock.to(clock.now().Add(99*time.Hour + time.Minute))
-	b.must(b.access.Hint(t.Context(), b.account, ""))
-	b.must(b.access.Resync(t.Context(), b.account))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Resync(t.Context(), b.account))
 	b.until("the lock is full", func() bool {
 		got := b.code(first.ID)
 		return len(got.Errors) == 1 && got.Errors[0].Code == "no_space_for_access_code_on_device"
 	})
-	_, err = b.access.DeleteUnmanagedCode(t.Context(), b.p, b.unmanaged()[0].ID.String())
+	_, err = b.access.Devices.DeleteUnmanagedCode(t.Context(), b.p, b.unmanaged()[0].ID.String())
 	b.must(err)
 	b.until("a slot is free", func() bool { return b.onLock(*b.code(first.ID).PIN) })
 }
@@ -281,7 +283,7 @@ func TestDrift_IsRepaired(t *testing.T) {
 			}
 			b.until("the code is repaired", func() bool {
 				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") &&
-					b.code(code.ID).Status == access.StatusSet
+					b.code(code.ID).Status == device.StatusSet
 			})
 			b.onlyOnce("2580")
 			if b.onLock("9988") {
@@ -297,7 +299,7 @@ func TestDrift_IsRepaired(t *testing.T) {
 func TestAllowedModification(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	c, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID:                    b.device,
 		PIN:                         "2580",
 		EvenIfOffline:               true,
@@ -320,7 +322,7 @@ func TestUnmanagedCodes_AppearAndDisappear(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "Plumber", "code": "8080"})
-	var found access.Code
+	var found device.Code
 	b.until("the code appears", func() bool {
 		for _, u := range b.unmanaged() {
 			if u.PIN != nil && *u.PIN == "8080" {
@@ -329,10 +331,10 @@ func TestUnmanagedCodes_AppearAndDisappear(t *testing.T) {
 		}
 		return found.Name != nil && *found.Name == "Plumber"
 	})
-	b.must(b.access.Hint(t.Context(), b.account, "")) // a new read keeps its identifier
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, "")) // a new read keeps its identifier
 	c := b.set()
 	b.until("the identifier is stable", func() bool {
-		return slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
+		return slices.ContainsFunc(b.unmanaged(), func(u device.Code) bool { return u.ID == found.ID })
 	})
 	for _, on := range b.memory() {
 		if on.Code == "8080" {
@@ -340,7 +342,7 @@ func TestUnmanagedCodes_AppearAndDisappear(t *testing.T) {
 		}
 	}
 	b.until("the code disappears", func() bool {
-		return !slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
+		return !slices.ContainsFunc(b.unmanaged(), func(u device.Code) bool { return u.ID == found.ID })
 	})
 	got := b.events(found.ID)
 	if !slices.Equal(got, []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}) {
@@ -356,12 +358,12 @@ func TestRemovedDevice_ComesBack(t *testing.T) {
 	b.must(b.rec.RemoveDevice(t.Context(), b.p, b.device))
 	b.until("the code shows that its device was removed", func() bool {
 		got := b.code(c.ID)
-		return got.Status == access.StatusUnknown &&
-			slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
+		return got.Status == device.StatusUnknown &&
+			slices.ContainsFunc(got.Errors, func(p domain.Problem) bool { return p.Code == "device_removed" })
 	})
-	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	a, err := b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
-	if a.Status != access.Succeeded {
+	if a.Status != device.Succeeded {
 		t.Errorf("deleting a code of a removed device: %s", a.Status)
 	}
 }
@@ -371,7 +373,7 @@ func TestTakeover_ByNextServer(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 5 * time.Second}})
 	stop := b.stopEngine
-	var codes []access.Code
+	var codes []device.Code
 	for i := range 8 {
 		c, _ := b.create(fmt.Sprintf("25%02d", 10+i))
 		codes = append(codes, c)
@@ -379,11 +381,11 @@ func TestTakeover_ByNextServer(t *testing.T) {
 	stop()
 	b.startEngine()
 	for _, c := range codes {
-		b.until("every code is set", func() bool { return b.code(c.ID).Status == access.StatusSet })
+		b.until("every code is set", func() bool { return b.code(c.ID).Status == device.StatusSet })
 		b.onlyOnce(*c.PIN)
 	}
 	for _, u := range b.unmanaged() {
-		if slices.ContainsFunc(codes, func(c access.Code) bool { return u.PIN != nil && *u.PIN == *c.PIN }) {
+		if slices.ContainsFunc(codes, func(c device.Code) bool { return u.PIN != nil && *u.PIN == *c.PIN }) {
 			t.Errorf("a managed code counts as unmanaged")
 		}
 	}
@@ -398,7 +400,7 @@ func TestTimeBoundCodes(t *testing.T) {
 			b := start(t, options{profile: profile, access: access.Options{Now: c.now}})
 			far := time.Now().Add(100 * time.Hour).UTC().Format(time.RFC3339)
 			further := time.Now().Add(101 * time.Hour).UTC().Format(time.RFC3339)
-			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+			code, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 				DeviceID:         b.device,
 				PIN:              "2580",
 				StartsAt:         far,
@@ -408,12 +410,12 @@ func TestTimeBoundCodes(t *testing.T) {
 			})
 			b.must(err)
 			b.succeeded(a) // nothing to wait for
-			if got := b.code(code.ID); got.Status != access.StatusUnset || b.onLock("2580") {
+			if got := b.code(code.ID); got.Status != device.StatusUnset || b.onLock("2580") {
 				t.Fatalf("long before its start: status %s", got.Status)
 			}
 			begun := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 			soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+			a, err = b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{
 				ID:            code.ID.String(),
 				StartsAt:      begun,
 				EndsAt:        soon,
@@ -421,13 +423,13 @@ func TestTimeBoundCodes(t *testing.T) {
 			})
 			b.must(err)
 			b.succeeded(a)
-			if got := b.code(code.ID); got.Status != access.StatusSet || !b.onLock("2580") {
+			if got := b.code(code.ID); got.Status != device.StatusSet || !b.onLock("2580") {
 				t.Fatalf("after its start: status %s", got.Status)
 			}
 			c.ahead.Store(int64(2 * time.Hour))
-			b.must(b.access.Hint(t.Context(), b.account, b.lock))
+			b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock))
 			b.until("the code has expired and is gone", func() bool {
-				_, err := b.access.GetCode(t.Context(), b.p, true, code.ID.String(), "", "")
+				_, err := b.access.Devices.GetCode(t.Context(), b.p, true, code.ID.String(), "", "")
 				return err != nil && !b.onLock("2580")
 			})
 		})

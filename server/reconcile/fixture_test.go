@@ -16,9 +16,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -33,7 +37,7 @@ func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsV
 type bed struct {
 	http *http.Client
 	*testing.T
-	access     *access.Service
+	access     *access.Rooms
 	rec        *reconcile.Reconciler
 	db         *store.DB
 	waker      *worker.Waker
@@ -41,7 +45,7 @@ type bed struct {
 	cloud      *httptest.Server
 	token      string
 	lock       string // the cloud's identifier
-	p          access.Principal
+	p          domain.Principal
 	device     string
 	account    uuid.UUID
 	stopEngine func()
@@ -65,7 +69,7 @@ func start(t *testing.T, o options) *bed {
 	b := prepare(t, o)
 	b.startEngine()
 	b.until("the device appears", func() bool {
-		ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
 		b.must(err)
 		if len(ds) == 1 {
 			b.device = ds[0].ID.String()
@@ -104,12 +108,12 @@ func prepare(t *testing.T, o options) *bed {
 	b.waker, err = worker.NewWaker(b.db)
 	b.must(err)
 	b.access = access.New(b.db, b.keys, b.waker, o.access)
-	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
+	w, err := b.access.Accounts.CreateWorkspace(ctx, "w", "c", true)
 	b.must(err)
-	b.p = access.Principal{WorkspaceID: w.ID}
-	b.account, err = b.access.ConnectAccount(ctx, access.NewAccount{
+	b.p = domain.Principal{WorkspaceID: w.ID}
+	b.account, err = b.access.Accounts.ConnectAccount(ctx, account.NewAccount{
 		WorkspaceID: w.ID,
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: "locks",
 		Config:      json.RawMessage(`{}`),
 	})
@@ -125,7 +129,7 @@ func (b *bed) startEngine() {
 	push := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { receive(w, r) }))
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	adapters := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-		access.SandboxAdapter: func(ctx context.Context, _ access.Account) (adapter.Adapter, error) {
+		account.SandboxAdapter: func(ctx context.Context, _ account.Account) (adapter.Adapter, error) {
 			a := devicecloud.New(devicecloud.Config{
 				BaseURL: b.cloud.URL,
 				Token:   b.token,
@@ -250,16 +254,16 @@ func (b *bed) control(method, what string, body any) []byte {
 	return out
 }
 
-func (b *bed) unmanaged() []access.Code {
+func (b *bed) unmanaged() []device.Code {
 	b.Helper()
-	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device}, access.Page{Limit: 1000})
+	cs, _, err := b.access.Devices.ListCodes(b.Context(), b.p, device.CodeFilter{DeviceID: b.device}, domain.Page{Limit: 1000})
 	b.must(err)
 	return cs
 }
 
-func (b *bed) create(pin string) (access.Code, access.Attempt) {
+func (b *bed) create(pin string) (device.Code, device.Attempt) {
 	b.Helper()
-	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+	c, a, err := b.access.Devices.CreateCode(b.Context(), b.p, device.NewCode{
 		DeviceID:         b.device,
 		PIN:              pin,
 		NativeScheduling: true,
@@ -269,16 +273,16 @@ func (b *bed) create(pin string) (access.Code, access.Attempt) {
 	return c, a
 }
 
-func (b *bed) code(id uuid.UUID) access.Code {
+func (b *bed) code(id uuid.UUID) device.Code {
 	b.Helper()
-	c, err := b.access.GetCode(b.Context(), b.p, true, id.String(), "", "")
+	c, err := b.access.Devices.GetCode(b.Context(), b.p, true, id.String(), "", "")
 	b.must(err)
 	return c
 }
 
-func (b *bed) attempt(a access.Attempt) access.Attempt {
+func (b *bed) attempt(a device.Attempt) device.Attempt {
 	b.Helper()
-	got, err := b.access.GetAttempt(b.Context(), b.p, a.ID.String())
+	got, err := b.access.Devices.GetAttempt(b.Context(), b.p, a.ID.String())
 	b.must(err)
 	return got
 }
@@ -299,16 +303,16 @@ func (b *bed) state() {
 }
 
 // ended waits until an attempt has finished.
-func (b *bed) ended(a access.Attempt) access.Attempt {
+func (b *bed) ended(a device.Attempt) device.Attempt {
 	b.Helper()
-	b.until("attempt "+a.Type+" ends", func() bool { a = b.attempt(a); return a.Status != access.Pending })
+	b.until("attempt "+a.Type+" ends", func() bool { a = b.attempt(a); return a.Status != device.Pending })
 	return a
 }
 
 // succeeded waits until an attempt has succeeded.
-func (b *bed) succeeded(a access.Attempt) {
+func (b *bed) succeeded(a device.Attempt) {
 	b.Helper()
-	if a = b.ended(a); a.Status != access.Succeeded {
+	if a = b.ended(a); a.Status != device.Succeeded {
 		b.Fatalf("%s: %s %s", a.Type, a.ErrorType, a.Message)
 	}
 }
@@ -323,16 +327,16 @@ func (b *bed) told(types ...string) (out []string) {
 }
 
 // fields returns the fields of an event.
-func (b *bed) fields(e access.Event) (fields map[string]any) {
+func (b *bed) fields(e event.Event) (fields map[string]any) {
 	b.Helper()
 	b.must(json.Unmarshal(e.Fields, &fields))
 	return fields
 }
 
 // tales lists the events with the given types, oldest first.
-func (b *bed) tales(types ...string) []access.Event {
+func (b *bed) tales(types ...string) []event.Event {
 	b.Helper()
-	es, err := b.access.ListEvents(b.Context(), b.p, access.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000})
+	es, err := b.access.Events.ListEvents(b.Context(), b.p, event.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000})
 	b.must(err)
 	return es
 }
@@ -341,7 +345,7 @@ func (b *bed) tales(types ...string) []access.Event {
 func (b *bed) events(code uuid.UUID) []string {
 	b.Helper()
 	id := []string{code.String()}
-	es, err := b.access.ListEvents(b.Context(), b.p, access.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100})
+	es, err := b.access.Events.ListEvents(b.Context(), b.p, event.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100})
 	b.must(err)
 	var types []string
 	for _, e := range es {
@@ -368,13 +372,13 @@ func hand(t *testing.T, o options) byHand {
 	devices, err := cloud.Devices(t.Context())
 	b.must(err)
 	b.must(
-		b.access.RecordDevices(t.Context(), holder{}, b.account,
-			[]access.FoundDevice{reconcile.Describe(devices[0], true)}),
+		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account,
+			[]device.FoundDevice{reconcile.Describe(devices[0], true)}),
 	)
-	known, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
-	_, err = b.db.Pool.Exec(t.Context(), "update devices set empty_since = $1", b.access.Now().Add(-time.Minute))
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set empty_since = $1", b.access.Devices.Now().Add(-time.Minute))
 	b.must(err)
 	h.read() // the confirmed empty list
 	return h
@@ -382,77 +386,77 @@ func hand(t *testing.T, o options) byHand {
 
 func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }
 
-func (b byHand) look() access.DeviceWork {
+func (b byHand) look() device.DeviceWork {
 	b.Helper()
-	w, err := b.access.LookAtDevice(b.Context(), holder{}, b.id())
+	w, err := b.access.Devices.LookAtDevice(b.Context(), holder{}, b.id())
 	b.must(err)
 	return w
 }
 
-func (b byHand) work(c access.Code) access.CodeWork {
+func (b byHand) work(c device.Code) device.CodeWork {
 	b.Helper()
 	for _, w := range b.look().Codes {
 		if w.ID == c.ID {
 			return w
 		}
 	}
-	return access.CodeWork{}
+	return device.CodeWork{}
 }
 
 // read records what a read of the device has found.
-func (b byHand) read(found ...access.Found) {
+func (b byHand) read(found ...device.Found) {
 	b.Helper()
-	b.must(b.access.RecordRead(b.Context(), holder{}, b.id(), b.look().Seq, found))
+	b.must(b.access.Devices.RecordRead(b.Context(), holder{}, b.id(), b.look().Seq, found))
 }
 
-func (b byHand) begin(w access.CodeWork) {
+func (b byHand) begin(w device.CodeWork) {
 	b.Helper()
-	still, err := b.access.RecordPutStarted(b.Context(), holder{}, b.id(), w)
+	still, err := b.access.Devices.RecordPutStarted(b.Context(), holder{}, b.id(), w)
 	b.must(err)
 	if !still {
 		b.Fatal("the write is not wanted")
 	}
 }
 
-func (b byHand) end(w access.CodeWork, o access.PutOutcome) {
+func (b byHand) end(w device.CodeWork, o device.PutOutcome) {
 	b.Helper()
-	b.must(b.access.RecordPut(b.Context(), holder{}, b.id(), w, o))
+	b.must(b.access.Devices.RecordPut(b.Context(), holder{}, b.id(), w, o))
 }
 
 // on puts a new code on the device under the reference.
-func (b byHand) on(pin, ref string) access.Code {
+func (b byHand) on(pin, ref string) device.Code {
 	b.Helper()
 	c, _ := b.create(pin)
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: ref, Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: ref, Confirmed: true})
 	return c
 }
 
-func (b byHand) update(ch access.CodeChange) access.Attempt {
+func (b byHand) update(ch device.CodeChange) device.Attempt {
 	b.Helper()
 	ch.EvenIfOffline = true
-	a, err := b.access.UpdateCode(b.Context(), b.p, ch)
+	a, err := b.access.Devices.UpdateCode(b.Context(), b.p, ch)
 	b.must(err)
 	return a
 }
 
-func (b byHand) deleteCode(c access.Code) access.Attempt {
+func (b byHand) deleteCode(c device.Code) device.Attempt {
 	b.Helper()
-	a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+	a, err := b.access.Devices.DeleteCode(b.Context(), b.p, c.ID.String(), "")
 	b.must(err)
 	return a
 }
 
-func (b byHand) managed() []access.Code {
+func (b byHand) managed() []device.Code {
 	b.Helper()
-	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true},
-		access.Page{Limit: 100})
+	cs, _, err := b.access.Devices.ListCodes(b.Context(), b.p, device.CodeFilter{DeviceID: b.device, Managed: true},
+		domain.Page{Limit: 100})
 	b.must(err)
 	return cs
 }
 
-func found(ref, pin string) access.Found { return access.Found{Ref: ref, PIN: pin, Confirmed: true} }
+func found(ref, pin string) device.Found { return device.Found{Ref: ref, PIN: pin, Confirmed: true} }
 
 // idle lists databases that no test uses. A test takes one and empties it at its end. A new
 // database per test would cost most of the tests' processor time for its creation, connections, and

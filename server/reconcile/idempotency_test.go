@@ -10,7 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -24,15 +28,15 @@ func TestIdempotency_TwoInstancesOneResponse(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	p := b.p
 	p.CredentialID = uuid.New()
-	r := access.KeyedRequest{Operation: "/x", Key: "k", Content: []byte("c")}
+	r := idempotency.KeyedRequest{Operation: "/x", Key: "k", Content: []byte("c")}
 	waits, goOn := make(chan struct{}), make(chan struct{})
 	first := make(chan string, 1)
 	go func() {
-		answer, _, err := b.access.Once(t.Context(), p, r, func(ctx context.Context) ([]byte, error) {
-			_, a, err := b.access.CreateCode(ctx, b.p,
-				access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true})
+		answer, _, err := b.access.Idempotency.Once(t.Context(), p, r, func(ctx context.Context) ([]byte, error) {
+			_, a, err := b.access.Devices.CreateCode(ctx, b.p,
+				device.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true})
 			if err == nil {
-				err = b.access.Checkpoint(ctx, a.ID)
+				err = b.access.Idempotency.Checkpoint(ctx, a.ID)
 			}
 			close(waits)
 			<-goOn
@@ -42,11 +46,11 @@ func TestIdempotency_TwoInstancesOneResponse(t *testing.T) {
 	}()
 	<-waits
 	other := access.New(b.db, b.keys, b.waker, access.Options{})
-	second, _, err := other.Once(t.Context(), p, r, nil,
+	second, _, err := other.Idempotency.Once(t.Context(), p, r, nil,
 		func(context.Context, uuid.UUID) ([]byte, error) { return []byte("success"), nil })
 	b.must(err)
 	close(goOn)
-	third, _, err := other.Once(t.Context(), p, r, nil, nil)
+	third, _, err := other.Idempotency.Once(t.Context(), p, r, nil, nil)
 	b.must(err)
 	if got := []string{<-first, string(second), string(third)}; fmt.Sprint(got) != "[success<nil> success success]" {
 		t.Errorf("responses: %q", got)
@@ -72,16 +76,16 @@ func TestDataKeys_ReadWithLastConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := access.New(db, keys, waker, access.Options{})
-	w, err := s.CreateWorkspace(ctx, "w", "c", true)
+	w, err := s.Accounts.CreateWorkspace(ctx, "w", "c", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = s.Once(
+	_, _, err = s.Idempotency.Once(
 		ctx,
-		access.Principal{WorkspaceID: w.ID},
-		access.KeyedRequest{Operation: "/x", Key: "k"},
+		domain.Principal{WorkspaceID: w.ID},
+		idempotency.KeyedRequest{Operation: "/x", Key: "k"},
 		func(ctx context.Context) ([]byte, error) {
-			_, err := s.ServerKey(ctx, "connect_webviews")
+			_, err := s.ServerKeys.ServerKey(ctx, "connect_webviews")
 			return nil, err
 		},
 		nil,
@@ -106,11 +110,11 @@ func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 				panic(r)
 			}
 		}()
-		ctx := access.Acting(t.Context(), access.Act{Principal: p, RequestID: uuid.New(), Operation: "/x"})
-		answer, _, err := b.access.Once(
+		ctx := audit.Acting(t.Context(), audit.Act{Principal: p, RequestID: uuid.New(), Operation: "/x"})
+		answer, _, err := b.access.Idempotency.Once(
 			ctx,
 			p,
-			access.KeyedRequest{Operation: "/x", Key: key, Content: []byte(pin)},
+			idempotency.KeyedRequest{Operation: "/x", Key: key, Content: []byte(pin)},
 			func(ctx context.Context) ([]byte, error) {
 				c, err := b.rec.AddUnmanagedCode(ctx, p, b.device, "Found", pin)
 				if dies {
@@ -123,9 +127,9 @@ func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 		b.must(err)
 		return string(answer)
 	}
-	entries := func() (all []access.AuditEntry) {
+	entries := func() (all []audit.AuditEntry) {
 		t.Helper()
-		for e, err := range b.access.Audit(t.Context(), access.AuditFilter{Actor: p.CredentialID.String(), OldestFirst: true}) {
+		for e, err := range b.access.Audit.Audit(t.Context(), audit.AuditFilter{Actor: p.CredentialID.String(), OldestFirst: true}) {
 			b.must(err)
 			all = append(all, e)
 		}
@@ -152,7 +156,7 @@ func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 			b.control(http.MethodDelete, "keypad/codes/"+c.ID, nil)
 		}
 	}
-	b.must(b.access.Hint(t.Context(), b.account, b.lock))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock))
 	b.until("the code is gone", func() bool { return len(b.unmanaged()) == len(b.memory()) })
 	if third := ask("k", "987123", false); third == first || len(entries()) != 3 {
 		t.Errorf("first code %s, code after its removal %s: %+v", first, third, entries())

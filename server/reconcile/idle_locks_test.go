@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // A deletion at the lock while no server ran causes no event, so only a read reveals it.
@@ -20,7 +21,7 @@ func TestDeletedAtLock_WhileNoServerRan(t *testing.T) {
 		}
 	}
 	b.startEngine()
-	b.must(b.access.Hint(t.Context(), b.account, "")) // lists its locks, as happens every minute
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, "")) // lists its locks, as happens every minute
 	b.until("the deletion is announced",
 		func() bool { return len(b.told("access_code.deleted_external_to_seam")) == 1 })
 	b.until("it is set again", func() bool { return b.onLock(*c.PIN) })
@@ -28,10 +29,10 @@ func TestDeletedAtLock_WhileNoServerRan(t *testing.T) {
 
 // listed lists the lock and reports whether its codes became due. They were last read the given
 // time ago.
-func listed(t *testing.T) (b byHand, lists func(ago string, f access.FoundDevice) bool) {
+func listed(t *testing.T) (b byHand, lists func(ago string, f device.FoundDevice) bool) {
 	t.Helper()
 	b = hand(t, options{profile: "august"})
-	return b, func(ago string, f access.FoundDevice) (read bool) {
+	return b, func(ago string, f device.FoundDevice) (read bool) {
 		t.Helper()
 		f.Ref, f.Name, f.Online, f.Capabilities.ListCodes = b.lock, "Door", true, true
 		for range 2 { // the second listing shows no change
@@ -39,7 +40,7 @@ func listed(t *testing.T) (b byHand, lists func(ago string, f access.FoundDevice
 				"update devices set read_needed = false, due_at = null, last_good_read_at = now() - $1::text::interval where device_id = $2",
 				ago, b.id())
 			b.must(err)
-			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{f}))
+			b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{f}))
 		}
 		b.must(
 			b.db.Pool.QueryRow(t.Context(), "select read_needed and due_at <= now() from devices where device_id = $1", b.id()).
@@ -58,7 +59,7 @@ func TestIdleLock_IsReadPeriodically(t *testing.T) {
 		lossy bool
 		want  bool
 	}{{"2 h", true, false}, {"7 h", true, true}, {"7 h", false, false}} {
-		if got := lists(c.ago, access.FoundDevice{Lossy: c.lossy}); got != c.want {
+		if got := lists(c.ago, device.FoundDevice{Lossy: c.lossy}); got != c.want {
 			t.Errorf("last read %s ago, lossy %t: read %t", c.ago, c.lossy, got)
 		}
 	}
@@ -68,17 +69,17 @@ func TestIdleLock_IsReadPeriodically(t *testing.T) {
 func TestListing_KeepsBackoffOfUnreadableLock(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
-	lists("1 h", access.FoundDevice{Lossy: true})
+	lists("1 h", device.FoundDevice{Lossy: true})
 	_, err := b.db.Pool.Exec(t.Context(),
 		"update devices set read_needed = true, due_at = null, last_good_read_at = now() - interval '7 h' where device_id = $1",
 		b.id())
 	b.must(err)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{{
 		Ref:          b.lock,
 		Name:         "Door",
 		Online:       true,
 		Lossy:        true,
-		Capabilities: access.Capabilities{ListCodes: true},
+		Capabilities: device.Capabilities{ListCodes: true},
 	}}))
 	var woken bool
 	b.must(
@@ -94,23 +95,23 @@ func TestListing_KeepsBackoffOfUnreadableLock(t *testing.T) {
 func TestAccountRecovery_ReadsItsLocks(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
-	if lists("1 s", access.FoundDevice{}) {
+	if lists("1 s", device.FoundDevice{}) {
 		t.Fatal("the lock was read without a reason")
 	}
 	// A short outage may concern one lock. Reading all locks each time would be too much.
 	for since, want := range map[string]bool{"3 min": true, "1 min": false} {
-		b.must(b.access.RecordAccountRefused(t.Context(), holder{}, b.account, "no"))
+		b.must(b.access.Accounts.RecordAccountRefused(t.Context(), holder{}, b.account, "no"))
 		_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_at = now() - $1::text::interval",
 			since)
 		b.must(err)
 		_, err = b.db.Pool.Exec(t.Context(),
 			"update devices set read_needed = true, due_at = now() + interval '5 min' where device_id = $1", b.id())
 		b.must(err)
-		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{{
 			Ref:          b.lock,
 			Name:         "Door",
 			Online:       true,
-			Capabilities: access.Capabilities{ListCodes: true},
+			Capabilities: device.Capabilities{ListCodes: true},
 		}}))
 		var read bool
 		b.must(
@@ -133,7 +134,7 @@ func TestRestoredBackup_FindsRecreatedCode(t *testing.T) {
 	moved := found("r2", "1357")
 	moved.Key = c.ID.String()
 	b.read(moved)
-	if w := b.work(c); w.Action != access.Put || w.Ref != "r2" || len(b.unmanaged()) != 0 {
+	if w := b.work(c); w.Action != device.Put || w.Ref != "r2" || len(b.unmanaged()) != 0 {
 		t.Errorf("planned action %+v, %d unmanaged codes", w.Action, len(b.unmanaged()))
 	}
 	// While both are listed, the known reference counts.
@@ -141,7 +142,7 @@ func TestRestoredBackup_FindsRecreatedCode(t *testing.T) {
 	old := found("r1", "9999")
 	old.Key = c.ID.String()
 	b.read(old, found("r2", "2580"))
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(b.unmanaged()) != 1 {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(b.unmanaged()) != 1 {
 		t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 	}
 }
@@ -154,15 +155,15 @@ func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{Now: clock.now}})
 	c, _ := b.create("2580")
 	b.begin(b.work(c)) // the answer is lost
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "1357"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "1357"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1"})
+	b.end(w, device.PutOutcome{Ref: "r1"})
 	first := found("r1", "2580")
 	first.Key = c.ID.String()
 	b.read(first)
 	clock.ahead.Store(int64(2 * time.Second)) // the backoff has passed
-	if got, w := b.code(c.ID), b.work(c); got.Status != access.StatusSetting || w.Action != access.Delete ||
+	if got, w := b.code(c.ID), b.work(c); got.Status != device.StatusSetting || w.Action != device.Delete ||
 		w.Ref != "r1" {
 		t.Errorf("status %s, planned action %q of %s", got.Status, w.Action, w.Ref)
 	}
@@ -173,11 +174,11 @@ func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
 func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		shown access.Found
+		shown device.Found
 		ref   string
 	}{
-		"hidden PIN":   {access.Found{Ref: "r2", Confirmed: true}, "r2"},
-		"failed write": {access.Found{Ref: "r2", Failure: &access.Failure{Class: access.FailedForNow, Message: "The lock did not answer."}}, ""},
+		"hidden PIN":   {device.Found{Ref: "r2", Confirmed: true}, "r2"},
+		"failed write": {device.Found{Ref: "r2", Failure: &device.Failure{Class: device.FailedForNow, Message: "The lock did not answer."}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +187,7 @@ func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 			b.read(found("r1", "2580"), found("k9", "9999"))
 			c.shown.Key = code.ID.String()
 			b.read(c.shown, found("k9", "9999"))
-			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != access.Put ||
+			if got, w := b.code(code.ID), b.work(code); got.Status != device.StatusSetting || w.Action != device.Put ||
 				w.Ref != c.ref {
 				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
 			}
@@ -203,7 +204,7 @@ func TestDeletedAtVendor_WhileWritesAreImpossible(t *testing.T) {
 	b.read(found("r1", "2580"), found("k9", "9999"))
 	_, err := b.db.Pool.Exec(t.Context(), "update devices set subscription_missing_at = now()")
 	b.must(err)
-	_, err = b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	_, err = b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
 	b.read(found("k9", "9999"))
 	if b.exists(c.ID) {

@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A retried transaction does not reuse findings of its first try.
@@ -17,9 +18,9 @@ func TestKeyedCode_RetriedTransactionDropsFindings(t *testing.T) {
 	_, err := b.db.Pool.Exec(t.Context(), `insert into devices select (jsonb_populate_record(d,
 		jsonb_build_object('device_id', $1::text, 'vendor_ref', 'other', 'name', 'other'))).* from devices d`, other)
 	b.must(err)
-	ofKey := func(device, pin string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
-			DeviceID:         device,
+	ofKey := func(dev, pin string) (device.Code, error) {
+		c, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
+			DeviceID:         dev,
 			PIN:              pin,
 			CommonCodeKey:    "k",
 			NativeScheduling: true,
@@ -43,7 +44,7 @@ func TestKeyedCode_RetriedTransactionDropsFindings(t *testing.T) {
 	defer keeper.Release()
 	_, err = keeper.Exec(t.Context(), "select pg_advisory_lock($1)", gate)
 	b.must(err)
-	created := make(chan access.Code, 1)
+	created := make(chan device.Code, 1)
 	go func() {
 		defer close(created)
 		c, err := ofKey(b.device, "")
@@ -61,7 +62,7 @@ func TestKeyedCode_RetriedTransactionDropsFindings(t *testing.T) {
 		)
 		return waits
 	})
-	_, err = b.access.DeleteCode(t.Context(), b.p, first.ID.String(), "")
+	_, err = b.access.Devices.DeleteCode(t.Context(), b.p, first.ID.String(), "")
 	b.must(err)
 	_, err = keeper.Exec(t.Context(), "select pg_advisory_unlock($1)", gate)
 	b.must(err)
@@ -74,9 +75,9 @@ func TestKeyedCode_RetriedTransactionDropsFindings(t *testing.T) {
 func TestKeyedCode_NumberIsBounded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale"})
-	ofKey := func(device string) (access.Code, error) {
-		c, _, err := b.access.CreateCode(t.Context(), b.p,
-			access.NewCode{DeviceID: device, CommonCodeKey: "k", EvenIfOffline: true})
+	ofKey := func(dev string) (device.Code, error) {
+		c, _, err := b.access.Devices.CreateCode(t.Context(), b.p,
+			device.NewCode{DeviceID: dev, CommonCodeKey: "k", EvenIfOffline: true})
 		return c, err
 	}
 	const most = 500
@@ -95,7 +96,7 @@ func TestKeyedCode_NumberIsBounded(t *testing.T) {
 		where c.access_code_id = $1 and d.name = 'other' and d.device_id <> c.device_id`, first.ID)
 	b.must(err)
 	_, err = ofKey(b.device)
-	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Invalid || e.Field != "common_code_key" {
+	if e, _ := errors.AsType[*domain.Error](err); e == nil || e.Kind != domain.Invalid || e.Field != "common_code_key" {
 		t.Errorf("one more: %v", err)
 	}
 	// Frees their PINs for others.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // halted is a clock that only moves when the test forwards it.
@@ -23,7 +24,7 @@ type halted struct {
 func (c *halted) now() time.Time           { return c.at.Add(time.Duration(c.ahead.Load())) }
 func (c *halted) forward(by time.Duration) { c.ahead.Add(int64(by)) }
 
-func some(name string, n int) (all []access.Found) {
+func some(name string, n int) (all []device.Found) {
 	for i := range n {
 		all = append(all, found(fmt.Sprint(name, i), fmt.Sprint(100_000+len(name)*1000+i)))
 	}
@@ -74,7 +75,7 @@ func TestEventRate_EndlessUnmanagedCodes(t *testing.T) {
 	if trouble := b.told("access_code.deleted_external_to_seam"); len(trouble) != 1 {
 		t.Errorf("a removed managed code: %v", trouble)
 	}
-	if got := b.code(ours.ID); got.Status != access.StatusSetting {
+	if got := b.code(ours.ID); got.Status != device.StatusSetting {
 		t.Errorf("status %s, want setting", got.Status)
 	}
 	c.forward(time.Hour)
@@ -95,7 +96,7 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	c.forward(100_000 * time.Second)
 	for i := range 4 {
 		ours, _ := b.create(fmt.Sprint(7530 + i))
-		_, err := b.access.DeleteCode(t.Context(), b.p, ours.ID.String(), "")
+		_, err := b.access.Devices.DeleteCode(t.Context(), b.p, ours.ID.String(), "")
 		b.must(err)
 	}
 	b.look()
@@ -107,15 +108,15 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	full, _ := b.create("7538")
 	put := b.work(full)
 	b.begin(put)
-	b.end(put, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "There is no room."}})
-	if got := b.code(full.ID); got.Status == access.StatusSetting || len(got.Errors) == 0 {
+	b.end(put, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "There is no room."}})
+	if got := b.code(full.ID); got.Status == device.StatusSetting || len(got.Errors) == 0 {
 		t.Fatalf("status %s, errors %v", got.Status, got.Errors)
 	}
 	b.read(some("k", 10)...)
-	if got := b.code(full.ID); got.Status != access.StatusSetting || len(b.unmanaged()) != 20 {
+	if got := b.code(full.ID); got.Status != device.StatusSetting || len(b.unmanaged()) != 20 {
 		t.Errorf("a removal must free the slot even before its event: status %s", got.Status)
 	}
-	_, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, codes[0].ID.String())
+	_, err := b.access.Devices.DeleteUnmanagedCode(t.Context(), b.p, codes[0].ID.String())
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(),
 		"update action_attempts set deadline_at = now() - interval '1 minute' where status = 'pending'")
@@ -132,7 +133,7 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	ours, _ := b.create("7539")
 	w := b.work(ours)
 	b.begin(w)
-	b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "k4"))
+	b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "k4"))
 	if n := len(b.unmanaged()); n != 18 {
 		t.Errorf("%d codes kept, although one has the slot of ours", n)
 	}
@@ -156,15 +157,15 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 			},
 		},
 	)
-	if owing := b.access.InventoryDebt(b.account); owing > 0 {
+	if owing := b.access.Devices.InventoryDebt(b.account); owing > 0 {
 		t.Errorf("owing %s", owing)
 	}
-	var locks []access.FoundDevice
+	var locks []device.FoundDevice
 	for i := range 200 {
-		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: true})
+		locks = append(locks, device.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: true})
 	}
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks)) // each emits an added and a connected event
-	owing := b.access.InventoryDebt(b.account)
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks)) // each emits an added and a connected event
+	owing := b.access.Devices.InventoryDebt(b.account)
 	if owing < 370*time.Second || owing > 400*time.Second {
 		t.Fatalf("after 400 of 30 events: owing %s", owing)
 	}
@@ -172,7 +173,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 		t.Fatal("the account was never listed")
 	}
 	before := lists.Load()
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the listing is postponed", func() (off bool) {
 		b.must(
 			b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).
@@ -186,9 +187,9 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	_, err := b.db.Pool.Exec(t.Context(),
 		"update connected_accounts set error_code = 'account_disconnected', error_message = '', error_at = now()")
 	b.must(err)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("a failing account is listed anyway", func() bool { return lists.Load() > before })
-	if c.forward(owing + time.Hour); b.access.InventoryDebt(b.account) > 0 {
+	if c.forward(owing + time.Hour); b.access.Devices.InventoryDebt(b.account) > 0 {
 		t.Error("the account still owes")
 	}
 }

@@ -15,22 +15,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // door requests that the door is locked or unlocked.
-func (b *bed) door(lock bool) access.Attempt {
+func (b *bed) door(lock bool) device.Attempt {
 	b.Helper()
-	a, err := b.access.MoveBolt(b.Context(), b.p, b.device, lock)
+	a, err := b.access.Devices.MoveBolt(b.Context(), b.p, b.device, lock)
 	b.must(err)
 	return a
 }
 
 // knock is door for goroutines that must not end the test, such as a vendor.
-func (b *bed) knock(lock bool) access.Attempt {
-	a, err := b.access.MoveBolt(b.Context(), b.p, b.device, lock)
+func (b *bed) knock(lock bool) device.Attempt {
+	a, err := b.access.Devices.MoveBolt(b.Context(), b.p, b.device, lock)
 	if err != nil && b.Context().Err() == nil {
 		b.Errorf("send the lock command: %v", err)
 	}
@@ -39,16 +41,16 @@ func (b *bed) knock(lock bool) access.Attempt {
 
 // opened is succeeded for goroutines that must not end the test. It waits for the attempt's
 // timeout.
-func (b *bed) opened(ctx context.Context, a access.Attempt) {
-	a, err := b.access.AwaitAttempt(ctx, b.p, a, time.Minute)
-	if ctx.Err() == nil && (err != nil || a.Status != access.Succeeded) {
+func (b *bed) opened(ctx context.Context, a device.Attempt) {
+	a, err := b.access.Devices.AwaitAttempt(ctx, b.p, a, time.Minute)
+	if ctx.Err() == nil && (err != nil || a.Status != device.Succeeded) {
 		b.Errorf("%s: %s %s, %v", a.Type, a.Status, a.ErrorType, err)
 	}
 }
 
 func (b *bed) locked() *bool {
 	b.Helper()
-	d, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
+	d, err := b.access.Devices.GetDevice(b.Context(), b.p, b.device, "")
 	b.must(err)
 	return d.Locked
 }
@@ -117,7 +119,7 @@ func TestLockCommand_EmitsOneEvent(t *testing.T) {
 func TestLockCommand_Order(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	attempts := []access.Attempt{b.door(false), b.door(true), b.door(false)}
+	attempts := []device.Attempt{b.door(false), b.door(true), b.door(false)}
 	for _, a := range attempts {
 		b.succeeded(a)
 	}
@@ -173,24 +175,24 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 		b.door(false)
 	}
 	delay := 5.0
-	_, err := b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay) // queues like the others
+	_, err := b.access.Devices.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay) // queues like the others
 	b.must(err)
 	refused := func() (lock, auto bool) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 		defer cancel()
-		tooMany := func(_ access.Attempt, err error) bool {
-			var e *access.Error
-			if errors.As(err, &e) && e.Kind == access.TooMany && e.Type == "too_many_requests" {
+		tooMany := func(_ device.Attempt, err error) bool {
+			var e *domain.Error
+			if errors.As(err, &e) && e.Kind == domain.TooMany && e.Type == "too_many_requests" {
 				return true
 			}
 			b.must(err)
 			return false
 		}
 		return tooMany(
-				b.access.MoveBolt(ctx, b.p, b.device, true),
+				b.access.Devices.MoveBolt(ctx, b.p, b.device, true),
 			), tooMany(
-				b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay),
+				b.access.Devices.ConfigureAutoLock(ctx, b.p, b.device, true, &delay),
 			)
 	}
 	// A refused request neither waits nor makes others wait.
@@ -203,15 +205,15 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 		}
 		return nil
 	}))
-	other, err := b.access.CreateWorkspace(t.Context(), "other", "c", true)
+	other, err := b.access.Accounts.CreateWorkspace(t.Context(), "other", "c", true)
 	b.must(err)
-	var e *access.Error
-	_, err = b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true)
-	if !errors.As(err, &e) || e.Kind != access.NotFound {
+	var e *domain.Error
+	_, err = b.access.Devices.MoveBolt(t.Context(), domain.Principal{WorkspaceID: other.ID}, b.device, true)
+	if !errors.As(err, &e) || e.Kind != domain.NotFound {
 		t.Errorf("another workspace learns that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have a separate queue
-	b.must(b.access.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
+	b.must(b.access.Devices.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
 	if lock, auto := refused(); lock || !auto {
 		t.Errorf("after one has ended: refused %v, %v", lock, auto)
 	}
@@ -223,7 +225,7 @@ func TestLockCommand_EndlessCommandsDelayNoCodes(t *testing.T) {
 	var sent atomic.Int32
 	var ceased atomic.Bool
 	var b *bed
-	asked := make(chan access.Attempt, 1000)
+	asked := make(chan device.Attempt, 1000)
 	door := func(lock bool) { asked <- b.knock(lock) }
 	b = start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 		switch {
@@ -237,18 +239,18 @@ func TestLockCommand_EndlessCommandsDelayNoCodes(t *testing.T) {
 		return false
 	}})
 	door(false)
-	within := func(what string, a access.Attempt) {
+	within := func(what string, a device.Attempt) {
 		t.Helper()
 		before := sent.Load()
-		b.until(what, func() bool { return b.attempt(a).Status != access.Pending || sent.Load() > before+30 })
-		if got := b.attempt(a); got.Status != access.Succeeded {
+		b.until(what, func() bool { return b.attempt(a).Status != device.Pending || sent.Load() > before+30 })
+		if got := b.attempt(a); got.Status != device.Succeeded {
 			t.Errorf("%s: %s, while %d commands are sent", what, got.Status, sent.Load()-before)
 		}
 	}
 	for range 3 {
 		code, made := b.create("2580")
 		within("a code is set", made)
-		removed, err := b.access.DeleteCode(t.Context(), b.p, code.ID.String(), "")
+		removed, err := b.access.Devices.DeleteCode(t.Context(), b.p, code.ID.String(), "")
 		b.must(err)
 		within("it is removed", removed)
 	}
@@ -319,7 +321,7 @@ func TestLockCommand_FailureReasons(t *testing.T) {
 				c.before(b)
 			}
 			a := b.ended(b.door(false))
-			if a.Status != access.Failed || a.ErrorType != c.want || a.Message == "" {
+			if a.Status != device.Failed || a.ErrorType != c.want || a.Message == "" {
 				t.Errorf("%s: %s %q", a.Status, a.ErrorType, a.Message)
 			}
 			if got := b.told("action_attempt.unlock_door.failed"); len(got) != 1 {
@@ -335,18 +337,18 @@ func TestLockCommand_FailureReasons(t *testing.T) {
 func TestLockOperation_DuplicateEvent(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	told := func(o access.Operation) {
+	told := func(o device.Operation) {
 		t.Helper()
-		o.Kind = access.BoltMoved
-		_, err := b.access.RecordOperation(t.Context(), b.account, b.lock, o)
+		o.Kind = device.BoltMoved
+		_, err := b.access.Devices.RecordOperation(t.Context(), b.account, b.lock, o)
 		b.must(err)
 	}
-	told(access.Operation{ID: "e1", Method: "manual"})
-	told(access.Operation{ID: "e1", Method: "manual"})
-	told(access.Operation{ID: "e2", Method: "manual"})
-	told(access.Operation{Locked: true, Method: "manual"})
-	told(access.Operation{Locked: true, Method: "manual"})
-	told(access.Operation{Locked: true, Method: "automatic"})
+	told(device.Operation{ID: "e1", Method: "manual"})
+	told(device.Operation{ID: "e1", Method: "manual"})
+	told(device.Operation{ID: "e2", Method: "manual"})
+	told(device.Operation{Locked: true, Method: "manual"})
+	told(device.Operation{Locked: true, Method: "manual"})
+	told(device.Operation{Locked: true, Method: "automatic"})
 	want := []string{"lock.unlocked", "lock.unlocked", "lock.locked", "lock.locked"}
 	if got := b.told("lock.locked", "lock.unlocked"); !slices.Equal(got, want) {
 		t.Errorf("events %v", got)
@@ -358,7 +360,7 @@ func TestLockOperation_UnreportedByVendor(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", vendor: deaf, access: access.Options{OperationLag: 50 * time.Millisecond}})
 	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": b.memory()[0].Code})
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the operation is announced", func() bool { return len(b.told("lock.unlocked")) > 0 })
 	for range 3 {
 		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
@@ -374,8 +376,8 @@ func TestEvents_StorePINsEncrypted(t *testing.T) {
 	b := start(t, options{profile: "yale"})
 	c, a := b.create("74628351")
 	b.succeeded(a)
-	a, err := b.access.UpdateCode(t.Context(), b.p,
-		access.CodeChange{ID: c.ID.String(), PIN: "74628352", EvenIfOffline: true})
+	a, err := b.access.Devices.UpdateCode(t.Context(), b.p,
+		device.CodeChange{ID: c.ID.String(), PIN: "74628352", EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": "74628352"})
@@ -420,16 +422,16 @@ func (l *lost) at(path string) func(http.ResponseWriter, *http.Request) bool {
 }
 
 // isGivenUp waits for some unsuccessful looks and then lets the attempt expire.
-func (l *lost) isGivenUp(b *bed, a access.Attempt) {
+func (l *lost) isGivenUp(b *bed, a device.Attempt) {
 	b.Helper()
 	b.until("the lock is polled", func() bool { return l.looks.Load() >= 3 })
-	if got := b.attempt(a); got.Status != access.Pending {
+	if got := b.attempt(a); got.Status != device.Pending {
 		b.Errorf("%s before its time: %s", got.Status, got.ErrorType)
 	}
 	_, err := b.db.Pool.Exec(b.Context(),
 		"update action_attempts set deadline_at = now() - interval '1 s' where action_attempt_id = $1", a.ID)
 	b.must(err)
-	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "action_attempt_expired" || l.sent.Load() != 1 {
+	if a = b.ended(a); a.Status != device.Failed || a.ErrorType != "action_attempt_expired" || l.sent.Load() != 1 {
 		b.Errorf("%s %s after %d commands", a.Status, a.ErrorType, l.sent.Load())
 	}
 }
@@ -442,7 +444,7 @@ func TestLostResponse_CommandIsNotRepeated(t *testing.T) {
 }
 
 // ends lists the event types that report the end of an attempt.
-func (b *bed) ends(a access.Attempt) (types []string) {
+func (b *bed) ends(a device.Attempt) (types []string) {
 	b.Helper()
 	for _, e := range b.tales() {
 		if strings.HasPrefix(e.Type, "action_attempt.") && b.fields(e)["action_attempt_id"] == a.ID.String() {
@@ -481,12 +483,12 @@ func TestLostResponse_ExpiryAfterCrashIsAnnouncedOnce(t *testing.T) {
 func TestInterruptedSimulation_ExpiryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Millisecond}})
-	for action, event := range map[string]string{access.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
-		access.SimulateManualLock: "action_attempt.simulate_manual_lock_via_keypad.failed"} {
-		begun, err := b.access.BeginSimulation(t.Context(), uuid.MustParse(b.device), action)
+	for action, event := range map[string]string{domain.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
+		domain.SimulateManualLock: "action_attempt.simulate_manual_lock_via_keypad.failed"} {
+		begun, err := b.access.Devices.BeginSimulation(t.Context(), uuid.MustParse(b.device), action)
 		b.must(err)
 		a := b.ended(begun)
-		_, err = b.access.EndSimulation(t.Context(), uuid.MustParse(b.device), begun, "")
+		_, err = b.access.Devices.EndSimulation(t.Context(), uuid.MustParse(b.device), begun, "")
 		b.must(err)
 		if got := b.ends(a); a.ErrorType != "action_attempt_expired" || b.attempt(a) != a ||
 			!slices.Equal(got, []string{event}) {
@@ -506,42 +508,42 @@ func TestAwaitAttempt(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{AttemptEvery: time.Hour}}) // no polling
 	_, a := b.create("2580")
-	got, err := b.access.AwaitAttempt(t.Context(), b.p, a, 50*time.Second)
+	got, err := b.access.Devices.AwaitAttempt(t.Context(), b.p, a, 50*time.Second)
 	b.must(err)
-	if got.Status != access.Succeeded {
+	if got.Status != device.Succeeded {
 		t.Errorf("attempt status %s", got.Status)
 	}
-	if got, err = b.access.AwaitAttempt(t.Context(), b.p, a, time.Hour); err != nil || got.Status != access.Succeeded {
+	if got, err = b.access.Devices.AwaitAttempt(t.Context(), b.p, a, time.Hour); err != nil || got.Status != device.Succeeded {
 		t.Errorf("finished attempt: %s, %v", got.Status, err)
 	}
 
 	// Another instance notices by polling.
 	other := access.New(b.db, b.keys, b.waker, access.Options{AttemptEvery: 10 * time.Millisecond})
 	_, a = b.create("2581")
-	if got, err = other.AwaitAttempt(t.Context(), b.p, a, 50*time.Second); err != nil ||
-		got.Status != access.Succeeded {
+	if got, err = other.Devices.AwaitAttempt(t.Context(), b.p, a, 50*time.Second); err != nil ||
+		got.Status != device.Succeeded {
 		t.Errorf("in another instance: %s, %v", got.Status, err)
 	}
 
 	// The caller may cancel, and no wait is endless.
 	b.control("POST", "offline", nil)
 	b.until("the device is offline", func() bool {
-		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 		b.must(err)
 		return !d.Online
 	})
 	_, a = b.create("2582")
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	if _, err := b.access.AwaitAttempt(ctx, b.p, a, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := b.access.Devices.AwaitAttempt(ctx, b.p, a, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled wait: %v", err)
 	}
-	if got, err = b.access.AwaitAttempt(t.Context(), b.p, a, time.Millisecond); err != nil ||
-		got.Status != access.Pending {
+	if got, err = b.access.Devices.AwaitAttempt(t.Context(), b.p, a, time.Millisecond); err != nil ||
+		got.Status != device.Pending {
 		t.Errorf("after the timeout: %s, %v", got.Status, err)
 	}
-	stranger := access.Principal{WorkspaceID: b.account}
-	if _, err := b.access.AwaitAttempt(t.Context(), stranger, a, time.Hour); err == nil {
+	stranger := domain.Principal{WorkspaceID: b.account}
+	if _, err := b.access.Devices.AwaitAttempt(t.Context(), stranger, a, time.Hour); err == nil {
 		t.Error("another workspace can wait for the attempt")
 	}
 }

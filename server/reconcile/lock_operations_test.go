@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -14,10 +15,12 @@ import (
 // and one of them sent the command.
 func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	confirmed := func(b byHand, w access.BoltWork) { b.must(b.access.RecordBoltMoved(b.Context(), holder{}, b.id(), w)) }
-	commander := func(b byHand, _ access.BoltWork) { b.tells(access.Operation{Method: "remote"}) }
-	other := func(b byHand, _ access.BoltWork) { b.tells(access.Operation{Method: "unknown"}) }
-	for name, heard := range map[string][]func(byHand, access.BoltWork){
+	confirmed := func(b byHand, w device.BoltWork) {
+		b.must(b.access.Devices.RecordBoltMoved(b.Context(), holder{}, b.id(), w))
+	}
+	commander := func(b byHand, _ device.BoltWork) { b.tells(device.Operation{Method: "remote"}) }
+	other := func(b byHand, _ device.BoltWork) { b.tells(device.Operation{Method: "unknown"}) }
+	for name, heard := range map[string][]func(byHand, device.BoltWork){
 		"confirmed first":               {confirmed, commander, other},
 		"other server first":            {other, commander},
 		"other server, then confirmed":  {other, confirmed, commander},
@@ -27,17 +30,17 @@ func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
-			b.tells(access.Operation{Locked: true})
+			b.tells(device.Operation{Locked: true})
 			a := b.door(false)
 			w := *b.look().Bolt
-			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), w)
+			still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), w)
 			if err != nil || !still {
 				t.Fatal(still, err)
 			}
 			for _, hear := range heard {
 				hear(b, w)
 			}
-			if got := b.attempt(a); got.Status != access.Succeeded {
+			if got := b.attempt(a); got.Status != device.Succeeded {
 				t.Errorf("attempt status %s", got.Status)
 			}
 			events := b.tales("lock.locked", "lock.unlocked")
@@ -60,7 +63,7 @@ func TestLockOperation_IdentifiedOnesAreSeparate(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	for _, id := range []string{"e1", "e2"} {
-		b.tells(access.Operation{ID: id, Method: "unknown"})
+		b.tells(device.Operation{ID: id, Method: "unknown"})
 	}
 	if got := b.told("lock.unlocked"); len(got) != 2 {
 		t.Errorf("events %v", got)
@@ -68,13 +71,13 @@ func TestLockOperation_IdentifiedOnesAreSeparate(t *testing.T) {
 }
 
 // tells makes the vendor report a lock operation.
-func (b byHand) tells(o access.Operation) {
+func (b byHand) tells(o device.Operation) {
 	b.Helper()
-	o.Kind = access.BoltMoved
+	o.Kind = device.BoltMoved
 	if o.Method == "" {
 		o.Method = "manual"
 	}
-	_, err := b.access.RecordOperation(b.Context(), b.account, b.lock, o)
+	_, err := b.access.Devices.RecordOperation(b.Context(), b.account, b.lock, o)
 	b.must(err)
 }
 
@@ -99,7 +102,7 @@ func TestLatePush_KeepsLockState(t *testing.T) {
 	}
 	var want []string
 	for _, s := range steps {
-		b.tells(access.Operation{ID: s.id, Locked: s.locked, At: s.at})
+		b.tells(device.Operation{ID: s.id, Locked: s.locked, At: s.at})
 		want = append(want, map[bool]string{true: "lock.locked", false: "lock.unlocked"}[s.locked])
 		if got := b.locked(); got == nil || *got != s.stands {
 			t.Errorf("%s: the device shows %v", s.what, got)
@@ -131,14 +134,14 @@ func TestLateConfirmation_KeepsLockState(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	a := b.door(false)
-	still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
+	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
 	if err != nil || !still {
 		t.Fatal(still, err)
 	}
 	at := time.Now().Truncate(time.Second)
-	b.tells(access.Operation{ID: "e2", Locked: true, At: at.Add(time.Second)})
-	b.tells(access.Operation{ID: "e1", Method: "remote", At: at})
-	if got := b.attempt(a); got.Status != access.Succeeded {
+	b.tells(device.Operation{ID: "e2", Locked: true, At: at.Add(time.Second)})
+	b.tells(device.Operation{ID: "e1", Method: "remote", At: at})
+	if got := b.attempt(a); got.Status != device.Succeeded {
 		t.Errorf("attempt status %s", got.Status)
 	}
 	if got := b.locked(); got == nil || !*got {
@@ -150,9 +153,9 @@ func TestLateConfirmation_KeepsLockState(t *testing.T) {
 func TestLatePush_AfterClockWasAhead(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
-	b.tells(access.Operation{ID: "e1", Locked: false, At: clock.now()})
+	b.tells(device.Operation{ID: "e1", Locked: false, At: clock.now()})
 	clock.pass(-10 * time.Minute)
-	b.tells(access.Operation{ID: "e2", Locked: true, At: clock.now()})
+	b.tells(device.Operation{ID: "e2", Locked: true, At: clock.now()})
 	if got := b.locked(); got == nil || !*got {
 		t.Errorf("the device shows %v", got)
 	}
@@ -170,8 +173,8 @@ func TestJam_LocksAccountBeforeDevice(t *testing.T) {
 			return err
 		}
 		go func() {
-			_, err := b.access.RecordOperation(t.Context(), b.account, b.lock,
-				access.Operation{Kind: access.BoltJammed, ID: "e1"})
+			_, err := b.access.Devices.RecordOperation(t.Context(), b.account, b.lock,
+				device.Operation{Kind: device.BoltJammed, ID: "e1"})
 			told <- err
 		}()
 		b.until("the transaction waits for the account", func() bool {

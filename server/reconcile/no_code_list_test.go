@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // unlisted returns the capabilities of locks without a code list.
@@ -49,27 +50,27 @@ func later(a, b time.Time) time.Time {
 func TestNoCodeList_NeverConfirmed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		then func(b byHand, c access.Code)
+		then func(b byHand, c device.Code)
 		left int
 	}{
-		"asked for again": {func(b byHand, c access.Code) {
-			b.update(access.CodeChange{ID: c.ID.String(), PIN: "2580"})
+		"asked for again": {func(b byHand, c device.Code) {
+			b.update(device.CodeChange{ID: c.ID.String(), PIN: "2580"})
 			w := b.work(c)
-			if w.Action != access.Delete || w.Ref != "k1" {
+			if w.Action != device.Delete || w.Ref != "k1" {
 				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.taken(w)
 			w = b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
-			if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+			b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+			if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 				b.Errorf("confirmed: status %s, errors %v", got.Status, got.Errors)
 			}
 		}, 1},
-		"deleted": {func(b byHand, c access.Code) {
+		"deleted": {func(b byHand, c device.Code) {
 			b.deleteCode(c)
 			w := b.work(c)
-			if w.Action != access.Delete || w.Ref != "k1" {
+			if w.Action != device.Delete || w.Ref != "k1" {
 				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.taken(w)
@@ -82,8 +83,8 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 				code, a := b.create("2580")
 				w := b.work(code)
 				b.begin(w)
-				b.end(w, access.PutOutcome{Ref: "k1"})
-				if w := b.work(code); w.Action != access.Await {
+				b.end(w, device.PutOutcome{Ref: "k1"})
+				if w := b.work(code); w.Action != device.Await {
 					t.Fatalf("just put: planned action %q", w.Action)
 				}
 				if away {
@@ -91,9 +92,9 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 				}
 				b.rests(clock)
 				got := b.code(code.ID)
-				if got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+				if got.Status != device.StatusUnset || len(got.Errors) != 1 ||
 					got.Errors[0].Code != "failed_to_set_on_device" ||
-					b.attempt(a).Status != access.Failed {
+					b.attempt(a).Status != device.Failed {
 					t.Errorf("status %s, errors %v, attempt %s", got.Status, got.Errors, b.attempt(a).Status)
 				}
 				if n := countOf(b.events(code.ID), "access_code.failed_to_set_on_device"); n != 1 {
@@ -111,7 +112,7 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 // next one counts.
 func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
 	t.Parallel()
-	for class, says := range map[access.FailureClass]string{access.FailedFull: "no_space_for_access_code_on_device", access.FailedDuplicate: "duplicate_code_on_device"} {
+	for class, says := range map[device.FailureClass]string{device.FailedFull: "no_space_for_access_code_on_device", device.FailedDuplicate: "duplicate_code_on_device"} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
 			b, clock := unlisted(t, `{}`)
@@ -119,19 +120,19 @@ func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
 			b.begin(b.work(c)) // the answer is lost
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: class, Message: "refused"}})
-			if w := b.work(c); w.Action != access.Await {
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: class, Message: "refused"}})
+			if w := b.work(c); w.Action != device.Await {
 				t.Errorf("just refused: planned action %q", w.Action)
 			}
 			b.rests(clock)
-			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 ||
+			if got := b.code(c.ID); got.Status != device.StatusUnset || len(got.Errors) != 1 ||
 				got.Errors[0].Code != says {
 				t.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 			other := b.on("4711", "k2")
 			b.deleteCode(other)
 			b.taken(b.work(other))
-			if w := b.work(c); w.Action != access.Put || !w.New { // a slot is free, and the PIN may be, too
+			if w := b.work(c); w.Action != device.Put || !w.New { // a slot is free, and the PIN may be, too
 				t.Errorf("after another code left: planned action %q", w.Action)
 			}
 		})
@@ -147,9 +148,9 @@ func creation(r *http.Request) bool {
 // waits for it.
 func TestNoCodeList_OfflineWriteDidNotArrive(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(b *bed, c access.Code){
-		"its time is far ahead": func(b *bed, c access.Code) {
-			_, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{
+	for name, leave := range map[string]func(b *bed, c device.Code){
+		"its time is far ahead": func(b *bed, c device.Code) {
+			_, err := b.access.Devices.UpdateCode(b.Context(), b.p, device.CodeChange{
 				ID:            c.ID.String(),
 				EvenIfOffline: true,
 				StartsAt:      time.Now().Add(720 * time.Hour).Format(time.RFC3339),
@@ -157,8 +158,8 @@ func TestNoCodeList_OfflineWriteDidNotArrive(t *testing.T) {
 			})
 			b.must(err)
 		},
-		"deleted": func(b *bed, c access.Code) {
-			a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+		"deleted": func(b *bed, c device.Code) {
+			a, err := b.access.Devices.DeleteCode(b.Context(), b.p, c.ID.String(), "")
 			b.must(err)
 			b.succeeded(a)
 		},
@@ -180,7 +181,7 @@ func TestNoCodeList_OfflineWriteDidNotArrive(t *testing.T) {
 			leave(b, c)
 			away.Store(false)
 			_, a := b.create("2591")
-			b.must(b.access.Hint(t.Context(), b.account, b.lock)) // the lock is back
+			b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock)) // the lock is back
 			b.succeeded(a)
 			if b.onLock("2580") {
 				t.Error("the other code exists")
@@ -211,16 +212,16 @@ func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
 	t.Parallel()
 	b, s := startShut(t, options{profile: "august"})
 	s.unchanging.Store(true)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("codes are recreated", func() bool {
-		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 		return err == nil && d.Capabilities.RecreateToChange
 	})
 	var made atomic.Int32
 	s.loses(&made, true)
 	c, _ := b.create("2580")
 	b.until("the code exists but the response is lost", func() bool { return made.Load() > 0 })
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	a, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.must(err)
 	b.succeeded(a)
 	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
@@ -230,15 +231,15 @@ func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
 // A vendor with idempotent creates reveals where the uncertain code is, so that it can be removed.
 func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(b *bed, c access.Code) access.Attempt{
-		"its time is far ahead": func(b *bed, c access.Code) access.Attempt {
-			a, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{ID: c.ID.String(),
+	for name, leave := range map[string]func(b *bed, c device.Code) device.Attempt{
+		"its time is far ahead": func(b *bed, c device.Code) device.Attempt {
+			a, err := b.access.Devices.UpdateCode(b.Context(), b.p, device.CodeChange{ID: c.ID.String(),
 				StartsAt: time.Now().Add(720 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(721 * time.Hour).Format(time.RFC3339)})
 			b.must(err)
 			return a
 		},
-		"deleted": func(b *bed, c access.Code) access.Attempt {
-			a, err := b.access.DeleteCode(b.Context(), b.p, c.ID.String(), "")
+		"deleted": func(b *bed, c device.Code) device.Attempt {
+			a, err := b.access.Devices.DeleteCode(b.Context(), b.p, c.ID.String(), "")
 			b.must(err)
 			return a
 		},
@@ -266,11 +267,11 @@ func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 // codes wait at most as long.
 func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for name, class := range map[string]access.FailureClass{"refused": access.FailedDuplicate, "failing": access.FailedForNow} {
-		for how, leave := range map[string]func(b byHand, c access.Code, clock *testClock){
-			"deleted": func(b byHand, c access.Code, _ *testClock) { b.deleteCode(c) },
-			"moved": func(b byHand, c access.Code, clock *testClock) {
-				b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(720 * time.Hour).Format(time.RFC3339),
+	for name, class := range map[string]device.FailureClass{"refused": device.FailedDuplicate, "failing": device.FailedForNow} {
+		for how, leave := range map[string]func(b byHand, c device.Code, clock *testClock){
+			"deleted": func(b byHand, c device.Code, _ *testClock) { b.deleteCode(c) },
+			"moved": func(b byHand, c device.Code, clock *testClock) {
+				b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(720 * time.Hour).Format(time.RFC3339),
 					EndsAt: clock.now().Add(721 * time.Hour).Format(time.RFC3339)})
 			},
 		} {
@@ -289,15 +290,15 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 					w := b.look()
 					for _, one := range w.Codes {
 						waits = waits || one.Leaving
-						if one.Action == access.Find {
+						if one.Action == device.Find {
 							asked++
-							if still, err := b.access.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
+							if still, err := b.access.Devices.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
 								!still {
 								t.Fatal("the deletion is not wanted", err)
 							}
 							b.must(
-								b.access.RecordFound(t.Context(), holder{}, b.id(), one,
-									access.PutOutcome{Failure: &access.Failure{Class: class, Message: "no"}}),
+								b.access.Devices.RecordFound(t.Context(), holder{}, b.id(), one,
+									device.PutOutcome{Failure: &device.Failure{Class: class, Message: "no"}}),
 							)
 						}
 					}
@@ -316,7 +317,7 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 				if want := map[string]int{"refused": 1, "failing": 8}[name]; asked != want {
 					t.Errorf("%d tries", asked)
 				}
-				if w := b.work(other); w.Action != access.Put {
+				if w := b.work(other); w.Action != device.Put {
 					t.Errorf("planned action %q for the other code", w.Action)
 				}
 			})
@@ -325,7 +326,7 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 }
 
 // mayBeThere reports whether a code is being removed or is uncertain.
-func (b byHand) mayBeThere(c access.Code) (is bool) {
+func (b byHand) mayBeThere(c device.Code) (is bool) {
 	b.Helper()
 	err := b.db.Pool.QueryRow(b.Context(), "select count(*) > 0 from access_codes where access_code_id = $1 and (write_gen > 0 or vendor_ref is not null)", c.ID).
 		Scan(&is)
@@ -393,9 +394,9 @@ func startShut(t *testing.T, o options) (*bed, *shut) {
 	o.http = &http.Client{Transport: s, Timeout: 10 * time.Second}
 	b := start(t, o)
 	s.unlisted.Store(true)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("codes are not listed", func() bool {
-		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 		return err == nil && !d.Capabilities.ListCodes
 	})
 	return b, s
@@ -414,7 +415,7 @@ func TestNoCodeList_UnknownCodeIsRecreated(t *testing.T) {
 		}
 	}
 	b.until("the code has left the lock", func() bool { return !b.onLock("2580") })
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	a, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.must(err)
 	b.succeeded(a)
 	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
@@ -446,12 +447,12 @@ func TestNoCodeList_CodeOfReturnedLockIsKnown(t *testing.T) {
 		}
 		return nil, nil
 	})
-	if _, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
+	if _, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
 		t.Fatal(err)
 	}
-	b.until("the device has left", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	b.until("the device has left", func() bool { return b.code(c.ID).Status == device.StatusUnknown })
 	back.Store(true)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the desired code is on the lock", func() bool { return b.onLock("2591") })
 	if b.onLock("2580") || made.Load() {
 		t.Error("the code was recreated or duplicated")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // The vendor issues one code per request, however often its response is lost.
@@ -24,7 +24,7 @@ func TestOfflineCode_LostResponse(t *testing.T) {
 		return false
 	}})
 	b.control(http.MethodPut, "faults", map[string]any{"failure_rate": map[string]any{"unconfirmed": 1}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	c, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID: b.device,
 		Offline:  true,
 		StartsAt: time.Now().Format(time.RFC3339),
@@ -56,7 +56,7 @@ func TestOfflineCode_OfReturnedDeviceCannotBeDeleted(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	}})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	c, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID: b.device,
 		Offline:  true,
 		StartsAt: time.Now().Format(time.RFC3339),
@@ -65,12 +65,12 @@ func TestOfflineCode_OfReturnedDeviceCannotBeDeleted(t *testing.T) {
 	b.must(err)
 	b.succeeded(a)
 	failing.Store(true)
-	b.must(b.access.RecordRemoved(t.Context(), holder{}, uuid.MustParse(b.device), false))
-	b.until("the codes are handled", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Devices.RecordRemoved(t.Context(), holder{}, uuid.MustParse(b.device), false))
+	b.until("the codes are handled", func() bool { return b.code(c.ID).Status == device.StatusUnknown })
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the device is back",
-		func() bool { _, err := b.access.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })
-	if _, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), ""); err == nil {
+		func() bool { _, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })
+	if _, err := b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), ""); err == nil {
 		t.Error("a code that opens is deleted")
 	}
 	if !b.opens(*b.code(c.ID).PIN) {
@@ -79,9 +79,9 @@ func TestOfflineCode_OfReturnedDeviceCannotBeDeleted(t *testing.T) {
 }
 
 // offlineCode requests a code for the next five hours.
-func (b byHand) offlineCode() access.Code {
+func (b byHand) offlineCode() device.Code {
 	b.Helper()
-	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+	c, _, err := b.access.Devices.CreateCode(b.Context(), b.p, device.NewCode{
 		DeviceID: b.device,
 		Offline:  true,
 		StartsAt: time.Now().Format(time.RFC3339),
@@ -92,11 +92,11 @@ func (b byHand) offlineCode() access.Code {
 }
 
 // issued sets what the vendor returns for an offline code.
-func (b byHand) issued(c access.Code, ref, pin string) {
+func (b byHand) issued(c device.Code, ref, pin string) {
 	b.Helper()
 	for _, w := range b.look().Issues {
 		if w.ID == c.ID {
-			b.must(b.access.RecordIssued(b.Context(), holder{}, b.id(), w, access.PutOutcome{Ref: ref, PIN: pin}))
+			b.must(b.access.Devices.RecordIssued(b.Context(), holder{}, b.id(), w, device.PutOutcome{Ref: ref, PIN: pin}))
 			return
 		}
 	}
@@ -112,7 +112,7 @@ func TestOfflineCode_ListedBeforeResponse(t *testing.T) {
 	b.read(found("k1", "123456"), found("k2", "2580"))
 	b.issued(c, "k1", "123456")
 	others := func() int { return len(b.unmanaged()) }
-	if got := b.code(c.ID); got.Status != access.StatusSet && got.Status != access.StatusUnset || len(got.Errors) > 0 ||
+	if got := b.code(c.ID); got.Status != device.StatusSet && got.Status != device.StatusUnset || len(got.Errors) > 0 ||
 		others() != 1 {
 		t.Fatalf("status %s, errors %v, %d unmanaged codes", got.Status, got.Errors, others())
 	}
@@ -137,14 +137,14 @@ func TestOfflineCode_DuplicateFailsAlone(t *testing.T) {
 	b.issued(first, "k1", "123456")
 	b.issued(second, "k1", "123456")
 	b.issued(stranger, "k7", "654321") // the listed one has another PIN
-	for _, c := range []access.Code{second, stranger} {
+	for _, c := range []device.Code{second, stranger} {
 		got := b.code(c.ID)
 		if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_issue" ||
 			!strings.Contains(got.Errors[0].Message, "another code") {
 			t.Errorf("status %s, errors %v", got.Status, got.Errors)
 		}
 	}
-	for _, c := range []access.Code{first, online} {
+	for _, c := range []device.Code{first, online} {
 		if got := b.code(c.ID); len(got.Errors) > 0 {
 			t.Errorf("other codes: %v", got.Errors)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Changes of a code are refused if too many wait for an unreachable lock, because each look
@@ -19,28 +21,28 @@ func TestPendingChanges_AreBounded(t *testing.T) {
 	found := b.unmanaged()[0].ID.String()
 	b.control("POST", "offline", nil)
 	b.until("the lock is offline", func() bool {
-		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 		b.must(err)
 		return !d.Online
 	})
 	update := func(i int) error {
-		_, err := b.access.UpdateCode(t.Context(), b.p,
-			access.CodeChange{ID: c.ID.String(), PIN: fmt.Sprint(500000 + i), EvenIfOffline: true})
+		_, err := b.access.Devices.UpdateCode(t.Context(), b.p,
+			device.CodeChange{ID: c.ID.String(), PIN: fmt.Sprint(500000 + i), EvenIfOffline: true})
 		return err
 	}
-	convert := func(int) error { _, err := b.access.ConvertCode(t.Context(), b.p, found, nil); return err }
+	convert := func(int) error { _, err := b.access.Devices.ConvertCode(t.Context(), b.p, found, nil); return err }
 	for what, ask := range map[string]func(int) error{"changes": update, "conversions": convert} {
 		for i := range 20 {
 			b.must(ask(i))
 		}
-		var e *access.Error
-		if err := ask(20); !errors.As(err, &e) || e.Kind != access.TooMany || e.Type != "too_many_requests" {
+		var e *domain.Error
+		if err := ask(20); !errors.As(err, &e) || e.Kind != domain.TooMany || e.Type != "too_many_requests" {
 			t.Errorf("with 20 pending %s: %v", what, err)
 		}
 	}
-	removals := map[access.Attempt]int{}
+	removals := map[device.Attempt]int{}
 	for range 30 {
-		a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+		a, err := b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 		b.must(err)
 		removals[a]++
 	}
@@ -60,25 +62,25 @@ func TestPendingChanges_AreBounded(t *testing.T) {
 func TestRepeatedChange_EndsLikeFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		becomes access.PutOutcome
-		want    access.AttemptStatus
+		becomes device.PutOutcome
+		want    device.AttemptStatus
 	}{
-		"taken":   {access.PutOutcome{Ref: "k1", Confirmed: true}, access.Succeeded},
-		"refused": {access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such name"}}, access.Failed},
+		"taken":   {device.PutOutcome{Ref: "k1", Confirmed: true}, device.Succeeded},
+		"refused": {device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such name"}}, device.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
 			code := b.on("2580", "k1")
-			change := access.CodeChange{ID: code.ID.String(), Name: new("Friend")}
+			change := device.CodeChange{ID: code.ID.String(), Name: new("Friend")}
 			first, again := b.update(change), b.update(change)
-			if again.Status != access.Pending {
+			if again.Status != device.Pending {
 				t.Errorf("before the lock has it: second attempt %s", again.Status)
 			}
 			w := b.work(code)
 			b.begin(w)
 			b.end(w, c.becomes)
-			for _, a := range []access.Attempt{first, again} {
+			for _, a := range []device.Attempt{first, again} {
 				if got := b.attempt(a); got.Status != c.want {
 					t.Errorf("afterwards: attempt %s", got.Status)
 				}
@@ -93,37 +95,37 @@ func TestRepeatedChange_EndsLikeFirst(t *testing.T) {
 // A permanently refused change is tried once more on a new request.
 func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 	t.Parallel()
-	for name, code := range map[string]func(byHand) (access.Code, access.CodeChange){
-		"a new one": func(b byHand) (access.Code, access.CodeChange) {
+	for name, code := range map[string]func(byHand) (device.Code, device.CodeChange){
+		"a new one": func(b byHand) (device.Code, device.CodeChange) {
 			c, _ := b.create("2580")
-			return c, access.CodeChange{ID: c.ID.String(), PIN: "2580"}
+			return c, device.CodeChange{ID: c.ID.String(), PIN: "2580"}
 		},
-		"a change": func(b byHand) (access.Code, access.CodeChange) {
+		"a change": func(b byHand) (device.Code, device.CodeChange) {
 			c := b.on("1470", "k1")
-			change := access.CodeChange{ID: c.ID.String(), PIN: "2580"}
+			change := device.CodeChange{ID: c.ID.String(), PIN: "2580"}
 			b.update(change)
 			return c, change
 		},
-		"one that was deleted at the lock": func(b byHand) (access.Code, access.CodeChange) {
+		"one that was deleted at the lock": func(b byHand) (device.Code, device.CodeChange) {
 			c := b.on("1470", "k1")
-			b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+			b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 			b.read(found("k0", "1111"))
-			change := access.CodeChange{ID: c.ID.String(), PIN: "2580"}
+			change := device.CodeChange{ID: c.ID.String(), PIN: "2580"}
 			b.update(change)
-			if got := b.code(c.ID); got.Status != access.StatusSetting || len(got.Warnings) > 0 {
+			if got := b.code(c.ID); got.Status != device.StatusSetting || len(got.Warnings) > 0 {
 				b.Errorf("requested again: status %s, warnings %v", got.Status, got.Warnings)
 			}
 			return c, change
 		},
-		"one that was disabled at the lock, refused to change, and deleted there": func(b byHand) (access.Code, access.CodeChange) {
+		"one that was disabled at the lock, refused to change, and deleted there": func(b byHand) (device.Code, device.CodeChange) {
 			c := b.on("1470", "k1")
-			b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+			b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 			b.read(disabled("1470"))
-			change := access.CodeChange{ID: c.ID.String(), PIN: "2580"}
+			change := device.CodeChange{ID: c.ID.String(), PIN: "2580"}
 			b.update(change)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
 			b.read(found("k0", "1111"))
 			b.update(change)
 			return c, change
@@ -137,30 +139,30 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 			refuse := func() {
 				t.Helper()
 				w := b.work(c)
-				if w.Action != access.Put {
+				if w.Action != device.Put {
 					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
 				b.end(w,
-					access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+					device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
 				clock.pass(time.Minute)
 			}
 			refuse()
 			b.quiet(c, clock, time.Hour)
 			told := len(b.told("access_code.changed"))
 			a := b.update(change)
-			if a.Status != access.Pending {
+			if a.Status != device.Pending {
 				t.Fatalf("errors %v, attempt %s", b.code(c.ID).Errors, a.Status)
 			}
 			refuse()
-			if got := b.attempt(a); got.Status != access.Failed || len(b.code(c.ID).Errors) != 1 {
+			if got := b.attempt(a); got.Status != device.Failed || len(b.code(c.ID).Errors) != 1 {
 				t.Errorf("refused again: attempt %s, errors %v", got.Status, b.code(c.ID).Errors)
 			}
 			a = b.update(change)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-			if got := b.code(c.ID); b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet ||
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			if got := b.code(c.ID); b.attempt(a).Status != device.Succeeded || got.Status != device.StatusSet ||
 				len(got.Errors) > 0 {
 				t.Errorf("accepted: status %s, errors %v", got.Status, got.Errors)
 			}
@@ -174,26 +176,26 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 // A change without an effect on the lock succeeds immediately.
 func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 	t.Parallel()
-	for name, code := range map[string]func(byHand, *testClock) (access.Code, access.CodeChange){
-		"set": func(b byHand, _ *testClock) (access.Code, access.CodeChange) {
-			return b.on("2580", "k1"), access.CodeChange{PIN: "2580"}
+	for name, code := range map[string]func(byHand, *testClock) (device.Code, device.CodeChange){
+		"set": func(b byHand, _ *testClock) (device.Code, device.CodeChange) {
+			return b.on("2580", "k1"), device.CodeChange{PIN: "2580"}
 		},
-		"before its time": func(b byHand, clock *testClock) (access.Code, access.CodeChange) {
-			return b.between("2580", clock.now().Add(100*time.Hour), clock.now().Add(101*time.Hour)), access.CodeChange{PIN: "2580"}
+		"before its time": func(b byHand, clock *testClock) (device.Code, device.CodeChange) {
+			return b.between("2580", clock.now().Add(100*time.Hour), clock.now().Add(101*time.Hour)), device.CodeChange{PIN: "2580"}
 		},
-		"off, which is allowed": func(b byHand, clock *testClock) (access.Code, access.CodeChange) {
+		"off, which is allowed": func(b byHand, clock *testClock) (device.Code, device.CodeChange) {
 			c := b.on("2580", "k1")
-			b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+			b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 			clock.pass(time.Hour)
 			b.read(found("k0", "1111"))
-			return c, access.CodeChange{PIN: "2580"}
+			return c, device.CodeChange{PIN: "2580"}
 		},
-		"refused, and only what may be done at the lock is changed": func(b byHand, _ *testClock) (access.Code, access.CodeChange) {
+		"refused, and only what may be done at the lock is changed": func(b byHand, _ *testClock) (device.Code, device.CodeChange) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
-			return c, access.CodeChange{ExternalModificationAllowed: new(true)}
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+			return c, device.CodeChange{ExternalModificationAllowed: new(true)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,15 +204,15 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 			c, change := code(b, clock)
 			change.ID = c.ID.String()
 			before := b.code(c.ID)
-			if a := b.update(change); a.Status != access.Succeeded {
+			if a := b.update(change); a.Status != device.Succeeded {
 				t.Errorf("attempt %s", a.Status)
 			}
-			if w := b.work(c); w.Action != access.Nothing {
+			if w := b.work(c); w.Action != device.Nothing {
 				t.Errorf("planned action %q", w.Action)
 			}
 			if got := b.code(c.ID); got.Status != before.Status ||
 				!slices.EqualFunc(got.Errors, before.Errors,
-					func(a, b access.Problem) bool { return a.Code == b.Code }) {
+					func(a, b domain.Problem) bool { return a.Code == b.Code }) {
 				t.Errorf("before: status %s, errors %v; after: status %s, errors %v", before.Status, before.Errors,
 					got.Status, got.Errors)
 			}
@@ -228,11 +230,11 @@ func TestRefusal_IsAnnouncedOncePerRequest(t *testing.T) {
 	refuse := func() {
 		t.Helper()
 		w := b.work(c)
-		if w.Action != access.Put {
+		if w.Action != device.Put {
 			t.Fatalf("planned action %q", w.Action)
 		}
 		b.begin(w)
-		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "the lock is full."}})
+		b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "the lock is full."}})
 		clock.pass(time.Minute)
 	}
 	refuse()
@@ -244,7 +246,7 @@ func TestRefusal_IsAnnouncedOncePerRequest(t *testing.T) {
 	if got := b.told(failed); len(got) != 1 {
 		t.Errorf("%d events for the same refusal", len(got))
 	}
-	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+	b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 	refuse()
 	if got := b.told(failed); len(got) != 2 {
 		t.Errorf("%d events after another request", len(got))
@@ -257,11 +259,11 @@ func TestFailure_IsAnnouncedOncePerRequest(t *testing.T) {
 	c := b.on("2580", "k1")
 	var want []string
 	for _, name := range []string{"Friend", "Guest"} {
-		b.update(access.CodeChange{ID: c.ID.String(), Name: &name})
+		b.update(device.CodeChange{ID: c.ID.String(), Name: &name})
 		for range 6 {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "busy."}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy."}})
 			clock.pass(time.Hour)
 		}
 		want = append(want, "access_code.failed_to_update")
@@ -279,7 +281,7 @@ const (
 	delayTold      = "access_code." + delayInSetting
 )
 
-func warnings(c access.Code) (codes []string) {
+func warnings(c device.Code) (codes []string) {
 	for _, w := range c.Warnings {
 		codes = append(codes, w.Code)
 	}
@@ -288,7 +290,7 @@ func warnings(c access.Code) (codes []string) {
 
 // delayed returns a new code that its lock has not accepted for a while. The delay is announced
 // once.
-func (b byHand) delayed(clock *testClock) access.Code {
+func (b byHand) delayed(clock *testClock) device.Code {
 	b.Helper()
 	c, _ := b.create("2580")
 	b.failing(c, clock)
@@ -299,12 +301,12 @@ func (b byHand) delayed(clock *testClock) access.Code {
 }
 
 // failing makes the lock busy until the delay is announced.
-func (b byHand) failing(c access.Code, clock *testClock) {
+func (b byHand) failing(c device.Code, clock *testClock) {
 	b.Helper()
 	for range 4 {
-		if w := b.work(c); w.Action == access.Put {
+		if w := b.work(c); w.Action == device.Put {
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "busy."}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy."}})
 		}
 		clock.pass(5 * time.Minute)
 	}
@@ -314,23 +316,23 @@ func (b byHand) failing(c access.Code, clock *testClock) {
 // The warning ends with the delay, whatever its end.
 func TestDelay_WarningEndsWithDelay(t *testing.T) {
 	t.Parallel()
-	for what, end := range map[string]func(byHand, access.Code, *testClock){
-		"refused": func(b byHand, c access.Code, clock *testClock) {
+	for what, end := range map[string]func(byHand, device.Code, *testClock){
+		"refused": func(b byHand, c device.Code, clock *testClock) {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
 			b.look()
 		},
-		"changed, nothing late yet": func(b byHand, c access.Code, _ *testClock) {
-			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+		"changed, nothing late yet": func(b byHand, c device.Code, _ *testClock) {
+			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 		},
-		"moved far ahead": func(b byHand, c access.Code, clock *testClock) {
+		"moved far ahead": func(b byHand, c device.Code, clock *testClock) {
 			from := clock.now().Add(100 * time.Hour)
-			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: from.Add(time.Hour).Format(time.RFC3339)})
+			b.update(device.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: from.Add(time.Hour).Format(time.RFC3339)})
 			b.read()
 			b.look()
 		},
-		"being removed, nothing late yet": func(b byHand, c access.Code, clock *testClock) {
+		"being removed, nothing late yet": func(b byHand, c device.Code, clock *testClock) {
 			b.deleteCode(c)
 			b.look()
 		},
@@ -353,15 +355,15 @@ func TestDelay_WarningEndsWithDelay(t *testing.T) {
 // Each delay is announced once.
 func TestDelay_EachIsAnnounced(t *testing.T) {
 	t.Parallel()
-	for what, again := range map[string]func(byHand, access.Code, *testClock){
-		"asked for again": func(b byHand, c access.Code, _ *testClock) {
-			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+	for what, again := range map[string]func(byHand, device.Code, *testClock){
+		"asked for again": func(b byHand, c device.Code, _ *testClock) {
+			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 		},
-		"changed at the lock while a change was late": func(b byHand, c access.Code, clock *testClock) {
+		"changed at the lock while a change was late": func(b byHand, c device.Code, clock *testClock) {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 			b.failing(c, clock)
 			b.read(found("k0", "1111"))
 		},
@@ -394,16 +396,16 @@ func TestScheduledCode_ShowsNoEarlierError(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
 	from := clock.now().Add(100 * time.Hour)
 	b.update(
-		access.CodeChange{
+		device.CodeChange{
 			ID:       c.ID.String(),
 			StartsAt: from.Format(time.RFC3339),
 			EndsAt:   from.Add(time.Hour).Format(time.RFC3339),
 		},
 	)
-	if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) > 0 {
+	if got := b.code(c.ID); got.Status != device.StatusUnset || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }

@@ -6,30 +6,31 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // A change succeeded, but its answer was lost. The retry is refused because the code itself has the
 // PIN.
 func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 	t.Parallel()
-	itself := &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
-	frame := access.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}
+	itself := &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
+	frame := device.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}
 	for name, c := range map[string]struct {
 		more  string
-		shown func() access.Found // nil: the device has no code list
+		shown func() device.Found // nil: the device has no code list
 		code  string              // remaining error; empty: none
-		ch    access.CodeChange
-		then  access.CodeChange // change before the answer
+		ch    device.CodeChange
+		then  device.CodeChange // change before the answer
 	}{
-		"PINs are hidden": {`{}`, func() access.Found { return found("k1", "") }, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
-		"listed with the PIN": {`{}`, func() access.Found {
+		"PINs are hidden": {`{}`, func() device.Found { return found("k1", "") }, "", device.CodeChange{PIN: "2591"}, device.CodeChange{}},
+		"listed with the PIN": {`{}`, func() device.Found {
 			f := found("k1", "")
 			f.Failure = itself
 			return f
-		}, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
-		"no code list":                         {`{"list_codes": false}`, nil, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
-		"no code list, another change refused": {`{"list_codes": false}`, nil, "duplicate_code_on_device", access.CodeChange{PIN: "2591"}, frame},
-		"no code list, PIN unchanged":          {`{"list_codes": false}`, nil, "duplicate_code_on_device", frame, access.CodeChange{}},
+		}, "", device.CodeChange{PIN: "2591"}, device.CodeChange{}},
+		"no code list":                         {`{"list_codes": false}`, nil, "", device.CodeChange{PIN: "2591"}, device.CodeChange{}},
+		"no code list, another change refused": {`{"list_codes": false}`, nil, "duplicate_code_on_device", device.CodeChange{PIN: "2591"}, frame},
+		"no code list, PIN unchanged":          {`{"list_codes": false}`, nil, "duplicate_code_on_device", frame, device.CodeChange{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,13 +47,13 @@ func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 				c.then.ID = code.ID.String()
 				a = b.update(c.then)
 			}
-			for n := 0; b.attempt(a).Status == access.Pending; n++ {
+			for n := 0; b.attempt(a).Status == device.Pending; n++ {
 				if c.shown != nil {
 					b.read(c.shown())
 				}
-				if w := b.work(code); w.Action == access.Put {
+				if w := b.work(code); w.Action == device.Put {
 					b.begin(w)
-					b.end(w, access.PutOutcome{Failure: itself})
+					b.end(w, device.PutOutcome{Failure: itself})
 				}
 				if clock.pass(30 * time.Second); n > 10 {
 					t.Fatalf("endless retries: %v", b.code(code.ID).Errors)
@@ -60,7 +61,7 @@ func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 			}
 			got := b.code(code.ID)
 			switch {
-			case c.code == "" && (b.attempt(a).Status != access.Succeeded || got.Status != access.StatusSet || len(got.Errors) > 0):
+			case c.code == "" && (b.attempt(a).Status != device.Succeeded || got.Status != device.StatusSet || len(got.Errors) > 0):
 				t.Errorf("status %s, errors %v, attempt %s", got.Status, got.Errors, b.attempt(a).Status)
 			case c.code != "" && (len(got.Errors) != 1 || got.Errors[0].Code != c.code || got.Errors[0].Other != [16]byte{}):
 				t.Errorf("status %s, errors %v", got.Status, got.Errors)
@@ -70,25 +71,25 @@ func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 }
 
 // invented creates a code whose vendor chose the given PIN.
-func (b byHand) invented(pin, ref string) access.Code {
+func (b byHand) invented(pin, ref string) device.Code {
 	b.Helper()
 	c, _ := b.create("")
 	b.invents(c, pin, ref)
 	return c
 }
 
-func (b byHand) invents(c access.Code, pin, ref string) {
+func (b byHand) invents(c device.Code, pin, ref string) {
 	b.Helper()
 	w := b.work(c)
-	if w.Action != access.Put {
+	if w.Action != device.Put {
 		b.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: ref, PIN: pin})
+	b.end(w, device.PutOutcome{Ref: ref, PIN: pin})
 	b.read(found(ref, pin))
 }
 
-func (b byHand) shows(when string, c access.Code, pin string, status access.Status) {
+func (b byHand) shows(when string, c device.Code, pin string, status device.Status) {
 	b.Helper()
 	got := b.code(c.ID)
 	if told := got.PIN; told == nil && pin != "" || told != nil && *told != pin || got.Status != status {
@@ -104,11 +105,11 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 		t.Parallel()
 		b := hand(t, options{profile: "salto_ks", access: lag})
 		c := b.invented("111111", "r1")
-		b.shows("at first", c, "111111", access.StatusSet)
+		b.shows("at first", c, "111111", device.StatusSet)
 		b.read(found("r9", "999999"))
-		b.shows("gone", c, "", access.StatusSetting)
+		b.shows("gone", c, "", device.StatusSetting)
 		b.invents(c, "222222", "r2")
-		b.shows("put back", c, "222222", access.StatusSet)
+		b.shows("put back", c, "222222", device.StatusSet)
 	})
 	t.Run("lost on its way", func(t *testing.T) {
 		t.Parallel()
@@ -116,18 +117,18 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 		c, _ := b.create("")
 		w := b.work(c)
 		b.begin(w)
-		b.end(w, access.PutOutcome{Ref: "r1", PIN: "111111"})
+		b.end(w, device.PutOutcome{Ref: "r1", PIN: "111111"})
 		b.read(
-			access.Found{
+			device.Found{
 				Ref:     "r1",
 				PIN:     "111111",
-				Failure: &access.Failure{Class: access.FailedForNow, Message: "lost"},
+				Failure: &device.Failure{Class: device.FailedForNow, Message: "lost"},
 			},
 		)
 		_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null")
 		b.must(err)
 		b.invents(c, "222222", "r2")
-		b.shows("put again", c, "222222", access.StatusSet)
+		b.shows("put again", c, "222222", device.StatusSet)
 	})
 	t.Run("changed at the lock", func(t *testing.T) {
 		t.Parallel()
@@ -135,8 +136,8 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 		c := b.invented("111111", "r1")
 		for range 2 {
 			b.read(found("r1", "333333"))
-			b.shows("changed", c, "333333", access.StatusSet)
-			if w := b.work(c); w.Action != access.Nothing {
+			b.shows("changed", c, "333333", device.StatusSet)
+			if w := b.work(c); w.Action != device.Nothing {
 				t.Errorf("planned action %q, but no put restores the former PIN", w.Action)
 			}
 		}
@@ -148,7 +149,7 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 
 // exchange creates codes on the lock and then swaps their PINs in a cycle while the lock is
 // offline. It returns the codes and the attempts of their last changes.
-func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.Attempt) {
+func (b *bed) exchange(pins ...string) (codes []device.Code, attempts []device.Attempt) {
 	b.Helper()
 	for _, pin := range pins {
 		c, a := b.create(pin)
@@ -156,9 +157,9 @@ func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.A
 		codes = append(codes, c)
 	}
 	b.must(b.rec.SetOnline(b.Context(), b.p, b.device, false))
-	update := func(c access.Code, pin string) access.Attempt {
-		a, err := b.access.UpdateCode(b.Context(), b.p,
-			access.CodeChange{ID: c.ID.String(), PIN: pin, EvenIfOffline: true})
+	update := func(c device.Code, pin string) device.Attempt {
+		a, err := b.access.Devices.UpdateCode(b.Context(), b.p,
+			device.CodeChange{ID: c.ID.String(), PIN: pin, EvenIfOffline: true})
 		b.must(err)
 		return a
 	}
@@ -186,7 +187,7 @@ func TestSwappedPINs(t *testing.T) {
 			for i, c := range codes {
 				want := pins[(i+1)%len(pins)]
 				b.onlyOnce(want)
-				if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != want || len(got.Errors) > 0 {
+				if got := b.code(c.ID); got.Status != device.StatusSet || *got.PIN != want || len(got.Errors) > 0 {
 					t.Errorf("code %d is %s with %v", i, got.Status, got.Errors)
 				}
 				if got := b.events(c.ID); slices.Contains(got, "access_code.deleted_external_to_seam") ||
@@ -206,17 +207,17 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	t.Parallel()
 	clock := &testClock{at: time.Now()}
 	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
-	codes := map[string]access.Code{"k1": b.on("2580", "k1"), "k2": b.on("4711", "k2")}
+	codes := map[string]device.Code{"k1": b.on("2580", "k1"), "k2": b.on("4711", "k2")}
 	on := map[string]string{"k1": "2580", "k2": "4711"}
-	b.update(access.CodeChange{ID: codes["k2"].ID.String(), PIN: "9090"})
-	b.update(access.CodeChange{ID: codes["k1"].ID.String(), PIN: "4711"})
-	b.update(access.CodeChange{ID: codes["k2"].ID.String(), PIN: "2580"})
+	b.update(device.CodeChange{ID: codes["k2"].ID.String(), PIN: "9090"})
+	b.update(device.CodeChange{ID: codes["k1"].ID.String(), PIN: "4711"})
+	b.update(device.CodeChange{ID: codes["k2"].ID.String(), PIN: "2580"})
 	aside, stays := "k1", "k2"
-	if b.work(codes[aside]).Action != access.Delete {
+	if b.work(codes[aside]).Action != device.Delete {
 		aside, stays = stays, aside
 	}
 	read := func() {
-		var list []access.Found
+		var list []device.Found
 		for ref, pin := range on {
 			list = append(list, found(ref, pin))
 		}
@@ -224,10 +225,10 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	}
 	for range 2 { // the second time, the deletion has started
 		w := b.work(codes[aside])
-		if w.Action != access.Delete || !w.TemporaryRemoval || b.work(codes[stays]).Action != access.Nothing {
+		if w.Action != device.Delete || !w.TemporaryRemoval || b.work(codes[stays]).Action != device.Nothing {
 			t.Fatalf("planned actions %q and %q", w.Action, b.work(codes[stays]).Action)
 		}
-		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
 			t.Fatal("the deletion is not wanted", err)
 		}
 		read()
@@ -235,24 +236,24 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	clock.pass(time.Hour) // past the read lag
 	delete(on, aside)     // not recorded yet
 	read()
-	if w := b.work(codes[aside]); w.Action != access.Nothing {
+	if w := b.work(codes[aside]); w.Action != device.Nothing {
 		t.Fatalf("planned action %q although the PIN is taken", w.Action)
 	}
 	w := b.work(codes[stays])
-	if w.Action != access.Put || w.Ref != stays {
+	if w.Action != device.Put || w.Ref != stays {
 		t.Fatalf("planned action %q for the other code", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: stays, Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: stays, Confirmed: true})
 	w = b.work(codes[aside])
-	if w.Action != access.Put || !w.New {
+	if w.Action != device.Put || !w.New {
 		t.Fatalf("planned action %q for the first code", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k3", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "k3", Confirmed: true})
 	for ref, want := range map[string]string{"k1": "4711", "k2": "2580"} {
 		got := b.code(codes[ref].ID)
-		if got.Status != access.StatusSet || *got.PIN != want || len(got.Errors)+len(got.Mutations) > 0 {
+		if got.Status != device.StatusSet || *got.PIN != want || len(got.Errors)+len(got.Mutations) > 0 {
 			t.Errorf("%s: status %s, errors %v", ref, got.Status, got.Errors)
 		}
 		if events := b.events(codes[ref].ID); slices.Contains(events, "access_code.deleted_external_to_seam") {
@@ -266,14 +267,14 @@ func TestSwappedPINs_Reverted(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	one, two := b.on("2580", "k1"), b.on("4711", "k2")
-	b.update(access.CodeChange{ID: two.ID.String(), PIN: "9090"})
-	b.update(access.CodeChange{ID: one.ID.String(), PIN: "4711"})
-	b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
-	b.update(access.CodeChange{ID: two.ID.String(), PIN: "9090"})
-	if w := b.work(two); w.Action != access.Put {
+	b.update(device.CodeChange{ID: two.ID.String(), PIN: "9090"})
+	b.update(device.CodeChange{ID: one.ID.String(), PIN: "4711"})
+	b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
+	b.update(device.CodeChange{ID: two.ID.String(), PIN: "9090"})
+	if w := b.work(two); w.Action != device.Put {
 		t.Errorf("planned action %q for the code that steps aside", w.Action)
 	}
-	if w := b.work(one); w.Action != access.Nothing {
+	if w := b.work(one); w.Action != device.Nothing {
 		t.Errorf("planned action %q for the waiting code", w.Action)
 	}
 }
@@ -286,18 +287,18 @@ func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
 	want := map[string]string{"k1": "2580", "k2": "4711", "k3": "3690"}
 	on := map[string]string{"k1": "4711", "k2": "3690", "k3": "2580"}
-	codes := map[string]access.Code{}
+	codes := map[string]device.Code{}
 	for ref, pin := range want {
 		codes[ref] = b.on(pin, ref)
 	}
 	clock.pass(time.Hour)
-	lock := func(w access.CodeWork) {
+	lock := func(w device.CodeWork) {
 		for ref, pin := range on {
 			if pin == w.PIN && ref != w.Ref {
 				b.end(
 					w,
-					access.PutOutcome{
-						Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref},
+					device.PutOutcome{
+						Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: ref},
 					},
 				)
 				return
@@ -307,22 +308,22 @@ func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 			w.Ref = "k4"
 		}
 		on[w.Ref] = w.PIN
-		b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
+		b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
 	}
 	writes := 0
 	for range 20 {
-		var list []access.Found
+		var list []device.Found
 		for ref, pin := range on {
 			list = append(list, found(ref, pin))
 		}
 		b.read(list...)
 		for _, w := range b.look().Codes {
 			switch w.Action {
-			case access.Delete:
+			case device.Delete:
 				b.taken(w)
 				delete(on, w.Ref)
 				writes++
-			case access.Put:
+			case device.Put:
 				b.begin(w)
 				lock(w)
 				writes++
@@ -331,7 +332,7 @@ func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 		clock.pass(15 * time.Second)
 	}
 	for _, c := range codes {
-		if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+		if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 			t.Errorf("status %s, errors %v", got.Status, got.Errors)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // The PIN of a pending code is entered at the keypad, and then that unmanaged code is converted.
@@ -14,10 +15,10 @@ func TestConversion_PINWantedByPendingCode(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	b.create("2580")
 	b.read(found("k1", "2580"))
-	a, err := b.access.ConvertCode(t.Context(), b.p, b.unmanaged()[0].ID.String(), nil)
+	a, err := b.access.Devices.ConvertCode(t.Context(), b.p, b.unmanaged()[0].ID.String(), nil)
 	b.must(err)
 	b.read(found("k1", "2580"))
-	if a = b.attempt(a); a.Status != access.Succeeded || len(b.unmanaged()) > 0 {
+	if a = b.attempt(a); a.Status != device.Succeeded || len(b.unmanaged()) > 0 {
 		t.Errorf("conversion attempt %s %s", a.Status, a.ErrorType)
 	}
 }
@@ -27,8 +28,8 @@ func TestAllowedModification_SwappedPINs(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	allowed := true
-	for _, c := range []access.Code{one, two} {
-		b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+	for _, c := range []device.Code{one, two} {
+		b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 	}
 	b.read(found("r1", "2581"), found("r2", "2580"))
 	if a, z := *b.code(one.ID).PIN, *b.code(two.ID).PIN; a != "2581" || z != "2580" {
@@ -42,7 +43,7 @@ func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	one := b.on("2580", "r1")
 	allowed := true
-	b.update(access.CodeChange{ID: one.ID.String(), ExternalModificationAllowed: &allowed})
+	b.update(device.CodeChange{ID: one.ID.String(), ExternalModificationAllowed: &allowed})
 	two, _ := b.create("9988")
 	b.read(found("r1", "9988"))
 	if pin := *b.code(one.ID).PIN; pin != "9988" {
@@ -51,8 +52,8 @@ func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	w := b.work(two)
 	b.begin(w)
 	b.end(w,
-		access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
-	if got := b.code(two.ID); got.Status != access.StatusUnset || got.Errors[0].Other != one.ID {
+		device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
+	if got := b.code(two.ID); got.Status != device.StatusUnset || got.Errors[0].Other != one.ID {
 		t.Errorf("the other code: status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -64,17 +65,17 @@ func TestDeletion_WaitsForUncertainWrite(t *testing.T) {
 	w := b.work(c)
 	b.begin(w)
 	a := b.deleteCode(c)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
-	if len(b.managed()) != 1 || b.attempt(a).Status != access.Pending {
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
+	if len(b.managed()) != 1 || b.attempt(a).Status != device.Pending {
 		t.Fatal("the code counts as gone, although it may still arrive")
 	}
-	b.read(access.Found{
+	b.read(device.Found{
 		Ref:       "r1",
 		Key:       c.ID.String(),
 		PIN:       "2580",
 		Confirmed: true,
 	})
-	if w := b.work(c); w.Action != access.Delete || w.Ref != "r1" {
+	if w := b.work(c); w.Action != device.Delete || w.Ref != "r1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -85,12 +86,12 @@ func TestChange_DuringRefusedWrite(t *testing.T) {
 	c, first := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	second := b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
-	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != access.Failed || z != access.Pending {
+	second := b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != device.Failed || z != device.Pending {
 		t.Errorf("attempts %s and %s", a, z)
 	}
-	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" {
+	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -101,9 +102,9 @@ func TestChange_DuringAcceptedWriteIsSentImmediately(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1"})
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
-	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" || w.Ref != "r1" {
+	b.end(w, device.PutOutcome{Ref: "r1"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" || w.Ref != "r1" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -118,10 +119,10 @@ func TestStaleList_MissingCodeIsNotGone(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "r1", Confirmed: confirmed})
+			b.end(w, device.PutOutcome{Ref: "r1", Confirmed: confirmed})
 			b.deleteCode(c)
 			b.read()
-			if w := b.work(c); w.Action != access.Delete || w.Ref != "r1" {
+			if w := b.work(c); w.Action != device.Delete || w.Ref != "r1" {
 				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})
@@ -136,17 +137,17 @@ func TestFailedWrite_IsRetried(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1"})
-	given := access.Found{
+	b.end(w, device.PutOutcome{Ref: "r1"})
+	given := device.Found{
 		Ref:     "r1",
 		Key:     c.ID.String(),
 		PIN:     "2580",
-		Failure: &access.Failure{Class: access.FailedForNow, Message: "it jammed"},
+		Failure: &device.Failure{Class: device.FailedForNow, Message: "it jammed"},
 	}
 	b.read(given)
 	now = now.Add(2 * time.Second)
 	b.read(given)
-	if w := b.work(c); w.Action != access.Put || w.Ref != "" {
+	if w := b.work(c); w.Action != device.Put || w.Ref != "" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.deleteCode(c)
@@ -161,10 +162,10 @@ func TestStaleList_DoesNotUndoChange(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
 	allowed := true
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581", ExternalModificationAllowed: &allowed})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581", ExternalModificationAllowed: &allowed})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
 	b.read(found("r1", "2580"))
 	if pin := *b.code(c.ID).PIN; pin != "2581" {
 		t.Errorf("the PIN is back at %s", pin)
@@ -182,7 +183,7 @@ func TestAllowedModification_TimeFrameIsAnnouncedOnce(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
 	allowed := true
-	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 	from, to := time.Now().Add(-time.Hour).Truncate(time.Second), time.Now().Add(time.Hour).Truncate(time.Second)
 	f := found("r1", "2580")
 	f.StartsAt, f.EndsAt = &from, &to
@@ -204,9 +205,9 @@ func TestConversion_OfCodeBeingDeleted(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	b.read(found("k1", "2580"))
 	u := b.unmanaged()[0]
-	convert, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+	convert, err := b.access.Devices.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 	b.must(err)
-	remove, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, u.ID.String())
+	remove, err := b.access.Devices.DeleteUnmanagedCode(t.Context(), b.p, u.ID.String())
 	b.must(err)
 	b.read(found("k1", "2580"))
 	if len(b.managed()) > 0 {
@@ -214,7 +215,7 @@ func TestConversion_OfCodeBeingDeleted(t *testing.T) {
 	}
 	b.taken(b.work(u))
 	b.read()
-	if a, z := b.attempt(convert).Status, b.attempt(remove).Status; a != access.Failed || z != access.Succeeded {
+	if a, z := b.attempt(convert).Status, b.attempt(remove).Status; a != device.Failed || z != device.Succeeded {
 		t.Errorf("conversion %s, removal %s", a, z)
 	}
 }
@@ -225,26 +226,26 @@ func TestPINChange_TakesOverPINOfAnother(t *testing.T) {
 	now := time.Now()
 	b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return now }}})
 	two, one := b.on("2581", "r2"), b.on("2580", "r1")
-	first := b.update(access.CodeChange{ID: one.ID.String(), PIN: "2582"})
-	second := b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
+	first := b.update(device.CodeChange{ID: one.ID.String(), PIN: "2582"})
+	second := b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
 	w := b.work(two)
-	if w.Action == access.Put {
+	if w.Action == device.Put {
 		b.begin(w)
 		b.end(
 			w,
-			access.PutOutcome{
-				Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "r1"},
+			device.PutOutcome{
+				Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "r1"},
 			},
 		)
 	}
 	w = b.work(one)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
 	now = now.Add(2 * time.Second)
 	w = b.work(two)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r2", Confirmed: true})
-	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != access.Succeeded || z != access.Succeeded {
+	b.end(w, device.PutOutcome{Ref: "r2", Confirmed: true})
+	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != device.Succeeded || z != device.Succeeded {
 		t.Errorf("attempts %s and %s", a, z)
 	}
 }
@@ -254,13 +255,13 @@ func TestPINChange_WaitsForRemovalOfOther(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	b.deleteCode(one)
-	b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
-	if w := b.work(two); w.Action == access.Put {
+	b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
+	if w := b.work(two); w.Action == device.Put {
 		t.Error("the code is put while the PIN is still taken")
 	}
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(one), true, nil))
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(one), true, nil))
 	b.read(found("r2", "2581"))
-	if w := b.work(two); w.Action != access.Put || w.PIN != "2580" {
+	if w := b.work(two); w.Action != device.Put || w.PIN != "2580" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -271,22 +272,22 @@ func TestPostponedCode_LeavesLockWithoutTimeFrames(t *testing.T) {
 	b := hand(t, options{profile: "smartthings"})
 	c := b.on("2580", "r1")
 	a := b.update(
-		access.CodeChange{
+		device.CodeChange{
 			ID:       c.ID.String(),
 			StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339),
 			EndsAt:   time.Now().Add(101 * time.Hour).Format(time.RFC3339),
 		},
 	)
 	w := b.work(c)
-	if w.Action != access.Delete {
+	if w.Action != device.Delete {
 		t.Fatalf("planned action %q", w.Action)
 	}
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
 	b.read(found("r1", ""))
 	b.read()
 	b.look()
-	if got := b.code(c.ID); got.Status != access.StatusUnset || got.OnDevice ||
-		b.attempt(a).Status != access.Succeeded {
+	if got := b.code(c.ID); got.Status != device.StatusUnset || got.OnDevice ||
+		b.attempt(a).Status != device.Succeeded {
 		t.Errorf("status %s, on the device: %v, attempt %s", got.Status, got.OnDevice, b.attempt(a).Status)
 	}
 	if slices.Contains(b.events(c.ID), "access_code.deleted_external_to_seam") {
@@ -305,14 +306,14 @@ func TestPostponedCode_DuringUncertainWrite(t *testing.T) {
 			w := b.work(c)
 			b.begin(w)
 			b.update(
-				access.CodeChange{
+				device.CodeChange{
 					ID:       c.ID.String(),
 					StartsAt: time.Now().Add(100 * time.Hour).Format(time.RFC3339),
 					EndsAt:   time.Now().Add(101 * time.Hour).Format(time.RFC3339),
 				},
 			)
-			b.end(w, access.PutOutcome{Ref: "r1"})
-			want := map[string]access.Action{"august": access.Put, "smartthings": access.Delete}[profile]
+			b.end(w, device.PutOutcome{Ref: "r1"})
+			want := map[string]device.Action{"august": device.Put, "smartthings": device.Delete}[profile]
 			if w := b.work(c); w.Action != want {
 				t.Errorf("planned action %q", w.Action)
 			}
@@ -325,15 +326,15 @@ func TestReturnedDevice_KeepsConvertedCodes(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	b.read(found("k1", "2580"))
 	u := b.unmanaged()[0]
-	_, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+	_, err := b.access.Devices.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 	b.must(err)
 	b.read(found("k1", "2580"))
-	b.must(b.access.RecordRemoved(t.Context(), holder{}, b.id(), false))
+	b.must(b.access.Devices.RecordRemoved(t.Context(), holder{}, b.id(), false))
 	b.look()
 	_, err = b.db.Pool.Exec(t.Context(), "update devices set removed_at = null, online = true")
 	b.must(err)
 	b.read(found("k1", "2580"))
-	if got := b.code(u.ID); got.Status != access.StatusSet || len(b.unmanaged()) > 0 {
+	if got := b.code(u.ID); got.Status != device.StatusSet || len(b.unmanaged()) > 0 {
 		t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 	}
 }
@@ -341,8 +342,8 @@ func TestReturnedDevice_KeepsConvertedCodes(t *testing.T) {
 func TestDuplicateDevice_IsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	d := access.FoundDevice{Ref: "x", Name: "Side door", Online: true}
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{d, d}))
+	d := device.FoundDevice{Ref: "x", Name: "Side door", Online: true}
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{d, d}))
 }
 
 // A vendor with numbered slots assigns the slot of a vanished code to the next one.
@@ -353,12 +354,12 @@ func TestVanishedCode_ReferenceIsReused(t *testing.T) {
 	one := b.on("2580", "3")
 	w := b.work(two)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "3", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "3", Confirmed: true})
 	b.read(found("3", "2581"))
-	if got := b.code(two.ID); got.Status != access.StatusSet {
+	if got := b.code(two.ID); got.Status != device.StatusSet {
 		t.Errorf("the new code: status %s", got.Status)
 	}
-	if w := b.work(one); w.Action != access.Put || w.Ref != "" {
+	if w := b.work(one); w.Action != device.Put || w.Ref != "" {
 		t.Errorf("planned action %q of %q for the other code", w.Action, w.Ref)
 	}
 }
@@ -370,7 +371,7 @@ func TestUnstorableName_DelaysNothing(t *testing.T) {
 	f.Name = "a\x00b"
 	b.read(f)
 	b.must(
-		b.access.RecordDevices(t.Context(), holder{}, b.account,
-			[]access.FoundDevice{{Ref: "x", Name: "Side\x00door"}}),
+		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account,
+			[]device.FoundDevice{{Ref: "x", Name: "Side\x00door"}}),
 	)
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -41,7 +44,7 @@ type AccountReconciler interface {
 	Handles(adapter string) bool
 	// DrainAccount does the due work of an account, like Drain of a worker.Lane. It also receives
 	// accounts that were deleted.
-	DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error)
+	DrainAccount(ctx context.Context, lease *worker.Lease, account account.Account) (time.Duration, error)
 	// Disconnect makes a simulated vendor refuse the credentials of an account.
 	Disconnect(ctx context.Context, account uuid.UUID) error
 }
@@ -53,7 +56,7 @@ func (r *Reconciler) delegated(adapter string) bool {
 
 // Reconciler reconciles devices and accounts.
 type Reconciler struct {
-	access   *access.Service
+	access   *access.Rooms
 	adapters *Adapters
 	opt      Options
 	// written maps a device that needs a gap between writes to the time of its last write.
@@ -64,7 +67,7 @@ type Reconciler struct {
 }
 
 // New creates a Reconciler that reaches the vendors through adapters.
-func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
+func New(a *access.Rooms, adapters *Adapters, opt Options) *Reconciler {
 	if opt.AccountInterval == 0 {
 		opt.AccountInterval = time.Minute
 	}
@@ -85,19 +88,19 @@ func (r *Reconciler) Lanes() []worker.Lane { return []worker.Lane{deviceLane{r},
 
 type deviceLane struct{ *Reconciler }
 
-func (deviceLane) Name() string { return access.DeviceLane }
+func (deviceLane) Name() string { return domain.DeviceLane }
 
 func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
-	return l.access.DeviceDue(ctx, id)
+	return l.access.Devices.DeviceDue(ctx, id)
 }
 
 func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
-	return l.access.DueDevices(ctx, limit, but)
+	return l.access.Devices.DueDevices(ctx, limit, but)
 }
 
 // Owners implements worker.Owned.
 func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
-	return l.access.DeviceOwners(ctx, ids)
+	return l.access.Devices.DeviceOwners(ctx, ids)
 }
 
 func (l deviceLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
@@ -106,19 +109,19 @@ func (l deviceLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID
 
 type accountLane struct{ *Reconciler }
 
-func (accountLane) Name() string { return access.AccountLane }
+func (accountLane) Name() string { return domain.AccountLane }
 
 func (l accountLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
-	return l.access.AccountDue(ctx, id)
+	return l.access.Accounts.AccountDue(ctx, id)
 }
 
 func (l accountLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
-	return l.access.DueAccounts(ctx, limit, but)
+	return l.access.Accounts.DueAccounts(ctx, limit, but)
 }
 
 // Owners implements worker.Owned.
 func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
-	return l.access.AccountOwners(ctx, ids)
+	return l.access.Accounts.AccountOwners(ctx, ids)
 }
 
 func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
@@ -126,16 +129,16 @@ func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUI
 }
 
 // fail converts an adapter's error to its meaning for a code.
-func fail(err error) *access.Failure {
+func fail(err error) *device.Failure {
 	e := adapter.AsError(err)
-	class, ok := map[adapter.Class]access.FailureClass{
-		adapter.Duplicate: access.FailedDuplicate, adapter.Full: access.FailedFull, adapter.Invalid: access.FailedInvalid,
-		adapter.NotSupported: access.FailedUnsupported,
+	class, ok := map[adapter.Class]device.FailureClass{
+		adapter.Duplicate: device.FailedDuplicate, adapter.Full: device.FailedFull, adapter.Invalid: device.FailedInvalid,
+		adapter.NotSupported: device.FailedUnsupported,
 	}[e.Class]
 	if !ok {
-		class = access.FailedForNow
+		class = device.FailedForNow
 	}
-	return &access.Failure{
+	return &device.Failure{
 		Class:       class,
 		Message:     e.Message,
 		RetryAfter:  e.RetryAfter,

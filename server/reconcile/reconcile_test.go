@@ -6,34 +6,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 func TestCodeIsSetChangedAndRemoved(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	c, a := b.create("2580")
-	if c.Status != access.StatusSetting || a.Status != access.Pending {
+	if c.Status != device.StatusSetting || a.Status != device.Pending {
 		t.Fatalf("immediately: %s, %s", c.Status, a.Status)
 	}
 	b.succeeded(a)
-	if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
+	if got := b.code(c.ID); got.Status != device.StatusSet || !b.onLock("2580") {
 		t.Fatalf("status %s, lock has %v", got.Status, b.memory())
 	}
-	a, err := b.access.UpdateCode(t.Context(), b.p,
-		access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
+	a, err := b.access.Devices.UpdateCode(t.Context(), b.p,
+		device.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if b.onLock("2580") || !b.onLock("2581") {
 		t.Fatalf("after the update: %v", b.memory())
 	}
-	a, err = b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	a, err = b.access.Devices.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 	b.must(err)
 	b.succeeded(a)
 	if b.onLock("2581") {
 		t.Fatalf("after the deletion: %v", b.memory())
 	}
-	if _, err := b.access.GetCode(t.Context(), b.p, true, c.ID.String(), "", ""); err == nil {
+	if _, err := b.access.Devices.GetCode(t.Context(), b.p, true, c.ID.String(), "", ""); err == nil {
 		t.Fatal("the code is still there")
 	}
 	want := []string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device",
@@ -48,11 +48,11 @@ func TestConversion_KeepsIdentifier(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	u := b.unmanaged()[0]
-	a, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+	a, err := b.access.Devices.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 	b.must(err)
 	b.succeeded(a)
 	c := b.code(u.ID)
-	if c.Status != access.StatusSet || *c.PIN != *u.PIN || !b.onLock(*u.PIN) {
+	if c.Status != device.StatusSet || *c.PIN != *u.PIN || !b.onLock(*u.PIN) {
 		t.Fatalf("converted to %s", c.Status)
 	}
 	if got := b.events(u.ID); got[len(got)-1] != "access_code.unmanaged.converted_to_managed" {
@@ -73,9 +73,9 @@ func TestConversion_NotSupportedByVendor(t *testing.T) {
 			if (u.PIN == nil) != (profile == "smartthings") {
 				t.Errorf("PIN shown: %v", u.PIN != nil)
 			}
-			a, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+			a, err := b.access.Devices.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 			b.must(err)
-			if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "cannot_be_managed" {
+			if a = b.ended(a); a.Status != device.Failed || a.ErrorType != "cannot_be_managed" {
 				t.Fatalf("attempt %s %s", a.Status, a.ErrorType)
 			}
 			if got := b.events(u.ID); got[len(got)-1] != "access_code.unmanaged.failed_to_convert_to_managed" {
@@ -91,7 +91,7 @@ func TestConversion_NotSupportedByVendor(t *testing.T) {
 func TestProviderPIN_KeptOnRename(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "salto_ks"})
-	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
+	c, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{DeviceID: b.device, EvenIfOffline: true})
 	b.must(err)
 	if c.PIN != nil || !c.WaitingForPIN {
 		t.Errorf("immediately: has PIN %v, waits for one %v", c.PIN != nil, c.WaitingForPIN)
@@ -102,8 +102,8 @@ func TestProviderPIN_KeptOnRename(t *testing.T) {
 		t.Fatalf("set: has PIN %v", set.PIN != nil)
 	}
 	name := "Renamed"
-	a, err = b.access.UpdateCode(t.Context(), b.p,
-		access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+	a, err = b.access.Devices.UpdateCode(t.Context(), b.p,
+		device.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 	b.must(err)
 	b.succeeded(a)
 	if got := b.code(c.ID); *got.PIN != *set.PIN || !b.onLock(*set.PIN) {
@@ -119,7 +119,7 @@ func TestPendingMutations(t *testing.T) {
 	b.succeeded(a)
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	name, starts, ends := "Friend", time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{
+	_, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{
 		ID:            c.ID.String(),
 		Name:          &name,
 		PIN:           "74628352",
@@ -128,7 +128,7 @@ func TestPendingMutations(t *testing.T) {
 		EvenIfOffline: true,
 	})
 	b.must(err)
-	got := map[string]access.Mutation{}
+	got := map[string]device.Mutation{}
 	for _, m := range b.code(c.ID).Mutations {
 		got[m.Code] = m
 	}
@@ -144,8 +144,8 @@ func TestPendingMutations(t *testing.T) {
 	// A reverted change stays pending until the device confirms it.
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	for _, name := range []string{"Foe", "Friend"} {
-		_, err := b.access.UpdateCode(t.Context(), b.p,
-			access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+		_, err := b.access.Devices.UpdateCode(t.Context(), b.p,
+			device.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
 		b.must(err)
 	}
 	back := b.code(c.ID).Mutations

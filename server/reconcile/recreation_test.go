@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // rigid returns a vendor without in-place changes. says states its reported capabilities.
@@ -82,14 +83,14 @@ func TestRecreation_ReplacesInPlaceChange(t *testing.T) {
 			code, a := b.create(pins[0])
 			b.succeeded(a)
 			for i, pin := range pins[1:] {
-				a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), PIN: pin})
+				a, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: code.ID.String(), PIN: pin})
 				b.must(err)
 				b.succeeded(a)
 				b.onlyOnce(pin)
 				if b.onLock(pins[i]) {
 					t.Errorf("the old PIN is still on the lock")
 				}
-				if got := b.code(code.ID); got.Status != access.StatusSet || *got.PIN != pin ||
+				if got := b.code(code.ID); got.Status != device.StatusSet || *got.PIN != pin ||
 					len(got.Errors)+len(got.Mutations)+len(got.Warnings) > 0 {
 					t.Errorf("status %s, errors %v, warnings %v, mutations %v", got.Status, got.Errors, got.Warnings,
 						got.Mutations)
@@ -119,7 +120,7 @@ func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 // fitting returns the PINs with an accepted length.
 func (b *bed) fitting(pins []string) (out []string) {
-	d, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
+	d, err := b.access.Devices.GetDevice(b.Context(), b.p, b.device, "")
 	b.must(err)
 	for _, pin := range pins {
 		out = append(out, (pin + "1357")[:d.Capabilities.CodeLengths[0]])
@@ -135,11 +136,11 @@ func TestRecreation_ProviderPIN(t *testing.T) {
 	b.succeeded(a)
 	before := *b.code(code.ID).PIN
 	name := "Cleaner"
-	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), Name: &name})
+	a, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: code.ID.String(), Name: &name})
 	b.must(err)
 	b.succeeded(a)
 	got := b.code(code.ID)
-	if got.Status != access.StatusSet || got.PIN == nil || *got.PIN == before || *got.Name != name ||
+	if got.Status != device.StatusSet || got.PIN == nil || *got.PIN == before || *got.Name != name ||
 		len(got.Errors) > 0 {
 		t.Fatalf("status %s, errors %v", got.Status, got.Errors)
 	}
@@ -160,7 +161,7 @@ func TestRecreation_SwappedPINs(t *testing.T) {
 		b.onlyOnce(pins[i])
 	}
 	for i, c := range codes {
-		if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != pins[(i+1)%len(pins)] ||
+		if got := b.code(c.ID); got.Status != device.StatusSet || *got.PIN != pins[(i+1)%len(pins)] ||
 			len(got.Errors) > 0 {
 			t.Errorf("code %d is %s with %v", i, got.Status, got.Errors)
 		}
@@ -175,38 +176,38 @@ func TestRecreation_SurvivesCrash(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo)})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	for range 2 { // the second time, the deletion has started
 		w := b.work(c)
-		if w.Action != access.Delete || !w.TemporaryRemoval {
+		if w.Action != device.Delete || !w.TemporaryRemoval {
 			t.Fatalf("planned action %q", w.Action)
 		}
-		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
 			t.Fatal("the deletion is not wanted", err)
 		}
 		b.read(found("k1", "2580"))
 	}
 	w := b.work(c)
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
 	b.read()
 	w = b.work(c)
-	if w.Action != access.Put || !w.New || w.PIN != "2591" {
+	if w.Action != device.Put || !w.New || w.PIN != "2591" {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
-	b.read(access.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // pending
-	if w := b.work(c); w.Action != access.Await {
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
+	b.read(device.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // pending
+	if w := b.work(c); w.Action != device.Await {
 		t.Fatalf("planned action %q for a pending code", w.Action)
 	}
-	b.read(access.Found{
+	b.read(device.Found{
 		Ref:       "k2",
 		Key:       c.ID.String(),
 		PIN:       "2591",
 		Confirmed: true,
 	})
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 ||
-		b.work(c).Action != access.Nothing {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 ||
+		b.work(c).Action != device.Nothing {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -216,9 +217,9 @@ func TestRecreation_EmptyListKeepsCode(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo)})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.read()
-	if w := b.work(c); w.Action != access.Delete || w.Ref != "k1" {
+	if w := b.work(c); w.Action != device.Delete || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -229,11 +230,11 @@ func TestRecreation_RepairsDrift(t *testing.T) {
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{ListLag: 1}})
 	c := b.on("2580", "k1")
 	b.read(found("k1", "9999"))
-	if w := b.work(c); w.Action != access.Delete || w.Ref != "k1" {
+	if w := b.work(c); w.Action != device.Delete || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.read(found("k1", "2580")) // repaired by another party
-	if w := b.work(c); w.Action != access.Nothing || b.code(c.ID).Status != access.StatusSet {
+	if w := b.work(c); w.Action != device.Nothing || b.code(c.ID).Status != device.StatusSet {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -243,16 +244,16 @@ func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedUnsupported, Message: "not in place"}})
-	if w := b.work(c); w.Action != access.Nothing {
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedUnsupported, Message: "not in place"}})
+	if w := b.work(c); w.Action != device.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"put_anew": true}'`)
 	b.must(err)
-	if w := b.work(c); w.Action != access.Delete {
+	if w := b.work(c); w.Action != device.Delete {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -274,26 +275,26 @@ func TestRecreation_PendingCodeIsKept(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1"})
+	b.end(w, device.PutOutcome{Ref: "k1"})
 	for range 10 {
 		clock.pass(2 * time.Minute)
-		if w := b.work(c); w.Action == access.Delete || w.Action == access.Put {
+		if w := b.work(c); w.Action == device.Delete || w.Action == device.Put {
 			t.Fatalf("planned action %q", w.Action)
 		}
 	}
 	b.read(found("k1", "2580"))
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
 	b.read(found("k9", "9999"))
 	w = b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k2"})
+	b.end(w, device.PutOutcome{Ref: "k2"})
 	b.read(found("k9", "9999"), found("k2", "2580")) // not the code that was put, and it will not become it
 	clock.pass(2 * time.Second)
-	if w := b.work(c); w.Action != access.Delete || w.Ref != "k2" {
+	if w := b.work(c); w.Action != device.Delete || w.Ref != "k2" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -305,13 +306,13 @@ func TestRecreation_PendingHiddenCodeIsKept(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1"})
+	b.end(w, device.PutOutcome{Ref: "k1"})
 	for range 3 {
 		clock.pass(2 * time.Minute)
 		b.look()
 	}
 	b.read(found("k1", ""))
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -323,28 +324,28 @@ func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	a := b.update(access.CodeChange{ID: c.ID.String(), EndsAt: clock.now().Add(48 * time.Hour).Format(time.RFC3339)})
-	if w := b.work(c); w.Action != access.Nothing {
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	a := b.update(device.CodeChange{ID: c.ID.String(), EndsAt: clock.now().Add(48 * time.Hour).Format(time.RFC3339)})
+	if w := b.work(c); w.Action != device.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
-	a, err := b.access.GetAttempt(t.Context(), b.p, a.ID.String())
+	a, err := b.access.Devices.GetAttempt(t.Context(), b.p, a.ID.String())
 	b.must(err)
-	if got := b.code(c.ID); a.Status != access.Succeeded || got.Status != access.StatusSet || len(got.Mutations) > 0 {
+	if got := b.code(c.ID); a.Status != device.Succeeded || got.Status != device.StatusSet || len(got.Mutations) > 0 {
 		t.Errorf("attempt %s, status %s, mutations %v", a.Status, got.Status, got.Mutations)
 	}
 	if countOf(b.events(c.ID), "access_code.time_frame_changed") != 1 {
 		t.Errorf("events %v", b.events(c.ID))
 	}
 	// Two changes back to the first state, while the lock accepted the one in between.
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2591"})
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
 	b.read(found("k9", "9999"))
 	w = b.work(c)
 	b.begin(w)
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2580"})
-	b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
-	if w := b.work(c); w.Action != access.Delete || w.Ref != "k2" {
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2580"})
+	b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+	if w := b.work(c); w.Action != device.Delete || w.Ref != "k2" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -354,16 +355,16 @@ func TestRecreation_PulledBackupIsKept(t *testing.T) {
 	t.Parallel()
 	b, clock := rigidByHand(t, "august")
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
-	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
-	if w := b.work(pulled); w.Action != access.Nothing {
+	if w := b.work(pulled); w.Action != device.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
-	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors)+len(got.Warnings) > 0 {
+	if got := b.code(pulled.ID); got.Status != device.StatusSet || len(got.Errors)+len(got.Warnings) > 0 {
 		t.Errorf("status %s, errors %v, warnings %v", got.Status, got.Errors, got.Warnings)
 	}
 	clock.pass(time.Hour)
-	if w := b.work(pulled); w.Action != access.Delete {
+	if w := b.work(pulled); w.Action != device.Delete {
 		t.Errorf("after its end: planned action %q", w.Action)
 	}
 }
@@ -372,14 +373,14 @@ func TestRecreation_PulledBackupIsKept(t *testing.T) {
 func TestRecreation_NotForUnknownPIN(t *testing.T) {
 	t.Parallel()
 	b, _ := rigidByHand(t, "august")
-	b.read(access.Found{Ref: "k1", Name: "Owner", Confirmed: true})
+	b.read(device.Found{Ref: "k1", Name: "Owner", Confirmed: true})
 	code := b.unmanaged()[0]
-	_, err := b.access.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
+	_, err := b.access.Devices.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
 	b.must(err)
-	b.read(access.Found{Ref: "k1", Name: "Owner", Confirmed: true})
+	b.read(device.Found{Ref: "k1", Name: "Owner", Confirmed: true})
 	name := "Landlady"
-	b.update(access.CodeChange{ID: code.ID.String(), Name: &name})
-	if w := b.work(code); w.Action != access.Put || w.Ref != "k1" {
+	b.update(device.CodeChange{ID: code.ID.String(), Name: &name})
+	if w := b.work(code); w.Action != device.Put || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -391,10 +392,10 @@ func TestRecreation_PollsSlowWriteLessAndLess(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1"})
+	b.end(w, device.PutOutcome{Ref: "k1"})
 	end, looks := clock.now().Add(24*time.Hour), 0
 	for ; clock.now().Before(end); looks++ {
-		b.read(access.Found{Ref: "k1", Key: c.ID.String(), PIN: "2580"})
+		b.read(device.Found{Ref: "k1", Key: c.ID.String(), PIN: "2580"})
 		due := b.look().Due
 		if due == nil || due.Sub(clock.now()) > 15*time.Minute {
 			t.Fatalf("next look at %v", due)
@@ -411,18 +412,18 @@ func TestRecreation_BacksOffIfNeverShownAsPut(t *testing.T) {
 	t.Parallel()
 	b, clock := rigidByHand(t, "august")
 	c := b.between("2580", clock.now(), clock.now().Truncate(time.Minute).Add(48*time.Hour+30*time.Second))
-	puts, on := 0, []access.Found{found("k9", "9999")}
+	puts, on := 0, []device.Found{found("k9", "9999")}
 	for end := clock.now().Add(6 * time.Hour); clock.now().Before(end); {
 		b.read(on...)
 		w := b.work(c)
 		switch w.Action {
-		case access.Put:
+		case device.Put:
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1"})
+			b.end(w, device.PutOutcome{Ref: "k1"})
 			rounded := found("k1", "2580")
 			rounded.StartsAt, rounded.EndsAt = w.StartsAt, new(w.EndsAt.Truncate(time.Minute))
 			puts, on = puts+1, append(on[:1], rounded)
-		case access.Delete:
+		case device.Delete:
 			b.taken(w)
 			on = on[:1]
 		default:
@@ -451,23 +452,23 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		more  string // additional capabilities
-		doubt func(b byHand, c access.Code) access.PutOutcome
+		doubt func(b byHand, c device.Code) device.PutOutcome
 		shown bool
 	}{
-		"confirmed": {`{}`, func(b byHand, c access.Code) access.PutOutcome {
-			return access.PutOutcome{Ref: "r1", Confirmed: true}
+		"confirmed": {`{}`, func(b byHand, c device.Code) device.PutOutcome {
+			return device.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted": {`{}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1"} }, true},
-		"confirmed and listed late, no in-place changes": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome {
-			return access.PutOutcome{Ref: "r1", Confirmed: true}
+		"accepted": {`{}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
+		"confirmed and listed late, no in-place changes": {`{"put_anew": true}`, func(b byHand, c device.Code) device.PutOutcome {
+			return device.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted, no in-place changes": {`{"put_anew": true}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1"} }, true},
-		"second answer lost, too": {`{}`, func(b byHand, c access.Code) access.PutOutcome {
+		"accepted, no in-place changes": {`{"put_anew": true}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
+		"second answer lost, too": {`{}`, func(b byHand, c device.Code) device.PutOutcome {
 			b.begin(b.work(c))
 			b.read(found("k9", ""))
-			return access.PutOutcome{Ref: "r1", Confirmed: true}
+			return device.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"without a code list": {`{"list_codes": false}`, func(b byHand, c access.Code) access.PutOutcome { return access.PutOutcome{Ref: "r1", Confirmed: true} }, false},
+		"without a code list": {`{"list_codes": false}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1", Confirmed: true} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -478,38 +479,38 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 			code, _ := b.create("2580")
 			b.begin(b.work(code)) // the answer is lost
 			b.read(found("k9", ""))
-			b.update(access.CodeChange{ID: code.ID.String(), PIN: "1357"})
+			b.update(device.CodeChange{ID: code.ID.String(), PIN: "1357"})
 			o := c.doubt(b, code)
 			w := b.work(code)
-			if w.Action != access.Put || !w.New {
+			if w.Action != device.Put || !w.New {
 				t.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
 			b.end(w, o)
-			masked := access.Found{Ref: "r1", Key: code.ID.String(), Confirmed: true}
+			masked := device.Found{Ref: "r1", Key: code.ID.String(), Confirmed: true}
 			if c.more != `{"list_codes": false}` {
-				for _, list := range [][]access.Found{{found("k9", "")}, {found("k9", ""), masked}}[:1+map[bool]int{true: 1}[c.shown]] {
+				for _, list := range [][]device.Found{{found("k9", "")}, {found("k9", ""), masked}}[:1+map[bool]int{true: 1}[c.shown]] {
 					clock.pass(time.Second)
 					b.read(list...)
 				}
 			}
-			if got := b.code(code.ID); got.Status != access.StatusSetting {
+			if got := b.code(code.ID); got.Status != device.StatusSetting {
 				t.Errorf("status %s", got.Status)
 			}
 			w = b.work(code)
-			if want := map[bool]access.Action{true: access.Delete, false: access.Put}[c.more == `{"put_anew": true}`]; w.Action != want ||
+			if want := map[bool]device.Action{true: device.Delete, false: device.Put}[c.more == `{"put_anew": true}`]; w.Action != want ||
 				w.Ref != "r1" {
 				t.Fatalf("planned action %q of %q, want %q", w.Action, w.Ref, want)
 			}
-			if w.Action == access.Delete {
+			if w.Action == device.Delete {
 				b.taken(w)
 				clock.pass(30 * time.Second) // a stale list still shows the old code
 				b.read(found("k9", ""))
 				w = b.work(code)
 			}
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "r2", Confirmed: true})
-			if got := b.code(code.ID); w.PIN != "1357" || got.Status != access.StatusSet {
+			b.end(w, device.PutOutcome{Ref: "r2", Confirmed: true})
+			if got := b.code(code.ID); w.PIN != "1357" || got.Status != device.StatusSet {
 				t.Errorf("after the second put: status %s", got.Status)
 			}
 		})
@@ -519,7 +520,7 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 // If the second answer is lost as well, the listed code may be either of the two.
 func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 	t.Parallel()
-	for more, want := range map[string]access.Action{`{}`: access.Put, `{"put_anew": true}`: access.Delete} {
+	for more, want := range map[string]device.Action{`{}`: device.Put, `{"put_anew": true}`: device.Delete} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
@@ -528,12 +529,12 @@ func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 			b.must(err)
 			code, _ := b.create("2580")
 			b.begin(b.work(code))
-			b.update(access.CodeChange{ID: code.ID.String(), PIN: "1357"})
+			b.update(device.CodeChange{ID: code.ID.String(), PIN: "1357"})
 			b.begin(b.work(code))
 			for _, confirmed := range []bool{false, true, true} {
-				b.read(access.Found{Ref: "r1", Key: code.ID.String(), Confirmed: confirmed})
+				b.read(device.Found{Ref: "r1", Key: code.ID.String(), Confirmed: confirmed})
 			}
-			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != want ||
+			if got, w := b.code(code.ID), b.work(code); got.Status != device.StatusSetting || w.Action != want ||
 				w.Ref != "r1" {
 				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
 			}
@@ -550,11 +551,11 @@ func TestRepeatedCreate_SamePIN(t *testing.T) {
 	code, _ := b.create("2580")
 	b.begin(b.work(code))
 	b.read(found("k9", ""))
-	b.update(access.CodeChange{ID: code.ID.String(), Name: new("Friend")})
+	b.update(device.CodeChange{ID: code.ID.String(), Name: new("Friend")})
 	w := b.work(code)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "r1", Confirmed: true})
-	if got := b.code(code.ID); got.Status != access.StatusSet {
+	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
+	if got := b.code(code.ID); got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
 	}
 }
@@ -591,10 +592,10 @@ func TestRepeatedCreate_PINChangedMeanwhile(t *testing.T) {
 	}})
 	code, _ := b.create("2580")
 	b.gate(sent)
-	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), PIN: "1357"})
+	_, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: code.ID.String(), PIN: "1357"})
 	b.must(err)
 	close(changed)
-	b.until("it is set", func() bool { return b.code(code.ID).Status == access.StatusSet })
+	b.until("it is set", func() bool { return b.code(code.ID).Status == device.StatusSet })
 	if !b.opens("1357") || b.opens("2580") {
 		t.Error("the code is set with a PIN that does not open")
 	}

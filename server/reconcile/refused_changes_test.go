@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 func countOf(all []string, one string) (n int) {
@@ -24,10 +25,10 @@ func TestRefusedChange_FormerStateCounts(t *testing.T) {
 	ahead, always := b.between("2580", from, from.Add(time.Hour)), b.on("4711", "k2")
 	w := b.work(ahead)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	refused := access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}}
-	for c, want := range map[*access.Code]access.Status{&ahead: access.StatusUnset, &always: access.StatusSet} {
-		b.update(access.CodeChange{ID: c.ID.String(), PIN: map[*access.Code]string{&ahead: "2581", &always: "4712"}[c]})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	refused := device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}}
+	for c, want := range map[*device.Code]device.Status{&ahead: device.StatusUnset, &always: device.StatusSet} {
+		b.update(device.CodeChange{ID: c.ID.String(), PIN: map[*device.Code]string{&ahead: "2581", &always: "4712"}[c]})
 		w := b.work(*c)
 		b.begin(w)
 		b.end(w, refused)
@@ -42,7 +43,7 @@ func TestRefusedChange_FormerStateCounts(t *testing.T) {
 	for range 2 {
 		b.look()
 	}
-	if got := b.code(ahead.ID); got.Status != access.StatusSet {
+	if got := b.code(ahead.ID); got.Status != device.StatusSet {
 		t.Errorf("after its start: status %s", got.Status)
 	}
 	if n := countOf(b.events(ahead.ID), "access_code.set_on_device"); n != 1 {
@@ -57,18 +58,18 @@ func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	allowed := true
-	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "4711"})
+	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "4711"})
 	others := found("k9", "9999") // an empty list has a grace period
 	b.read(others)
 	w := b.work(c)
-	if w.Action != access.Put || w.PIN != "4711" || !w.New {
+	if w.Action != device.Put || w.PIN != "4711" || !w.New {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
 	b.read(others) // a read without a new request: the code stays deleted
-	if w := b.work(c); w.Action != access.Nothing {
+	if w := b.work(c); w.Action != device.Nothing {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -77,13 +78,13 @@ func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 // however that ends.
 func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 	t.Parallel()
-	for name, removal := range map[string]func(b byHand, w access.CodeWork){
-		"answered": func(b byHand, w access.CodeWork) {
-			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
+	for name, removal := range map[string]func(b byHand, w device.CodeWork){
+		"answered": func(b byHand, w device.CodeWork) {
+			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
 		},
-		"a crash": func(byHand, access.CodeWork) {},
-		"in doubt": func(b byHand, w access.CodeWork) {
-			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}))
+		"a crash": func(byHand, device.CodeWork) {},
+		"in doubt": func(b byHand, w device.CodeWork) {
+			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), w, false, &device.Failure{Class: device.FailedForNow, Message: "no answer", Unsure: true}))
 		},
 	} {
 		for _, allowed := range []bool{true, false} {
@@ -93,28 +94,28 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 				c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 				clock.pass(time.Hour)
 				b.update(
-					access.CodeChange{
+					device.CodeChange{
 						ID:                          c.ID.String(),
 						ExternalModificationAllowed: &allowed,
 						StartsAt:                    clock.now().Add(100 * time.Hour).Format(time.RFC3339),
 					},
 				)
 				w = b.work(c)
-				if w.Action != access.Delete {
+				if w.Action != device.Delete {
 					t.Fatalf("planned action %q", w.Action)
 				}
-				still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w)
+				still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w)
 				if err != nil || !still {
 					t.Fatal(still, err)
 				}
-				b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
+				b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
 				removal(b, w)
 				b.read(found("k9", "9999"))
 				clock.pass(time.Minute)
-				if w := b.work(c); w.Action != access.Put || !w.New {
+				if w := b.work(c); w.Action != device.Put || !w.New {
 					t.Errorf("planned action %q", w.Action)
 				}
 				if got := b.code(c.ID); len(got.Errors)+len(got.Warnings) > 0 {
@@ -133,12 +134,12 @@ func TestRefusedChange_DeletedCodeIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}})
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != access.Put || !w.New {
+	if w := b.work(c); w.Action != device.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -150,18 +151,18 @@ func TestRemovalOfOurs_ConfirmedLate(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
 	w = b.work(c)
-	if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+	if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
 		t.Fatal(still, err)
 	}
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, nil))
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false, nil))
 	clock.pass(2 * time.Minute)
 	b.look()
-	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
+	b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != access.Put || !w.New {
+	if w := b.work(c); w.Action != device.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 	if countOf(b.events(c.ID), "access_code.deleted_external_to_seam") > 0 {
@@ -172,7 +173,7 @@ func TestRemovalOfOurs_ConfirmedLate(t *testing.T) {
 // A lock with time frames stops opening at the old end if it refused an extension.
 func TestRefusedExtension_NotSetAfterOldEnd(t *testing.T) {
 	t.Parallel()
-	for profile, want := range map[string]access.Status{"august": access.StatusUnset, "smartthings": access.StatusSet} {
+	for profile, want := range map[string]device.Status{"august": device.StatusUnset, "smartthings": device.StatusSet} {
 		for when, late := range map[string]bool{"before its end": false, "after its end": true} {
 			t.Run(profile+", refused "+when, func(t *testing.T) {
 				t.Parallel()
@@ -181,19 +182,19 @@ func TestRefusedExtension_NotSetAfterOldEnd(t *testing.T) {
 				c := b.between("2580", clock.now(), end)
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-				b.update(access.CodeChange{ID: c.ID.String(), EndsAt: end.Add(6 * time.Hour).Format(time.RFC3339)})
+				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+				b.update(device.CodeChange{ID: c.ID.String(), EndsAt: end.Add(6 * time.Hour).Format(time.RFC3339)})
 				w = b.work(c)
 				b.begin(w)
 				if late {
 					clock.to(end)
 				}
-				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "too long"}})
+				b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "too long"}})
 				if !late {
-					if got := b.code(c.ID); got.Status != access.StatusSet {
+					if got := b.code(c.ID); got.Status != device.StatusSet {
 						t.Errorf("before its end: status %s", got.Status)
 					}
-					if w := b.look(); want == access.StatusUnset && (w.Due == nil || !w.Due.Equal(end)) {
+					if w := b.look(); want == device.StatusUnset && (w.Due == nil || !w.Due.Equal(end)) {
 						t.Errorf("due at %v, want %v", w.Due, end)
 					}
 					clock.to(end)
@@ -220,12 +221,12 @@ func TestRefusedChange_LastConfirmedStateCounts(t *testing.T) {
 	c := b.between("2580", from, from.Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w = b.work(c)
 	b.begin(w)
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2582"})
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2582"})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 	b.refuse(c)
 	clock.to(from)
 	b.look()
@@ -248,15 +249,15 @@ func TestRemovingCode_IsNotSetting(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w = b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
 	clock.pass(time.Hour)
 	b.look()
 	b.read(found("k8", "8888"), found("k1", "2580"))
-	if got := b.code(c.ID); got.Status != access.StatusRemoving {
+	if got := b.code(c.ID); got.Status != device.StatusRemoving {
 		t.Errorf("status %s", got.Status)
 	}
 }
@@ -269,9 +270,9 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	c := b.between("2580", from, from.Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), Managed: new(false)})
-	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), Managed: new(false)})
+	if got := b.unmanaged()[0]; got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
 	}
 	// The state of an older server.
@@ -280,7 +281,7 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	f := found("k1", "2580")
 	f.StartsAt, f.EndsAt = &from, new(from.Add(time.Hour))
 	b.read(f)
-	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
+	if got := b.unmanaged()[0]; got.Status != device.StatusSet {
 		t.Errorf("read again: status %s", got.Status)
 	}
 }
@@ -288,27 +289,27 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 // away removes the lock from its account temporarily.
 func (b byHand) away() {
 	b.Helper()
-	device, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
+	dev, err := b.access.Devices.GetDevice(b.Context(), b.p, b.device, "")
 	b.must(err)
-	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+	b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
 	b.look()
-	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{
+	b.must(b.access.Devices.RecordDevices(b.Context(), holder{}, b.account, []device.FoundDevice{
 		{
-			Ref:          device.Ref,
+			Ref:          dev.Ref,
 			Name:         "Door",
-			Type:         device.Type,
-			Provider:     device.Provider,
+			Type:         dev.Type,
+			Provider:     dev.Provider,
 			Online:       true,
-			Capabilities: device.Capabilities,
+			Capabilities: dev.Capabilities,
 		}}))
 }
 
 // refuse makes the next write of a code fail permanently.
-func (b byHand) refuse(c access.Code) {
+func (b byHand) refuse(c device.Code) {
 	b.Helper()
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}})
 }
 
 // After the lock comes back, a code whose change was refused keeps its former state, and that one
@@ -324,8 +325,8 @@ func TestReturnedLock_RefusedChange(t *testing.T) {
 				t.Parallel()
 				b, clock := timeBound(t, profile)
 				c := b.on("2580", "k1")
-				is := map[string]access.Found{"august": found("k1", "2580"), "smartthings": found("k1", "")}[profile]
-				b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+				is := map[string]device.Found{"august": found("k1", "2580"), "smartthings": found("k1", "")}[profile]
+				b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 				if before {
 					b.refuse(c)
 				}
@@ -334,12 +335,12 @@ func TestReturnedLock_RefusedChange(t *testing.T) {
 				if !before {
 					b.refuse(c)
 				}
-				if got := b.code(c.ID); got.Status != access.StatusSet || !got.OnDevice || len(got.Errors) != 1 {
+				if got := b.code(c.ID); got.Status != device.StatusSet || !got.OnDevice || len(got.Errors) != 1 {
 					t.Errorf("back: status %s, errors %v, on the device: %v", got.Status, got.Errors, got.OnDevice)
 				}
 				clock.pass(time.Minute)
 				b.read(found("k9", "9999"))
-				if w := b.work(c); w.Action != access.Put || !w.New {
+				if w := b.work(c); w.Action != device.Put || !w.New {
 					t.Errorf("deleted at the lock: planned action %q", w.Action)
 				}
 			})
@@ -351,11 +352,11 @@ func TestReturnedLock_RefusedChangeMissingCodeIsPut(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	b.refuse(c)
 	b.away()
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != access.Put || !w.New {
+	if w := b.work(c); w.Action != device.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -364,21 +365,21 @@ func TestReturnedLock_AllowedDisabledCode(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	c := b.on("2580", "k1")
-	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 	clock.pass(time.Minute)
 	off := found("k1", "2580")
 	off.Disabled = true
 	b.read(off)
 	b.away()
 	b.read(off)
-	if w, got := b.work(c), b.code(c.ID); w.Action != access.Nothing || got.Status != access.StatusSet ||
+	if w, got := b.work(c), b.code(c.ID); w.Action != device.Nothing || got.Status != device.StatusSet ||
 		len(got.Warnings) != 1 {
 		t.Errorf("planned action %q, status %s, warnings %v", w.Action, got.Status, got.Warnings)
 	}
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	b.away()
 	b.read(off)
-	if w := b.work(c); w.Action != access.Put || w.PIN != "2581" {
+	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" {
 		t.Errorf("changed: planned action %q", w.Action)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -26,29 +28,29 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
 	old := b.device
-	device, err := b.access.GetDevice(t.Context(), b.p, old, "")
+	dev, err := b.access.Devices.GetDevice(t.Context(), b.p, old, "")
 	b.must(err)
 	heard := time.Now()
 	for range 2 {
-		b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, time.Since(heard)))
+		b.must(b.access.Devices.RecordLeft(t.Context(), b.account, dev.Ref, time.Since(heard)))
 	}
 	b.look()
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "device_removed" {
 		t.Errorf("code errors %v", got.Errors)
 	}
-	found := access.FoundDevice{
-		Ref:          device.Ref,
+	found := device.FoundDevice{
+		Ref:          dev.Ref,
 		Name:         "Door",
-		Type:         device.Type,
-		Provider:     device.Provider,
+		Type:         dev.Type,
+		Provider:     dev.Provider,
 		Online:       true,
 		SerialNumber: "one",
-		Capabilities: device.Capabilities,
+		Capabilities: dev.Capabilities,
 	}
 	list := func() string {
 		t.Helper()
-		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{found}))
-		ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{found}))
+		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
 		b.must(err)
 		if len(ds) != 1 {
 			t.Fatalf("%d devices are listed", len(ds))
@@ -56,7 +58,7 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 		return ds[0].ID.String()
 	}
 	another := list()
-	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, time.Since(heard)))
+	b.must(b.access.Devices.RecordLeft(t.Context(), b.account, dev.Ref, time.Since(heard)))
 	if got := list(); got != another || got == old {
 		t.Fatalf("got device %s after %s and %s", got, old, another)
 	}
@@ -77,12 +79,12 @@ func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
 	w := b.work(c)
-	device, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	device, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
-	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, 0))
-	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	b.must(b.access.Devices.RecordLeft(t.Context(), b.account, device.Ref, 0))
+	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+	if by, err := b.access.Devices.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
 		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
@@ -93,10 +95,10 @@ func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
 	w := b.work(c)
-	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
-	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
+	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+	if by, err := b.access.Devices.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
 		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
@@ -106,18 +108,18 @@ func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	before := len(b.tales("access_code.unmanaged.created"))
-	b.must(b.access.DeleteDevice(t.Context(), b.p, b.device))
+	b.must(b.access.Devices.DeleteDevice(t.Context(), b.p, b.device))
 	b.must(
-		b.access.RecordRead(t.Context(), holder{}, b.id(), 0,
-			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
+		b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0,
+			[]device.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
 	)
 	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
 		t.Errorf("%d code events", n)
 	}
 	// A device erased with its workspace does not exist at all.
 	b.must(
-		b.access.RecordRead(t.Context(), holder{}, uuid.New(), 0,
-			[]access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
+		b.access.Devices.RecordRead(t.Context(), holder{}, uuid.New(), 0,
+			[]device.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
 	)
 }
 
@@ -127,21 +129,21 @@ func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	first, _ := b.create("2580")
 	second, _ := b.create("2581")
-	for _, c := range []access.Code{first, second} {
+	for _, c := range []device.Code{first, second} {
 		w := b.work(c)
-		if still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
 			t.Fatal(still, err)
 		}
-		b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
+		b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
 		if c.ID == first.ID { // the lock does not accept it
 			b.must(
-				b.access.RecordPut(t.Context(), holder{}, b.id(), w,
-					access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no"}}),
+				b.access.Devices.RecordPut(t.Context(), holder{}, b.id(), w,
+					device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no"}}),
 			)
 		}
 	}
-	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "3", Confirmed: true}}))
-	if a, z := b.code(first.ID), b.code(second.ID); a.Status == access.StatusSet || z.Status != access.StatusSet {
+	b.must(b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0, []device.Found{{Ref: "3", Confirmed: true}}))
+	if a, z := b.code(first.ID), b.code(second.ID); a.Status == device.StatusSet || z.Status != device.StatusSet {
 		t.Errorf("first attempt %s, second %s", a.Status, z.Status)
 	}
 }
@@ -151,13 +153,13 @@ func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
 func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b byHand){
-		"temporarily":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false)) },
-		"permanently":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), true)) },
-		"deleted":                  func(b byHand) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
-		"its account disconnected": func(b byHand) { b.must(b.access.DisconnectAccount(b.Context(), b.account)) },
+		"temporarily":              func(b byHand) { b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false)) },
+		"permanently":              func(b byHand) { b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), true)) },
+		"deleted":                  func(b byHand) { b.must(b.access.Devices.DeleteDevice(b.Context(), b.p, b.device)) },
+		"its account disconnected": func(b byHand) { b.must(b.access.Accounts.DisconnectAccount(b.Context(), b.account)) },
 		"removed, and then its account disconnected": func(b byHand) {
-			b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
-			b.must(b.access.DisconnectAccount(b.Context(), b.account))
+			b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
+			b.must(b.access.Accounts.DisconnectAccount(b.Context(), b.account))
 		},
 	} {
 		forGood := name != "temporarily"
@@ -166,16 +168,16 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 			b := hand(t, options{profile: "smartthings"})
 			c := b.on("2580", "k1")
 			a := b.deleteCode(c)
-			device, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+			dev, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 			b.must(err)
 			leave(b)
 			b.look()
-			a, err = b.access.GetAttempt(t.Context(), b.p, a.ID.String())
+			a, err = b.access.Devices.GetAttempt(t.Context(), b.p, a.ID.String())
 			b.must(err)
 			if forGood {
 				var left int
 				b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from access_codes").Scan(&left))
-				if a.Status != access.Succeeded || left != 0 {
+				if a.Status != device.Succeeded || left != 0 {
 					t.Errorf("removal %s, %d codes left", a.Status, left)
 				}
 				if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
@@ -184,24 +186,24 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 				}
 				return
 			}
-			if a.Status != access.Failed || a.ErrorType != "device_removed" {
+			if a.Status != device.Failed || a.ErrorType != "device_removed" {
 				t.Errorf("removal %s (%s)", a.Status, a.ErrorType)
 			}
-			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{
+			b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{
 				{
-					Ref:          device.Ref,
+					Ref:          dev.Ref,
 					Name:         "Door",
-					Type:         device.Type,
-					Provider:     device.Provider,
+					Type:         dev.Type,
+					Provider:     dev.Provider,
 					Online:       true,
-					Capabilities: device.Capabilities,
+					Capabilities: dev.Capabilities,
 				}}))
 			b.read(found("k1", "2580"))
 			w := b.work(c)
-			if w.Action != access.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
+			if w.Action != device.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
 				t.Fatalf("planned action %q of %q, %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
 			}
-			b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+			b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
 			b.read()
 			if len(b.managed()) != 0 {
 				t.Error("the code still exists")
@@ -213,18 +215,18 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 // A code on a removed device still opens there. Deleting its record must not announce a removal.
 func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
 	t.Parallel()
-	for name, deleted := range map[string]func(b byHand, c access.Code, leave func()){
-		"deleted once": func(b byHand, c access.Code, leave func()) {
+	for name, deleted := range map[string]func(b byHand, c device.Code, leave func()){
+		"deleted once": func(b byHand, c device.Code, leave func()) {
 			leave()
 			b.deleteCode(c)
 		},
-		"deleted before, and again": func(b byHand, c access.Code, leave func()) {
+		"deleted before, and again": func(b byHand, c device.Code, leave func()) {
 			b.deleteCode(c)
 			leave()
 			b.deleteCode(c)
 		},
-		"deleted before the first look": func(b byHand, c access.Code, leave func()) {
-			b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+		"deleted before the first look": func(b byHand, c device.Code, leave func()) {
+			b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
 			b.deleteCode(c)
 		},
 	} {
@@ -233,7 +235,7 @@ func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
 			b := hand(t, options{profile: "smartthings"})
 			c := b.on("2580", "k1")
 			deleted(b, c, func() {
-				b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+				b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
 				b.look()
 			})
 			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
@@ -249,19 +251,19 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "r1")
-	before, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	before, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{{
 		Ref:                 before.Ref,
 		Name:                "Back door",
 		Type:                before.Type,
 		Provider:            before.Provider,
 		Online:              true,
-		Capabilities:        access.Capabilities{Lock: true},
+		Capabilities:        device.Capabilities{Lock: true},
 		CapabilitiesUnknown: true,
 	}}))
 	b.look()
-	after, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	after, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
 	if after.Name != "Back door" || !reflect.DeepEqual(after.Capabilities, before.Capabilities) {
 		t.Errorf("name %q, capabilities %+v", after.Name, after.Capabilities)
@@ -277,19 +279,19 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 func TestUnmanagedDevice_LeavesAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
 	id := uuid.MustParse(b.device)
-	b.must(b.access.Resync(t.Context(), b.account))
+	b.must(b.access.Accounts.Resync(t.Context(), b.account))
 	b.until("the account was listed", func() bool {
 		d, err := b.db.GetDeviceByID(t.Context(), id)
 		b.must(err)
 		return !d.ReadNeeded
 	})
-	if _, err := b.access.GetUnmanagedDevice(t.Context(), b.p, b.device, ""); err != nil {
+	if _, err := b.access.Devices.GetUnmanagedDevice(t.Context(), b.p, b.device, ""); err != nil {
 		t.Fatalf("the device exists but was announced as removed: %v", err)
 	}
 	b.control(http.MethodPost, "remove", map[string]any{})
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the removal is announced", func() bool { return len(b.told("device.removed")) == 1 })
 }
 
@@ -319,7 +321,7 @@ func TestRemovedDevice_CodeEnds(t *testing.T) {
 		},
 	)
 	soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	on, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	on, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID: b.device,
 		PIN:      "2580",
 		EndsAt:   soon,
@@ -327,7 +329,7 @@ func TestRemovedDevice_CodeEnds(t *testing.T) {
 	})
 	b.must(err)
 	b.succeeded(a)
-	later, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	later, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID: b.device,
 		PIN:      "2581",
 		StartsAt: time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339),
@@ -336,25 +338,25 @@ func TestRemovedDevice_CodeEnds(t *testing.T) {
 	b.must(err)
 	b.succeeded(a)
 	away.Store(true)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the removal of the device is announced", func() bool { return len(b.told("device.removed")) == 1 })
-	b.until("the status of the code is unknown", func() bool { return b.code(on.ID).Status == access.StatusUnknown })
+	b.until("the status of the code is unknown", func() bool { return b.code(on.ID).Status == device.StatusUnknown })
 	c.ahead.Store(int64(2 * time.Hour))
 	// The skipped time has passed.
 	_, err = b.db.Pool.Exec(t.Context(), "update devices set due_at = now() where due_at is not null")
 	b.must(err)
 	b.until("the code that is not on the device is gone", func() bool { return !b.exists(later.ID) })
-	b.until("the other code is being removed", func() bool { return b.code(on.ID).Status == access.StatusRemoving })
+	b.until("the other code is being removed", func() bool { return b.code(on.ID).Status == device.StatusRemoving })
 	away.Store(false)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the code is gone from the lock, too", func() bool { return !b.exists(on.ID) && !b.onLock("2580") })
 }
 
 func (b *bed) exists(code uuid.UUID) bool {
 	b.Helper()
-	_, err := b.access.GetCode(b.Context(), b.p, true, code.String(), "", "")
-	var e *access.Error
-	if err != nil && (!errors.As(err, &e) || e.Kind != access.NotFound) {
+	_, err := b.access.Devices.GetCode(b.Context(), b.p, true, code.String(), "", "")
+	var e *domain.Error
+	if err != nil && (!errors.As(err, &e) || e.Kind != domain.NotFound) {
 		b.Fatal(err)
 	}
 	return err == nil
@@ -369,7 +371,7 @@ func (holding) Check(context.Context, store.Tx) error { return nil }
 func TestErasedAccount_ListIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	if err := b.access.RecordDevices(t.Context(), holding{}, uuid.New(), []access.FoundDevice{{Ref: "1", Name: "Front door"}}); err != nil {
+	if err := b.access.Devices.RecordDevices(t.Context(), holding{}, uuid.New(), []device.FoundDevice{{Ref: "1", Name: "Front door"}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -378,7 +380,7 @@ func TestErasedAccount_ListIsIgnored(t *testing.T) {
 func TestErasedAccount_DeviceRemoval(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	if err := b.access.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
+	if err := b.access.Devices.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -409,7 +411,7 @@ func TestDisconnectedAccount_DuringLook(t *testing.T) {
 	b.must(err)
 	ended := make(chan error, 1)
 	b.watch = func(l worker.Lane) worker.Lane {
-		if l.Name() == access.DeviceLane {
+		if l.Name() == domain.DeviceLane {
 			return looks{l, ended}
 		}
 		return l
@@ -427,8 +429,8 @@ func TestDisconnectedAccount_Simulation(t *testing.T) {
 	// As if after the read of the device.
 	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()")
 	b.must(err)
-	var e *access.Error
-	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != access.NotFound {
+	var e *domain.Error
+	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != domain.NotFound {
 		t.Errorf("simulation: %v", err)
 	}
 }

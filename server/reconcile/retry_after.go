@@ -12,7 +12,7 @@ import (
 // would cost each of them an attempt.
 func (p *pass) noteRetryAfter(err error) {
 	if e := adapter.AsError(err); e.Class == adapter.Transient && e.RetryAfter > 0 {
-		p.busy.Store(p.device.ID, p.access.Now().Add(e.RetryAfter))
+		p.busy.Store(p.device.ID, p.access.Devices.Now().Add(e.RetryAfter))
 	}
 }
 
@@ -22,7 +22,7 @@ func (r *Reconciler) blockedUntil(device uuid.UUID) (until time.Time, busy bool)
 	if !ok {
 		return until, false
 	}
-	if until = at.(time.Time); until.After(r.access.Now()) {
+	if until = at.(time.Time); until.After(r.access.Devices.Now()) {
 		return until, true
 	}
 	r.busy.CompareAndDelete(device, at)

@@ -32,7 +32,7 @@ func TestRetryAfter_Listing(t *testing.T) {
 		return limited(w, "3600")
 	}})
 	ceased.Store(true)
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("the listing is postponed", func() bool {
 		var later bool
 		b.must(
@@ -85,7 +85,7 @@ func TestRetryAfter_CodesWait(t *testing.T) {
 	})
 	for range 3 { // whatever else wakes the lock
 		before := vendor.read.Load()
-		b.must(b.access.Hint(t.Context(), b.account, b.lock))
+		b.must(b.access.Accounts.Hint(t.Context(), b.account, b.lock))
 		b.until("the lock is read again", func() bool { return vendor.read.Load() > before })
 	}
 	b.create("2583")

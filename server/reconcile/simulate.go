@@ -8,8 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 )
 
 // observeTimeout is how long a simulation waits until the server has observed its effect.
@@ -23,14 +27,14 @@ const (
 
 // SetOnline brings a simulated device online or takes it offline, and returns once the server has
 // observed that. It fails with NotFound, and with Invalid for a real device.
-func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
+func (r *Reconciler) SetOnline(ctx context.Context, p domain.Principal, deviceID string, online bool) error {
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
 	if online && d.HubDisconnected {
-		return &access.Error{
-			Kind:    access.Invalid,
+		return &domain.Error{
+			Kind:    domain.Invalid,
 			Type:    "hub_disconnected",
 			Field:   "device_id",
 			Message: "The device's hub is disconnected. Connect the hub first with /devices/simulate/connect_to_hub.",
@@ -40,14 +44,14 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 		return toSimulationError(err)
 	}
 	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
+		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
 		return now.Online == online, err
 	})
 }
 
 // SetHub connects or disconnects the hub of a simulated device, and returns once the server has
 // observed that. It fails like SetOnline, and with Invalid if the device has no hub.
-func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error {
+func (r *Reconciler) SetHub(ctx context.Context, p domain.Principal, deviceID string, online bool) error {
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
@@ -59,7 +63,7 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 		return toSimulationError(err)
 	}
 	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
+		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
 		return now.HubDisconnected == !online, err
 	})
 }
@@ -67,7 +71,7 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 // SetSubscription ends or renews the subscription that the vendor of a simulated device requires
 // for codes, and returns once the server has observed that. It fails like SetOnline, and with
 // Invalid if the vendor requires none.
-func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error {
+func (r *Reconciler) SetSubscription(ctx context.Context, p domain.Principal, deviceID string, expired bool) error {
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, de
 		return toSimulationError(err)
 	}
 	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
+		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
 		return now.SubscriptionMissing.IsZero() == !expired, err
 	})
 }
@@ -88,8 +92,8 @@ func requireCapability(can bool, flag string) error {
 	if can {
 		return nil
 	}
-	return &access.Error{
-		Kind:    access.Invalid,
+	return &domain.Error{
+		Kind:    domain.Invalid,
 		Type:    "device_type_not_supported",
 		Field:   "device_id",
 		Message: "The device does not support this simulation: its " + flag + " is false.",
@@ -98,7 +102,7 @@ func requireCapability(can bool, flag string) error {
 
 // RemoveDevice removes a simulated device from its account, and returns once the server has
 // observed that. It fails like SetOnline.
-func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error {
+func (r *Reconciler) RemoveDevice(ctx context.Context, p domain.Principal, deviceID string) error {
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err != nil {
 		return err
@@ -107,8 +111,8 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 		return toSimulationError(err)
 	}
 	return r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
-		_, err := r.access.SimulatedDevice(ctx, p, deviceID)
-		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
+		_, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
+		if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.NotFound {
 			return true, nil
 		}
 		return false, err
@@ -117,28 +121,28 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 
 // DisconnectAccount makes a simulated vendor refuse the credentials of an account, and returns once
 // the server has observed that. It fails with NotFound, and with Invalid for a real account.
-func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error {
-	account, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
+func (r *Reconciler) DisconnectAccount(ctx context.Context, p domain.Principal, accountID string) error {
+	acct, err := r.access.Accounts.GetConnectedAccount(ctx, p, accountID, "")
 	if err != nil {
 		return err
 	}
-	if account.Adapter != access.SandboxAdapter && account.Adapter != access.SandboxAccessAdapter {
-		return &access.Error{
-			Kind:    access.Invalid,
+	if acct.Adapter != account.SandboxAdapter && acct.Adapter != account.SandboxAccessAdapter {
+		return &domain.Error{
+			Kind:    domain.Invalid,
 			Type:    "workspace_not_sandbox",
 			Message: "Simulations work only on sandbox accounts. This account is real.",
 			Data:    map[string]any{"connected_account_id": accountID},
 		}
 	}
 	disconnect := r.disconnect
-	if r.delegated(account.Adapter) {
+	if r.delegated(acct.Adapter) {
 		disconnect = r.opt.AccessSystems.Disconnect
 	}
-	if err := disconnect(ctx, account.ID); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
+	if err := disconnect(ctx, acct.ID); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
 		return toSimulationError(err)
 	}
-	return r.awaitObserved(ctx, access.Device{AccountID: account.ID}, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
+	return r.awaitObserved(ctx, device.Device{AccountID: acct.ID}, "", func(ctx context.Context) (bool, error) {
+		now, err := r.access.Accounts.GetConnectedAccount(ctx, p, accountID, "")
 		return len(now.Errors) > 0, err
 	})
 }
@@ -160,11 +164,11 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 // unmanaged or refuses the code.
 func (r *Reconciler) AddUnmanagedCode(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	deviceID, name, pin string,
-) (c access.Code, err error) {
+) (c device.Code, err error) {
 	// Other transactions observe the effects of the rest.
-	if err := r.access.Checkpoint(ctx, uuid.Nil); err != nil {
+	if err := r.access.Idempotency.Checkpoint(ctx, uuid.Nil); err != nil {
 		return c, err
 	}
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
@@ -175,22 +179,22 @@ func (r *Reconciler) AddUnmanagedCode(
 		return c, err
 	}
 	if !d.Online {
-		return c, &access.Error{
-			Kind:  access.Invalid,
+		return c, &domain.Error{
+			Kind:  domain.Invalid,
 			Type:  "device_offline",
 			Field: "device_id",
 			Message: "The device is offline, so the server cannot observe a new code. " +
 				"Connect it first with /devices/simulate/connect.",
 		}
 	}
-	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
+	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, idempotency.RequestName(ctx))
 	if err != nil {
 		return c, toSimulationError(err)
 	}
 	// A repeated request finds the code that it has entered.
-	access.SameAct(ctx, string(ref))
+	audit.SameAct(ctx, string(ref))
 	err = r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (found bool, err error) {
-		c, found, err = r.access.CodeByRef(ctx, d.ID, string(ref))
+		c, found, err = r.access.Devices.CodeByRef(ctx, d.ID, string(ref))
 		return found, err
 	})
 	return c, err
@@ -198,12 +202,12 @@ func (r *Reconciler) AddUnmanagedCode(
 
 // EnterCode enters a PIN at a simulated device. An event reports whether the door opened, as for a
 // real device. It fails like SetOnline.
-func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error) {
+func (r *Reconciler) EnterCode(ctx context.Context, p domain.Principal, deviceID, pin string) (device.Attempt, error) {
 	return r.runAttempt(
 		ctx,
 		p,
 		deviceID,
-		access.SimulateKeypadCodeEntry,
+		domain.SimulateKeypadCodeEntry,
 		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
 			_, err := sim.EnterCode(ctx, d, pin)
 			return err
@@ -212,12 +216,12 @@ func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID
 }
 
 // LockByHand locks a simulated device with the button of its keypad. It fails like SetOnline.
-func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error) {
+func (r *Reconciler) LockByHand(ctx context.Context, p domain.Principal, deviceID string) (device.Attempt, error) {
 	return r.runAttempt(
 		ctx,
 		p,
 		deviceID,
-		access.SimulateManualLock,
+		domain.SimulateManualLock,
 		func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
 			return sim.LockByHand(ctx, d)
 		},
@@ -228,21 +232,21 @@ func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceI
 // attempt expires.
 func (r *Reconciler) runAttempt(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	deviceID, action string,
 	do func(context.Context, adapter.Simulator, adapter.DeviceRef) error,
-) (a access.Attempt, err error) {
-	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
+) (a device.Attempt, err error) {
+	d, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
 	if err == nil {
 		err = d.CheckManaged()
 	}
 	if err != nil {
 		return a, err
 	}
-	if a, err = r.access.BeginSimulation(ctx, d.ID, action); err != nil {
+	if a, err = r.access.Devices.BeginSimulation(ctx, d.ID, action); err != nil {
 		return a, err
 	}
-	if err := r.access.Checkpoint(ctx, a.ID); err != nil {
+	if err := r.access.Idempotency.Checkpoint(ctx, a.ID); err != nil {
 		return a, err
 	}
 	sim, problem := r.simulatorOf(ctx, d)
@@ -255,15 +259,15 @@ func (r *Reconciler) runAttempt(
 	} else if problem != nil {
 		return a, problem
 	}
-	return r.access.EndSimulation(ctx, d.ID, a, message)
+	return r.access.Devices.EndSimulation(ctx, d.ID, a, message)
 }
 
 func (r *Reconciler) simulated(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	deviceID string,
-) (access.Device, adapter.Simulator, error) {
-	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
+) (device.Device, adapter.Simulator, error) {
+	d, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
 	if err != nil {
 		return d, nil, err
 	}
@@ -271,7 +275,7 @@ func (r *Reconciler) simulated(
 	return d, sim, err
 }
 
-func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.Simulator, error) {
+func (r *Reconciler) simulatorOf(ctx context.Context, d device.Device) (adapter.Simulator, error) {
 	a, err := r.adapters.Get(ctx, d.AccountID)
 	if err != nil {
 		return nil, toSimulationError(err)
@@ -287,13 +291,13 @@ func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.
 // disconnected.
 func (r *Reconciler) connectedSimulator(
 	ctx context.Context,
-	p access.Principal,
+	p domain.Principal,
 	deviceID string,
-) (access.Device, adapter.Simulator, error) {
+) (device.Device, adapter.Simulator, error) {
 	d, sim, err := r.simulated(ctx, p, deviceID)
 	if err == nil && len(d.AccountErrors) > 0 {
-		err = &access.Error{
-			Kind:  access.Invalid,
+		err = &domain.Error{
+			Kind:  domain.Invalid,
 			Type:  "account_disconnected",
 			Field: "device_id",
 			Message: "The device's account is disconnected, so the server cannot observe a simulation. " +
@@ -307,11 +311,11 @@ func (r *Reconciler) connectedSimulator(
 // shows reports true.
 func (r *Reconciler) awaitObserved(
 	ctx context.Context,
-	d access.Device,
+	d device.Device,
 	ref string,
 	shows func(context.Context) (bool, error),
 ) error {
-	if err := r.access.Hint(ctx, d.AccountID, ref); err != nil {
+	if err := r.access.Accounts.Hint(ctx, d.AccountID, ref); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
@@ -322,7 +326,7 @@ func (r *Reconciler) awaitObserved(
 		ok, err := shows(ctx)
 		if err == nil && !ok && time.Now().After(again) {
 			// The vendor's list may have lagged at the last look.
-			err = r.access.Hint(ctx, d.AccountID, ref)
+			err = r.access.Accounts.Hint(ctx, d.AccountID, ref)
 			pause *= 2
 			again = time.Now().Add(pause)
 		}
@@ -335,7 +339,7 @@ func (r *Reconciler) awaitObserved(
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return &access.Error{Kind: access.Unavailable, Type: "simulation_not_noticed",
+			return &domain.Error{Kind: domain.Unavailable, Type: "simulation_not_noticed",
 				Message: "The simulation ran, but the server has not observed its effect yet. " +
 					"Check that the device is online and read it again in a moment."}
 		}
@@ -350,22 +354,22 @@ func toSimulationError(err error) error {
 	}
 	// The account was disconnected after the device was found.
 	if e == errDisconnected {
-		return &access.Error{
-			Kind:    access.NotFound,
+		return &domain.Error{
+			Kind:    domain.NotFound,
 			Type:    "connected_account_not_found",
 			Message: "The account was disconnected during the simulation.",
 		}
 	}
 	switch e.Class {
 	case adapter.Duplicate:
-		return &access.Error{
-			Kind:    access.Conflict,
+		return &domain.Error{
+			Kind:    domain.Conflict,
 			Type:    "duplicate_access_code",
 			Field:   "code",
 			Message: "The device already has this code. Choose another.",
 		}
 	case adapter.Full, adapter.Invalid, adapter.NotSupported:
-		return &access.Error{Kind: access.Invalid, Type: "device_refused", Message: e.Message}
+		return &domain.Error{Kind: domain.Invalid, Type: "device_refused", Message: e.Message}
 	default:
 		return err
 	}

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // between creates a code with a time frame.
-func (b byHand) between(pin string, from, to time.Time) access.Code {
+func (b byHand) between(pin string, from, to time.Time) device.Code {
 	b.Helper()
-	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{
+	c, _, err := b.access.Devices.CreateCode(b.Context(), b.p, device.NewCode{
 		DeviceID:         b.device,
 		PIN:              pin,
 		NativeScheduling: true,
@@ -47,17 +49,17 @@ func TestTimeBoundCode_IsProgrammedBeforeStart(t *testing.T) {
 			}
 			clock.to(from.Add(-ahead))
 			w := b.work(c)
-			if native := profile == "august"; w.Action != access.Put || (w.StartsAt != nil) != native {
+			if native := profile == "august"; w.Action != device.Put || (w.StartsAt != nil) != native {
 				t.Fatalf("planned action %q, from %v", w.Action, w.StartsAt)
 			}
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-			if got := b.code(c.ID); got.Status != access.StatusUnset {
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			if got := b.code(c.ID); got.Status != device.StatusUnset {
 				t.Errorf("before its start: status %s", got.Status)
 			}
 			clock.to(from)
 			b.look()
-			if got := b.code(c.ID); got.Status != access.StatusSet {
+			if got := b.code(c.ID); got.Status != device.StatusSet {
 				t.Errorf("after its start: status %s", got.Status)
 			}
 			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") ||
@@ -76,21 +78,21 @@ func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 	later, _ := b.create("4711")
 	clock.pass(time.Hour)
-	if w := b.work(c); w.Action != access.Delete {
+	if w := b.work(c); w.Action != device.Delete {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	for range 10 {
-		if _, _, err := b.access.RecordUnreachable(t.Context(), holder{}, b.id(), true, true); err != nil {
+		if _, _, err := b.access.Devices.RecordUnreachable(t.Context(), holder{}, b.id(), true, true); err != nil {
 			t.Fatal(err)
 		}
 		clock.pass(10 * time.Minute)
 		b.look()
 	}
 	got := b.code(c.ID)
-	if got.Status != access.StatusRemoving || len(got.Errors)+len(got.Warnings) == 0 {
+	if got.Status != device.StatusRemoving || len(got.Errors)+len(got.Warnings) == 0 {
 		t.Errorf("status %s, errors %v, warnings %v", got.Status, got.Errors, got.Warnings)
 	}
 	late := slices.Index(b.events(c.ID), "access_code.delay_in_removing_from_device")
@@ -98,15 +100,15 @@ func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 		t.Errorf("events %v", b.events(c.ID))
 	}
 	b.read(found("k1", ""))
-	if w := b.work(c); w.Action != access.Delete {
+	if w := b.work(c); w.Action != device.Delete {
 		t.Errorf("back online: planned action %q", w.Action)
 	}
-	if w := b.work(later); w.Action != access.Put || !w.New {
+	if w := b.work(later); w.Action != device.Put || !w.New {
 		t.Errorf("planned action %q for the other code", w.Action)
 	}
-	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
 	b.read()
-	if slices.ContainsFunc(b.managed(), func(m access.Code) bool { return m.ID == c.ID }) {
+	if slices.ContainsFunc(b.managed(), func(m device.Code) bool { return m.ID == c.ID }) {
 		t.Error("the code still exists")
 	}
 }
@@ -132,7 +134,7 @@ func TestTimeBoundCode_ExpiredIsRemovedFirst(t *testing.T) {
 			},
 		},
 	)
-	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{
+	_, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID:      b.device,
 		PIN:           "2580",
 		EvenIfOffline: true,
@@ -165,17 +167,17 @@ func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 	clock.pass(time.Hour)
 	tries := 0
 	for range 6 {
 		w := b.work(c)
-		if w.Action != access.Delete {
+		if w.Action != device.Delete {
 			t.Fatalf("planned action %q", w.Action)
 		}
 		b.must(
-			b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false,
-				&access.Failure{Class: access.FailedForNow, Message: "the lock jammed."}),
+			b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false,
+				&device.Failure{Class: device.FailedForNow, Message: "the lock jammed."}),
 		)
 		tries++
 		clock.pass(time.Hour)
@@ -193,23 +195,23 @@ func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		failure access.Failure
+		failure device.Failure
 		tries   int
 		says    string
 	}{
-		"refused":          {access.Failure{Class: access.FailedInvalid, Message: "no such name"}, 1, "code_constraints_violated"},
-		"cannot be done":   {access.Failure{Class: access.FailedUnsupported, Message: "codes cannot be renamed"}, 1, "failed_to_update"},
-		"fails repeatedly": {access.Failure{Class: access.FailedForNow, Message: "busy."}, 6, "failed_to_update"},
+		"refused":          {device.Failure{Class: device.FailedInvalid, Message: "no such name"}, 1, "code_constraints_violated"},
+		"cannot be done":   {device.Failure{Class: device.FailedUnsupported, Message: "codes cannot be renamed"}, 1, "failed_to_update"},
+		"fails repeatedly": {device.Failure{Class: device.FailedForNow, Message: "busy."}, 6, "failed_to_update"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, clock := timeBound(t, "august")
 			code := b.on("2580", "k1")
-			b.update(access.CodeChange{ID: code.ID.String(), Name: new("Friend")})
+			b.update(device.CodeChange{ID: code.ID.String(), Name: new("Friend")})
 			for range c.tries {
 				w := b.work(code)
 				b.begin(w)
-				b.end(w, access.PutOutcome{Failure: &c.failure})
+				b.end(w, device.PutOutcome{Failure: &c.failure})
 				clock.pass(time.Hour)
 			}
 			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
@@ -219,12 +221,12 @@ func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 			if !slices.Equal(events, []string{"access_code.failed_to_update"}) {
 				t.Errorf("events %v", events)
 			}
-			if c.failure.Class != access.FailedForNow {
+			if c.failure.Class != device.FailedForNow {
 				return
 			}
 			w := b.work(code)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
 			if got := b.code(code.ID); len(got.Errors) > 0 {
 				t.Errorf("after the change: errors %v", got.Errors)
 			}
@@ -239,7 +241,7 @@ func TestTimeBoundCode_ScheduledCausesNoReads(t *testing.T) {
 	b, clock := timeBound(t, "smartthings")
 	rest := func() {
 		w := b.look()
-		b.must(b.access.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
+		b.must(b.access.Devices.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
 	}
 	due := func(what string, want time.Duration) {
 		t.Helper()
@@ -252,19 +254,19 @@ func TestTimeBoundCode_ScheduledCausesNoReads(t *testing.T) {
 			t.Errorf("%s: next look in %.1f h, want %s", what, hours, want)
 		}
 	}
-	stay := func(pin string, in time.Duration) access.Code {
+	stay := func(pin string, in time.Duration) device.Code {
 		from := clock.now().Add(in)
 		return b.between(pin, from, from.Add(time.Hour))
 	}
 	rest()
 	c := stay("2580", 100*time.Hour)
 	due("for the first code", 99*time.Hour)
-	if c.Status != access.StatusUnset {
+	if c.Status != device.StatusUnset {
 		t.Errorf("status %s", c.Status)
 	}
-	attempts, _, err := b.access.ListAttempts(t.Context(), b.p, nil, b.device, access.Page{Limit: 10})
+	attempts, _, err := b.access.Devices.ListAttempts(t.Context(), b.p, nil, b.device, domain.Page{Limit: 10})
 	b.must(err)
-	if len(attempts) != 1 || attempts[0].Status != access.Succeeded {
+	if len(attempts) != 1 || attempts[0].Status != device.Succeeded {
 		t.Errorf("attempts %+v, want one finished", attempts)
 	}
 	stay("1470", 50*time.Hour)
@@ -273,7 +275,7 @@ func TestTimeBoundCode_ScheduledCausesNoReads(t *testing.T) {
 	due("with one after it", 49*time.Hour)
 	w := b.look() // unaware of the next code
 	stay("9513", 20*time.Hour)
-	b.must(b.access.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
+	b.must(b.access.Devices.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
 	due("once the look has ended", 0)
 	rest()
 	due("looked at again", 19*time.Hour)
@@ -294,23 +296,23 @@ func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
 			c := b.between("2580", clock.now(), ends)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
-			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 			clock.to(ends.Add(-time.Minute))
 			for range 12 { // each pause is longer than the last
 				_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where is_managed")
 				b.must(err)
-				if w = b.work(c); w.Action != access.Put {
+				if w = b.work(c); w.Action != device.Put {
 					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
-				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "busy"}})
+				b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy"}})
 			}
 			if look := b.look(); look.Due == nil || look.Due.After(ends) {
 				t.Errorf("end at %s, next look at %v", ends, look.Due)
 			}
 			clock.to(ends)
-			if w = b.work(c); w.Action != access.Delete {
+			if w = b.work(c); w.Action != device.Delete {
 				t.Errorf("after its end: planned action %q", w.Action)
 			}
 		})
@@ -324,19 +326,19 @@ func TestIncompleteTimeFrame_MustBeCompleted(t *testing.T) {
 	const starts, ends = "starts_at", "ends_at"
 	for name, c := range map[string]struct {
 		has     string // on the lock
-		change  func(from, to string) access.CodeChange
+		change  func(from, to string) device.CodeChange
 		refused string // the field that is refused
 		whole   bool   // expected afterwards
 	}{
-		"end, has a start":          {starts, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, "", true},
-		"start, has an end":         {ends, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, "", true},
-		"both":                      {starts, func(from, to string) access.CodeChange { return access.CodeChange{StartsAt: from, EndsAt: to} }, "", true},
-		"none":                      {starts, func(string, string) access.CodeChange { return access.CodeChange{Type: "ongoing"} }, "", false},
-		"start, has a start":        {starts, func(from, _ string) access.CodeChange { return access.CodeChange{StartsAt: from} }, ends, false},
-		"end, has an end":           {ends, func(_, to string) access.CodeChange { return access.CodeChange{EndsAt: to} }, starts, false},
-		"name, has a start":         {starts, func(string, string) access.CodeChange { return access.CodeChange{Name: new("Friend")} }, ends, false},
-		"PIN, has an end":           {ends, func(string, string) access.CodeChange { return access.CodeChange{PIN: "9988"} }, starts, false},
-		"end and name, has a start": {starts, func(_, to string) access.CodeChange { return access.CodeChange{Name: new("Friend"), EndsAt: to} }, "", true},
+		"end, has a start":          {starts, func(_, to string) device.CodeChange { return device.CodeChange{EndsAt: to} }, "", true},
+		"start, has an end":         {ends, func(from, _ string) device.CodeChange { return device.CodeChange{StartsAt: from} }, "", true},
+		"both":                      {starts, func(from, to string) device.CodeChange { return device.CodeChange{StartsAt: from, EndsAt: to} }, "", true},
+		"none":                      {starts, func(string, string) device.CodeChange { return device.CodeChange{Type: "ongoing"} }, "", false},
+		"start, has a start":        {starts, func(from, _ string) device.CodeChange { return device.CodeChange{StartsAt: from} }, ends, false},
+		"end, has an end":           {ends, func(_, to string) device.CodeChange { return device.CodeChange{EndsAt: to} }, starts, false},
+		"name, has a start":         {starts, func(string, string) device.CodeChange { return device.CodeChange{Name: new("Friend")} }, ends, false},
+		"PIN, has an end":           {ends, func(string, string) device.CodeChange { return device.CodeChange{PIN: "9988"} }, starts, false},
+		"end and name, has a start": {starts, func(_, to string) device.CodeChange { return device.CodeChange{Name: new("Friend"), EndsAt: to} }, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -353,24 +355,24 @@ func TestIncompleteTimeFrame_MustBeCompleted(t *testing.T) {
 			if !code.TimeBound() {
 				t.Error("a code with an incomplete time frame counts as ongoing")
 			}
-			_, err := b.access.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
+			_, err := b.access.Devices.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
 			b.must(err)
 			b.read(f)
 			ch := c.change(from.Format(time.RFC3339), to.Format(time.RFC3339))
 			ch.ID = code.ID.String()
-			a, err := b.access.UpdateCode(t.Context(), b.p, ch)
-			if refused, ok := errors.AsType[*access.Error](err); c.refused != "" {
-				if !ok || refused.Kind != access.Invalid || refused.Field != c.refused {
+			a, err := b.access.Devices.UpdateCode(t.Context(), b.p, ch)
+			if refused, ok := errors.AsType[*domain.Error](err); c.refused != "" {
+				if !ok || refused.Kind != domain.Invalid || refused.Field != c.refused {
 					t.Errorf("got %v", err)
 				}
-				if w := b.work(code); w.Action != access.Nothing {
+				if w := b.work(code); w.Action != device.Nothing {
 					t.Errorf("planned action %q", w.Action)
 				}
 				return
 			}
 			b.must(err)
 			w := b.work(code)
-			if a.Status != access.Pending || w.Action != access.Put || (w.StartsAt != nil) != c.whole ||
+			if a.Status != device.Pending || w.Action != device.Put || (w.StartsAt != nil) != c.whole ||
 				(w.EndsAt != nil) != c.whole {
 				t.Fatalf("planned action %q, from %v to %v", w.Action, w.StartsAt, w.EndsAt)
 			}

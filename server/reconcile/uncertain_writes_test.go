@@ -4,21 +4,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // If a device hides PINs, its slot identifies a code that was being written during a crash.
 func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found access.Found
+		found device.Found
 		ours  bool
 	}{
 		"there":                {found("7", ""), true},
 		"elsewhere":            {found("8", ""), false},
 		"changed at the lock":  {changedAt("7", time.Now().Add(time.Hour)), false},
 		"reported as a change": {changedAt("7", time.Now()), true},
-		"another key":          {access.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
+		"another key":          {device.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
 		"another visible PIN":  {found("7", "9999"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,9 +30,9 @@ func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 			// The radio was busy.
 			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set write_at = now() - interval '1 minute'")
 			b.must(err)
-			b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
+			b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
 			b.read(c.found)
-			if got := b.code(code.ID); (got.Status == access.StatusSet) != c.ours ||
+			if got := b.code(code.ID); (got.Status == device.StatusSet) != c.ours ||
 				(len(b.unmanaged()) == 0) != c.ours {
 				t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
 			}
@@ -45,10 +45,10 @@ func TestDrift_OwnWriteReportedAsChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after time.Duration
-		want  access.Status
+		want  device.Status
 	}{
-		"of the write":     {10 * time.Second, access.StatusSet},
-		"a real one after": {time.Minute, access.StatusSetting},
+		"of the write":     {10 * time.Second, device.StatusSet},
+		"a real one after": {time.Minute, device.StatusSetting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,8 +66,8 @@ func TestDrift_OwnWriteReportedAsChange(t *testing.T) {
 }
 
 // changedAt returns a code with a hidden PIN that the lock has reported as changed.
-func changedAt(ref string, at time.Time) access.Found {
-	return access.Found{Ref: ref, Confirmed: true, ChangedAt: at}
+func changedAt(ref string, at time.Time) device.Found {
+	return device.Found{Ref: ref, Confirmed: true, ChangedAt: at}
 }
 
 // Whether a hidden PIN was changed before a crash is unknown, so it is written again.
@@ -75,17 +75,17 @@ func TestCrash_HiddenChangeIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
-	b.update(access.CodeChange{ID: c.ID.String(), PIN: "9988"})
+	b.update(device.CodeChange{ID: c.ID.String(), PIN: "9988"})
 	b.begin(b.work(c))
 	b.read(found("7", ""))
 	w := b.work(c)
-	if w.Action != access.Put || w.Ref != "7" {
+	if w.Action != device.Put || w.Ref != "7" {
 		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: the list shows it from now on
+	b.end(w, device.PutOutcome{Ref: "7"}) // accepted: the list shows it from now on
 	b.read(found("7", ""))
-	if got := b.code(c.ID); got.Status != access.StatusSet {
+	if got := b.code(c.ID); got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
 	}
 }
@@ -94,11 +94,11 @@ func TestCrash_HiddenChangeIsRepeated(t *testing.T) {
 func TestUncertainWrite_CodeChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		then func(b byHand, code access.Code)
-		want access.Action
+		then func(b byHand, code device.Code)
+		want device.Action
 	}{
-		"changed":             {func(byHand, access.Code) {}, access.Put},
-		"changed and deleted": {func(b byHand, code access.Code) { b.deleteCode(code) }, access.Delete},
+		"changed":             {func(byHand, device.Code) {}, device.Put},
+		"changed and deleted": {func(b byHand, code device.Code) { b.deleteCode(code) }, device.Delete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +106,8 @@ func TestUncertainWrite_CodeChangedMeanwhile(t *testing.T) {
 			code, _ := b.create("2580")
 			w := b.work(code)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
-			b.update(access.CodeChange{ID: code.ID.String(), PIN: "9988"})
+			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
+			b.update(device.CodeChange{ID: code.ID.String(), PIN: "9988"})
 			c.then(b, code)
 			b.read(found("5", "2580"))
 			if w := b.work(code); w.Action != c.want || w.Ref != "5" || len(b.unmanaged()) != 0 {
@@ -122,30 +122,30 @@ func TestCrash_RenameIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
-	named := func(name string) access.Found {
+	named := func(name string) device.Found {
 		f := found("7", "2580")
 		f.Name = name
 		return f
 	}
-	b.update(access.CodeChange{ID: c.ID.String(), Name: new("First")})
+	b.update(device.CodeChange{ID: c.ID.String(), Name: new("First")})
 	first := b.work(c)
 	b.begin(first)
-	b.end(first, access.PutOutcome{Ref: "7", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Other")})
+	b.end(first, device.PutOutcome{Ref: "7", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), Name: new("Other")})
 	b.begin(b.work(c))
 	b.read(named("First"))
 	w := b.work(c)
-	if w.Action != access.Put || w.Ref != "7" {
+	if w.Action != device.Put || w.Ref != "7" {
 		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: it may take a while
+	b.end(w, device.PutOutcome{Ref: "7"}) // accepted: it may take a while
 	b.read(named("First"))
-	if got := b.code(c.ID); got.Status == access.StatusSet {
+	if got := b.code(c.ID); got.Status == device.StatusSet {
 		t.Error("the code is set with its old name")
 	}
 	b.read(named("Other"))
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -157,18 +157,18 @@ func TestRename_VendorKeepsName(t *testing.T) {
 	c := b.on("2580", "7")
 	was := found("7", "2580")
 	was.Name = "First"
-	b.update(access.CodeChange{ID: c.ID.String(), Name: new("First")})
+	b.update(device.CodeChange{ID: c.ID.String(), Name: new("First")})
 	first := b.work(c)
 	b.begin(first)
-	b.end(first, access.PutOutcome{Ref: "7", Confirmed: true})
-	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Other")})
+	b.end(first, device.PutOutcome{Ref: "7", Confirmed: true})
+	b.update(device.CodeChange{ID: c.ID.String(), Name: new("Other")})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "It is busy."}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "It is busy."}})
 	b.begin(w)
-	b.end(w, access.PutOutcome{Ref: "7"})
+	b.end(w, device.PutOutcome{Ref: "7"})
 	b.read(was)
-	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -178,9 +178,9 @@ func TestRename_VendorKeepsName(t *testing.T) {
 func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"deleted meanwhile": true, "wanted": false} {
-		for what, f := range map[string]access.Failure{
-			"has the PIN": {Class: access.FailedDuplicate, Message: "taken"},
-			"is full":     {Class: access.FailedFull, Message: "no room"},
+		for what, f := range map[string]device.Failure{
+			"has the PIN": {Class: device.FailedDuplicate, Message: "taken"},
+			"is full":     {Class: device.FailedFull, Message: "no room"},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
@@ -193,7 +193,7 @@ func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 				if deleted {
 					b.deleteCode(c)
 				}
-				b.end(w, access.PutOutcome{Failure: &f})
+				b.end(w, device.PutOutcome{Failure: &f})
 				clock.pass(5 * time.Second)
 				b.read()
 				if len(b.managed()) != 1 {
@@ -205,10 +205,10 @@ func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 				}
 				w = b.work(c)
 				if deleted {
-					if w.Action != access.Delete || w.Ref != "5" {
+					if w.Action != device.Delete || w.Ref != "5" {
 						t.Errorf("planned action %q of %q", w.Action, w.Ref)
 					}
-				} else if got := b.code(c.ID); w.Action != access.Nothing || got.Status != access.StatusSet || len(got.Errors) > 0 {
+				} else if got := b.code(c.ID); w.Action != device.Nothing || got.Status != device.StatusSet || len(got.Errors) > 0 {
 					t.Errorf("planned action %q, status %s, errors %v", w.Action, got.Status, got.Errors)
 				}
 			})
@@ -225,7 +225,7 @@ func TestUncertainWrite_EndsAfterTimeout(t *testing.T) {
 	b.read()
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
 	clock.pass(2 * time.Minute)
 	b.read()
 	b.read(found("5", "2580")) // entered at the keypad

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -21,20 +22,20 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: profile})
-			on := access.Found{Ref: "k0", Name: "Cleaner", Confirmed: true}
+			on := device.Found{Ref: "k0", Name: "Cleaner", Confirmed: true}
 			b.read(on)
 			b.look()
 			c := b.unmanaged()[0]
-			a, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
+			a, err := b.access.Devices.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
 			b.must(err)
 			b.must(
-				b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{on}),
+				b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0, []device.Found{on}),
 			) // the read had started before
 			if len(b.unmanaged()) != 1 {
 				t.Error("the code is managed")
 			}
 			b.look()
-			if got := b.attempt(a); got.Status != access.Failed || got.ErrorType != "cannot_be_managed" {
+			if got := b.attempt(a); got.Status != device.Failed || got.ErrorType != "cannot_be_managed" {
 				t.Errorf("attempt %s %s", got.Status, got.ErrorType)
 			}
 		})
@@ -45,17 +46,17 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 func TestConversion_Expired(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
-	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("there is an unmanaged code", func() bool { return len(b.unmanaged()) > 0 })
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	c := b.unmanaged()[0]
-	a, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
+	a, err := b.access.Devices.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
 	b.must(err)
 	if a = b.ended(a); a.ErrorType != "action_attempt_expired" ||
 		!strings.Contains(a.Message, "Convert it when the device is back") {
 		t.Errorf("attempt %s %s: %s", a.Status, a.ErrorType, a.Message)
 	}
-	if !slices.ContainsFunc(b.unmanaged(), func(o access.Code) bool { return o.ID == c.ID }) {
+	if !slices.ContainsFunc(b.unmanaged(), func(o device.Code) bool { return o.ID == c.ID }) {
 		t.Error("the code is managed")
 	}
 }
@@ -66,7 +67,7 @@ func TestUnmanagedCodes_AllAreStored(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	const many, event = 250, "access_code.unmanaged.created"
 	before := len(b.told(event))
-	var read []access.Found
+	var read []device.Found
 	for i := range many {
 		read = append(read, found(fmt.Sprint("k", i), fmt.Sprint(2000+i)))
 	}
@@ -103,22 +104,22 @@ func TestLargeAccount_AllLocksAreAdded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	const many = 250
-	var locks []access.FoundDevice
+	var locks []device.FoundDevice
 	for i := range many {
-		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: i > 0})
+		locks = append(locks, device.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: i > 0})
 	}
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks))
 	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many ||
 		connected != many-1 {
 		t.Errorf("%d added events, %d connected events", added, connected)
 	}
-	due, err := b.access.DueDevices(t.Context(), 2*many,
+	due, err := b.access.Devices.DueDevices(t.Context(), 2*many,
 		worker.Saturated{Accounts: []uuid.UUID{}, Workspaces: []uuid.UUID{}, Creators: []uuid.UUID{}})
 	b.must(err)
 	if len(due) < many {
 		t.Errorf("%d reads planned", len(due))
 	}
-	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks[:1]))
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks[:1]))
 	var woken int
 	b.must(
 		b.db.Pool.QueryRow(t.Context(), "select count(*) from devices where vendor_ref like 'x%' and wake_seq > (select wake_seq from devices where vendor_ref = 'x0')").
@@ -134,11 +135,11 @@ func TestAccountDevices_AreBounded(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{MostFound: 4}})
 	for _, refs := range [][]string{{"x", "y", "x"}, {"z", "w"}, {"v", "x"}} {
-		var locks []access.FoundDevice
+		var locks []device.FoundDevice
 		for _, ref := range refs {
-			locks = append(locks, access.FoundDevice{Ref: ref, Name: "A door", Online: true})
+			locks = append(locks, device.FoundDevice{Ref: ref, Name: "A door", Online: true})
 		}
-		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
+		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks))
 	}
 	var kept string
 	b.must(
@@ -148,7 +149,7 @@ func TestAccountDevices_AreBounded(t *testing.T) {
 	if kept != "xyz" {
 		t.Errorf("%s are kept", kept)
 	}
-	exchanged := access.FoundDevice{
+	exchanged := device.FoundDevice{
 		Ref:          "x",
 		Name:         "A door",
 		Online:       true,
@@ -156,7 +157,7 @@ func TestAccountDevices_AreBounded(t *testing.T) {
 	}
 	for _, serial := range []string{"one", "two"} {
 		exchanged.SerialNumber = serial
-		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{exchanged}))
+		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{exchanged}))
 	}
 	b.must(
 		b.db.Pool.QueryRow(t.Context(), "select serial_number from devices where vendor_ref = 'x' and removed_at is null").

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // unkeepable lists references that the database or an index cannot store.
@@ -22,7 +22,7 @@ var unkeepable = map[string]string{
 func TestUnstorableReference_CodeIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	read := []access.Found{found("k1", "2580")}
+	read := []device.Found{found("k1", "2580")}
 	for _, ref := range unkeepable {
 		read = append(read, found(ref, "2581"))
 	}
@@ -45,11 +45,11 @@ func TestUnstorableReference_WriteFails(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, access.PutOutcome{Ref: ref, Confirmed: true})
-			if a = b.attempt(a); a.Status != access.Failed || !strings.Contains(a.Message, "reference") {
+			b.end(w, device.PutOutcome{Ref: ref, Confirmed: true})
+			if a = b.attempt(a); a.Status != device.Failed || !strings.Contains(a.Message, "reference") {
 				t.Errorf("attempt %s: %s", a.Status, a.Message)
 			}
-			if got := b.code(c.ID); got.Status != access.StatusUnset || len(got.Errors) != 1 {
+			if got := b.code(c.ID); got.Status != device.StatusUnset || len(got.Errors) != 1 {
 				t.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 		})
@@ -62,7 +62,7 @@ func TestUnstorableMessage_DelaysNothing(t *testing.T) {
 	c, a := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no\x00such PIN"}})
+	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no\x00such PIN"}})
 	if a = b.attempt(a); a.Message != "nosuch PIN" {
 		t.Errorf("attempt %s: %q", a.Status, a.Message)
 	}
@@ -76,8 +76,8 @@ func TestUnstorableIdentifier_OperationIsAnnounced(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
 			for range 2 {
-				known, err := b.access.RecordOperation(t.Context(), b.account, b.lock, access.Operation{
-					Kind:    access.BoltMoved,
+				known, err := b.access.Devices.RecordOperation(t.Context(), b.account, b.lock, device.Operation{
+					Kind:    device.BoltMoved,
 					ID:      ref,
 					CodeRef: ref,
 					Method:  "keycode",

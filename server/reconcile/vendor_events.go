@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 // Limits for the events of one account. Events that arrive in between are handled together, because
@@ -95,8 +95,8 @@ func (h *hints) wait() {
 }
 
 // operations maps vendor events about lock operations to the kinds of package access.
-var operations = map[adapter.EventKind]access.OperationKind{
-	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
+var operations = map[adapter.EventKind]device.OperationKind{
+	adapter.LockOperated: device.BoltMoved, adapter.Jammed: device.BoltJammed, adapter.AccessDenied: device.AccessDenied,
 }
 
 func (h *hints) handle(batch []adapter.Event) {
@@ -132,7 +132,7 @@ func (h *hints) handle(batch []adapter.Event) {
 	}
 	others := false
 	err := h.do(func(ctx context.Context) (err error) {
-		others, err = h.access.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
+		others, err = h.access.Accounts.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
 		return err
 	})
 	if err != nil {
@@ -142,10 +142,10 @@ func (h *hints) handle(batch []adapter.Event) {
 	}
 }
 
-func (h *hints) recordOperation(e adapter.Event, kind access.OperationKind) {
+func (h *hints) recordOperation(e adapter.Event, kind device.OperationKind) {
 	known := true
 	err := h.do(func(ctx context.Context) (err error) {
-		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{
+		known, err = h.access.Devices.RecordOperation(ctx, h.account, string(e.Device), device.Operation{
 			Kind:    kind,
 			ID:      e.Operation.ID,
 			Locked:  e.Operation.Locked,
@@ -180,9 +180,9 @@ func (h *hints) refresh() {
 	h.refreshAt, h.resync = nil, false
 	err := h.do(func(ctx context.Context) error {
 		if resync {
-			return h.access.Resync(ctx, h.account)
+			return h.access.Accounts.Resync(ctx, h.account)
 		}
-		return h.access.Hint(ctx, h.account, "")
+		return h.access.Accounts.Hint(ctx, h.account, "")
 	})
 	if err != nil {
 		h.requestRefresh(resync)
@@ -205,7 +205,7 @@ func (h *hints) do(what func(context.Context) error) error {
 func (h *hints) recordRemoval(e adapter.Event) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		err := h.access.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))
+		err := h.access.Devices.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))
 		cancel()
 		if err == nil {
 			return

@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -17,7 +18,7 @@ func (h *handlers) CreateAccessCode(
 ) (openapi.CreateAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	p := principal(ctx)
-	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
+	code, attempt, err := h.access.Devices.CreateCode(ctx, p, device.NewCode{
 		DeviceID:                    r.Body.DeviceID,
 		Name:                        optional(r.Body.Name),
 		PIN:                         r.Body.Code,
@@ -40,7 +41,7 @@ func (h *handlers) CreateAccessCode(
 		if attempt, err = h.awaitAttempt(ctx, attempt); err != nil {
 			return nil, err
 		}
-		if code, err = h.access.GetCode(ctx, p, true, code.ID.String(), "", ""); err != nil {
+		if code, err = h.access.Devices.GetCode(ctx, p, true, code.ID.String(), "", ""); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +56,7 @@ func (h *handlers) CreateAccessCode(
 func (h *handlers) GetAccessCode(
 	ctx context.Context, r openapi.GetAccessCodeRequestObject,
 ) (openapi.GetAccessCodeResponseObject, error) {
-	c, err := h.access.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	c, err := h.access.Devices.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +70,11 @@ func (h *handlers) ListAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	filter := access.CodeFilter{
+	filter := device.CodeFilter{
 		Managed:     true,
 		DeviceID:    r.Body.DeviceID,
 		IDs:         r.Body.AccessCodeIds,
@@ -82,18 +83,18 @@ func (h *handlers) ListAccessCodes(
 		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
-		return h.access.ListCodes(ctx, p, filter, part)
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
+		return h.access.Devices.ListCodes(ctx, p, filter, part)
 	}, codePosition, toAccessCode, "access_codes")
 	return longPage{list, page}, err
 }
 
-func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }
+func codePosition(c device.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }
 
 func (h *handlers) UpdateAccessCode(
 	ctx context.Context, r openapi.UpdateAccessCodeRequestObject,
 ) (openapi.UpdateAccessCodeResponseObject, error) {
-	attempt, err := h.access.UpdateCode(ctx, principal(ctx), access.CodeChange{
+	attempt, err := h.access.Devices.UpdateCode(ctx, principal(ctx), device.CodeChange{
 		ID:                          r.Body.AccessCodeID,
 		DeviceID:                    r.Body.DeviceID,
 		Name:                        r.Body.Name,
@@ -115,7 +116,7 @@ func (h *handlers) UpdateAccessCode(
 func (h *handlers) DeleteAccessCode(
 	ctx context.Context, r openapi.DeleteAccessCodeRequestObject,
 ) (openapi.DeleteAccessCodeResponseObject, error) {
-	attempt, err := h.access.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
+	attempt, err := h.access.Devices.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (h *handlers) DeleteAccessCode(
 func (h *handlers) GenerateAccessCode(
 	ctx context.Context, r openapi.GenerateAccessCodeRequestObject,
 ) (openapi.GenerateAccessCodeResponseObject, error) {
-	d, pin, err := h.access.GenerateCode(ctx, principal(ctx), r.Body.DeviceID)
+	d, pin, err := h.access.Devices.GenerateCode(ctx, principal(ctx), r.Body.DeviceID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (h *handlers) GenerateAccessCode(
 	}, nil
 }
 
-func toAccessCode(c access.Code) api.AccessCode {
+func toAccessCode(c device.Code) api.AccessCode {
 	return api.AccessCode{
 		AccessCodeID:                  c.ID.String(),
 		DeviceID:                      c.DeviceID.String(),
@@ -154,7 +155,7 @@ func toAccessCode(c access.Code) api.AccessCode {
 		IsScheduledOnDevice:           c.TimeBound() && c.OnDevice,
 		IsWaitingForCodeAssignment:    c.WaitingForPIN,
 		IsOfflineAccessCode:           c.OfflineKind != "",
-		IsOneTimeUse:                  c.OfflineKind == access.OfflineOneTime,
+		IsOneTimeUse:                  c.OfflineKind == device.OfflineOneTime,
 		IsBackup:                      c.Backup,
 		IsBackupAccessCodeAvailable:   c.BackupAvailable,
 		PulledBackupAccessCodeID:      identifier(c.PulledBackup),
@@ -164,14 +165,14 @@ func toAccessCode(c access.Code) api.AccessCode {
 	}
 }
 
-func typeOfCode(c access.Code) api.AccessCodeType {
+func typeOfCode(c device.Code) api.AccessCodeType {
 	if c.TimeBound() {
 		return api.TimeBound
 	}
 	return api.Ongoing
 }
 
-func toMutation(m access.Mutation) api.PendingMutation {
+func toMutation(m device.Mutation) api.PendingMutation {
 	return api.PendingMutation{
 		CreatedAt:    m.At,
 		Message:      m.Message,
@@ -185,7 +186,7 @@ func toMutation(m access.Mutation) api.PendingMutation {
 func (h *handlers) PullBackupAccessCode(
 	ctx context.Context, r openapi.PullBackupAccessCodeRequestObject,
 ) (openapi.PullBackupAccessCodeResponseObject, error) {
-	c, err := h.access.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
+	c, err := h.access.Devices.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func (h *handlers) PullBackupAccessCode(
 func (h *handlers) ReportDeviceConstraints(
 	ctx context.Context, r openapi.ReportDeviceConstraintsRequestObject,
 ) (openapi.ReportDeviceConstraintsResponseObject, error) {
-	err := h.access.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
+	err := h.access.Devices.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -37,7 +37,7 @@ func (h *handlers) CreateAcsUser(
 // emailOf returns the email address from its current or its former parameter.
 func emailOf(address, older string) (string, error) {
 	if address != "" && older != "" && address != older {
-		return "", access.Invalidf("email", "Is an older name of email_address, and differs from that; leave it out")
+		return "", domain.Invalidf("email", "Is an older name of email_address, and differs from that; leave it out")
 	}
 	if address == "" {
 		return older, nil
@@ -91,7 +91,7 @@ func (h *handlers) ListAcsUsers(
 	}, nil
 }
 
-func lastUser(list []acs.User) access.Position {
+func lastUser(list []acs.User) domain.Position {
 	return lastPosition(list, func(u acs.User) (time.Time, uuid.UUID) { return u.CreatedAt, u.ID })
 }
 

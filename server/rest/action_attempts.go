@@ -7,15 +7,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetActionAttempt(
 	ctx context.Context, r openapi.GetActionAttemptRequestObject,
 ) (openapi.GetActionAttemptResponseObject, error) {
-	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
+	attempt, err := h.access.Devices.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
 	answer, err := h.attemptResponse(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (h *handlers) ListActionAttempts(
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListAttempts(ctx, principal(ctx), r.Body.ActionAttemptIds, r.Body.DeviceID, page.Page)
+	list, more, err := h.access.Devices.ListAttempts(ctx, principal(ctx), r.Body.ActionAttemptIds, r.Body.DeviceID, page.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (h *handlers) ListActionAttempts(
 	if err != nil {
 		return nil, err
 	}
-	last := lastPosition(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	last := lastPosition(list, func(a device.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
 	return openapi.ListActionAttempts200JSONResponse{
 		Ok:             true,
 		ActionAttempts: shown,
@@ -48,7 +49,7 @@ func (h *handlers) ListActionAttempts(
 
 // attemptResponse returns the response of an operation that starts an attempt, or its error.
 func (h *handlers) attemptResponse(
-	ctx context.Context, attempt access.Attempt, err error, sync bool,
+	ctx context.Context, attempt device.Attempt, err error, sync bool,
 ) (api.ActionAttemptResponse, error) {
 	if err == nil && sync {
 		attempt, err = h.awaitAttempt(ctx, attempt)
@@ -65,18 +66,18 @@ const syncTimeout = 10 * time.Second
 
 // awaitAttempt waits up to syncTimeout until an attempt ends, and returns its latest state. It does not wait if too many
 // requests wait.
-func (h *handlers) awaitAttempt(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
+func (h *handlers) awaitAttempt(ctx context.Context, attempt device.Attempt) (device.Attempt, error) {
 	who := principal(ctx).CredentialID
 	if !h.waits.enter(who) {
 		return attempt, nil
 	}
 	defer h.waits.leave(who)
 	admission.Release(ctx)
-	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncTimeout)
+	return h.access.Devices.AwaitAttempt(ctx, principal(ctx), attempt, syncTimeout)
 }
 
-func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.ActionAttempt, error) {
-	shown, err := h.toAttempts(ctx, []access.Attempt{attempt})
+func (h *handlers) toAttempt(ctx context.Context, attempt device.Attempt) (api.ActionAttempt, error) {
+	shown, err := h.toAttempts(ctx, []device.Attempt{attempt})
 	if err != nil {
 		return api.ActionAttempt{}, err
 	}
@@ -84,12 +85,12 @@ func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.A
 }
 
 // toAttempts converts attempts. Attempts that created or changed a code contain its current state.
-func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([]api.ActionAttempt, error) {
+func (h *handlers) toAttempts(ctx context.Context, attempts []device.Attempt) ([]api.ActionAttempt, error) {
 	codes, err := h.resultsOf(ctx, attempts)
 	if err != nil {
 		return nil, err
 	}
-	return each(attempts, func(a access.Attempt) api.ActionAttempt {
+	return each(attempts, func(a device.Attempt) api.ActionAttempt {
 		if code, ok := codes[a.CodeID.String()]; ok {
 			return showAttempt(a, &code)
 		}
@@ -99,34 +100,34 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([
 
 // showAttempt converts an attempt. code is the current state of the code that it created or changed, or nil if the
 // code is deleted.
-func showAttempt(a access.Attempt, code *api.AccessCode) api.ActionAttempt {
+func showAttempt(a device.Attempt, code *api.AccessCode) api.ActionAttempt {
 	out := api.ActionAttempt{
 		ActionAttemptID: a.ID.String(),
 		ActionType:      a.Type,
 		Status:          api.ActionAttemptStatus(a.Status),
 	}
 	switch a.Status {
-	case access.Succeeded:
+	case device.Succeeded:
 		result := map[string]any{}
 		if code != nil && carriesCode(a) {
 			result["access_code"] = *code
 		}
-		if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // success implies confirmation
+		if a.Type == domain.LockDoor || a.Type == domain.UnlockDoor { // success implies confirmation
 			result["was_confirmed_by_device"] = true
 		}
 		out.Result = result
-	case access.Failed:
+	case device.Failed:
 		out.Error = &api.ActionAttemptError{Type: a.ErrorType, Message: a.Message}
 	}
 	return out
 }
 
-func carriesCode(a access.Attempt) bool {
-	return a.Status == access.Succeeded && (a.Type == access.CreateAccessCode || a.Type == access.UpdateAccessCode)
+func carriesCode(a device.Attempt) bool {
+	return a.Status == device.Succeeded && (a.Type == domain.CreateAccessCode || a.Type == domain.UpdateAccessCode)
 }
 
 // resultsOf reads the codes that attempts created or changed in one query, by identifier.
-func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (map[string]api.AccessCode, error) {
+func (h *handlers) resultsOf(ctx context.Context, attempts []device.Attempt) (map[string]api.AccessCode, error) {
 	var ids []string
 	for _, a := range attempts {
 		if carriesCode(a) {
@@ -136,10 +137,10 @@ func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (ma
 	if ids == nil {
 		return nil, nil
 	}
-	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+	list, _, err := h.access.Devices.ListCodes(ctx, principal(ctx), device.CodeFilter{
 		Managed: true,
 		IDs:     &ids,
-	}, access.Page{Limit: len(ids)})
+	}, domain.Page{Limit: len(ids)})
 	if err != nil {
 		return nil, err
 	}

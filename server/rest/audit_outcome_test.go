@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 )
 
 // The audit log distinguishes work that is still pending from work that is done when the response is sent.
@@ -19,7 +19,7 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 		out := must(t, s, path, key, params)
 		all := s.Requests()
 		id := uuid.MustParse(all[len(all)-1].ID)
-		if got := auditEntries(t, s, access.AuditFilter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
+		if got := auditEntries(t, s, audit.AuditFilter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
 			t.Errorf("%s with %v has left %+v, want one that is %s", path, params, got, outcome)
 		}
 		return out

@@ -12,9 +12,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -34,9 +36,9 @@ func public(op *openapi3.Operation) bool {
 	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
-func auditEntries(t *testing.T, s *apptest.Server, f access.AuditFilter) (all []access.AuditEntry) {
+func auditEntries(t *testing.T, s *apptest.Server, f audit.AuditFilter) (all []audit.AuditEntry) {
 	t.Helper()
-	for e, err := range s.App.Access.Audit(t.Context(), f) {
+	for e, err := range s.App.Access.Audit.Audit(t.Context(), f) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,12 +48,12 @@ func auditEntries(t *testing.T, s *apptest.Server, f access.AuditFilter) (all []
 }
 
 // idsIn are the identifiers of what an answer is about.
-func idsIn(out in) (ids []access.Subject) {
+func idsIn(out in) (ids []audit.Subject) {
 	for name, value := range out {
 		object, _ := value.(in)
 		text, _ := object[name+"_id"].(string)
-		if id, err := uuid.Parse(text); err == nil && access.IsSubject(name+"_id") {
-			ids = append(ids, access.Subject{Kind: name + "_id", ID: id})
+		if id, err := uuid.Parse(text); err == nil && audit.IsSubject(name+"_id") {
+			ids = append(ids, audit.Subject{Kind: name + "_id", ID: id})
 		}
 	}
 	return ids
@@ -59,18 +61,18 @@ func idsIn(out in) (ids []access.Subject) {
 
 // isAudited checks that each request that changed something has one entry in the audit log, and that other requests
 // have none. made has the identifiers from responses, by path.
-func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string][]access.Subject) {
+func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string][]audit.Subject) {
 	t.Helper()
-	credentials, err := s.App.Access.ListCredentials(t.Context())
+	credentials, err := s.App.Access.Auth.ListCredentials(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	actors := map[uuid.UUID]access.Credential{}
+	actors := map[uuid.UUID]auth.Credential{}
 	for _, c := range credentials {
 		actors[c.ID] = c
 	}
-	entries, subjects := map[string][]access.AuditEntry{}, map[string][]access.Subject{}
-	for _, e := range auditEntries(t, s, access.AuditFilter{}) {
+	entries, subjects := map[string][]audit.AuditEntry{}, map[string][]audit.Subject{}
+	for _, e := range auditEntries(t, s, audit.AuditFilter{}) {
 		if e.RequestID == nil {
 			continue // the test has it from somewhere else
 		}
@@ -124,8 +126,8 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("schlage"))
 	device, workspace := s.Device(t, "schlage"), uuid.MustParse(s.WorkspaceID)
-	issue := func(kind access.CredentialKind, name string) (string, uuid.UUID) {
-		token, c, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: kind, Name: name, WorkspaceIDs: []uuid.UUID{workspace}})
+	issue := func(kind domain.CredentialKind, name string) (string, uuid.UUID) {
+		token, c, err := s.App.Access.Auth.IssueCredential(t.Context(), auth.NewCredential{Kind: kind, Name: name, WorkspaceIDs: []uuid.UUID{workspace}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,20 +142,20 @@ func TestAuditLogNamesCaller(t *testing.T) {
 		}
 		return &id
 	}
-	one := func(kind string, actor uuid.UUID, name, operation string) access.AuditEntry {
+	one := func(kind string, actor uuid.UUID, name, operation string) audit.AuditEntry {
 		t.Helper()
-		got := auditEntries(t, s, access.AuditFilter{RequestID: last()})
+		got := auditEntries(t, s, audit.AuditFilter{RequestID: last()})
 		if len(got) != 1 || got[0].ActorKind != kind || *cmpID(got[0].ActorID) != actor || got[0].ActorName != name || got[0].Operation != operation || *cmpID(got[0].WorkspaceID) != workspace {
 			t.Fatalf("%s by %s %s has left %+v", operation, kind, actor, got)
 		}
 		return got[0]
 	}
 
-	key, keyID := issue(access.APIKey, "front desk")
+	key, keyID := issue(domain.APIKey, "front desk")
 	as := &apptest.Server{URL: s.URL, APIKey: key}
 	code := must(t, as, "/access_codes/create", "access_code", in{"device_id": device, "code": "4711", "name": "Jane Doe"})["access_code_id"].(string)
 	e := one("api_key", keyID, "front desk", "/access_codes/create")
-	if e.Outcome != "begun" || !slices.ContainsFunc(e.Subjects, func(x access.Subject) bool { return x.Kind == "device_id" && x.ID.String() == device }) {
+	if e.Outcome != "begun" || !slices.ContainsFunc(e.Subjects, func(x audit.Subject) bool { return x.Kind == "device_id" && x.ID.String() == device }) {
 		t.Errorf("creating a code logged %+v", e)
 	}
 	must(t, as, "/devices/report_provider_metadata", "", in{"devices": []any{in{"device_id": device, "schlage_metadata": in{"time_zone": "Europe/Zurich"}}}})
@@ -161,8 +163,8 @@ func TestAuditLogNamesCaller(t *testing.T) {
 		t.Errorf("what was done at once has left %+v", e)
 	}
 
-	end, endID := issue(access.ConsoleSession, "")
-	pat, patID := issue(access.PAT, "terraform")
+	end, endID := issue(domain.ConsoleSession, "")
+	pat, patID := issue(domain.PAT, "terraform")
 	for token, want := range map[string]uuid.UUID{end: endID, pat: patID} {
 		kind, name := "console_session", ""
 		if token == pat {
@@ -175,7 +177,7 @@ func TestAuditLogNamesCaller(t *testing.T) {
 		}
 		one(kind, want, name, "/access_codes/update")
 	}
-	session := must(t, as, "/client_sessions/create", "client_session", in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{account(t, s)}})
+	session := must(t, as, "/client_sessions/create", "client_session", in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{accountID(t, s)}})
 	if status := s.PostAs(t, session["token"].(string), "/access_codes/delete", in{"access_code_id": code}, nil); status != http.StatusOK {
 		t.Fatalf("delete with a client session: status %d", status)
 	}
@@ -183,42 +185,42 @@ func TestAuditLogNamesCaller(t *testing.T) {
 
 	id := uuid.MustParse(code)
 	var told []string
-	for _, e := range auditEntries(t, s, access.AuditFilter{SubjectID: &id, OldestFirst: true}) {
+	for _, e := range auditEntries(t, s, audit.AuditFilter{SubjectID: &id, OldestFirst: true}) {
 		told = append(told, e.Operation)
 	}
 	if want := []string{"/access_codes/create", "/access_codes/update", "/access_codes/update", "/access_codes/delete"}; !slices.Equal(told, want) {
 		t.Errorf("of the code is told %v, want %v", told, want)
 	}
-	others := must(t, s, "/client_sessions/create", "client_session", in{"user_identifier_key": "joe@example.com", "connected_account_ids": []any{account(t, s)}})
+	others := must(t, s, "/client_sessions/create", "client_session", in{"user_identifier_key": "joe@example.com", "connected_account_ids": []any{accountID(t, s)}})
 	if status := s.PostAs(t, others["token"].(string), "/devices/update", in{"device_id": device, "name": "Back Door"}, nil); status != http.StatusOK {
 		t.Fatalf("update with a client session: status %d", status)
 	}
 	must(t, as, "/client_sessions/revoke", "", in{"client_session_id": others["client_session_id"]})
 	told = nil
-	for _, e := range auditEntries(t, s, access.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
+	for _, e := range auditEntries(t, s, audit.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
 		told = append(told, e.Operation)
 	}
 	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete", "/client_sessions/revoke"}; !slices.Equal(told, want) {
 		t.Errorf("of the key is told %v, want %v", told, want)
 	}
-	for _, e := range auditEntries(t, s, access.AuditFilter{}) { // no people
+	for _, e := range auditEntries(t, s, audit.AuditFilter{}) { // no people
 		if text := fmt.Sprintf("%+v", e); strings.Contains(text, "Jane Doe") || strings.Contains(text, "jane@") {
 			t.Errorf("an entry tells too much: %s", text)
 		}
 	}
-	for name, f := range map[string]access.AuditFilter{"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
+	for name, f := range map[string]audit.AuditFilter{"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
 		"workspace": {WorkspaceID: &workspace}, "until": {Until: time.Now().Add(time.Hour)}} {
 		some := len(auditEntries(t, s, f))
-		if all := len(auditEntries(t, s, access.AuditFilter{})); some == 0 || name != "until" && name != "workspace" && some >= all {
+		if all := len(auditEntries(t, s, audit.AuditFilter{})); some == 0 || name != "until" && name != "workspace" && some >= all {
 			t.Errorf("by %s %d of %d entries are found", name, some, all)
 		}
 	}
-	if n := len(auditEntries(t, s, access.AuditFilter{Since: time.Now().Add(time.Hour)})); n != 0 {
+	if n := len(auditEntries(t, s, audit.AuditFilter{Since: time.Now().Add(time.Hour)})); n != 0 {
 		t.Errorf("%d entries are from the future", n)
 	}
 }
 
-func account(t *testing.T, s *apptest.Server) any {
+func accountID(t *testing.T, s *apptest.Server) any {
 	t.Helper()
 	_, out := call(t, s, http.MethodPost, "/connected_accounts/list", in{})
 	return out["connected_accounts"].([]any)[0].(in)["connected_account_id"]
@@ -238,7 +240,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log add constraint full_disk check (operation = '') not valid"); err != nil {
 		t.Fatal(err)
 	}
-	before := len(auditEntries(t, s, access.AuditFilter{}))
+	before := len(auditEntries(t, s, audit.AuditFilter{}))
 	for path, params := range map[string]in{"/webhooks/create": {"url": "https://hooks.example/y"}, "/webhooks/delete": {"webhook_id": hook}, "/webhooks/update": {"webhook_id": hook, "event_types": []string{"device.added"}},
 		"/access_codes/create": {"device_id": s.Device(t, "august"), "code": "4711"}, "/connect_webviews/create": {}} {
 		for _, key := range []string{"", uuid.NewString()} {
@@ -256,7 +258,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log drop constraint full_disk"); err != nil {
 		t.Fatal(err)
 	}
-	if after := len(auditEntries(t, s, access.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, audit.AuditFilter{})); after != before {
 		t.Errorf("%d entries of what did not happen", after-before)
 	}
 	for _, missing := range []string{"/webhooks/delete", "/webhooks/update"} {
@@ -264,7 +266,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 			t.Errorf("%s of no webhook: status %d", missing, status)
 		}
 	}
-	if after := len(auditEntries(t, s, access.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, audit.AuditFilter{})); after != before {
 		t.Errorf("%d entries of what was not found", after-before)
 	}
 }

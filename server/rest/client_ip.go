@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Callers counts requests to a server by client address: requests with credentials, other guessable requests, and
@@ -18,7 +18,7 @@ func NewCallers(l Limits) *Callers { return &Callers{newCallers(l)} }
 // Guess returns how long an address must wait before the server evaluates a possible guess. If after is 0, the caller
 // must call told once with the result. Until then, the guess counts as refused.
 func (c *Callers) Guess(address string) (after time.Duration, told func(refused bool)) {
-	try := access.NewID().String() // each guess counts separately; its content is not kept
+	try := domain.NewID().String() // each guess counts separately; its content is not kept
 	if after := c.callers.admit(address, try); after > 0 {
 		return after, nil
 	}

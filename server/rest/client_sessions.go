@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -21,11 +21,11 @@ func (h *handlers) CreateClientSession(
 			message: "Not available; name customers by customer_key",
 		}})
 	}
-	taken := access.RefuseIfTaken
+	taken := auth.RefuseIfTaken
 	if exchangeOf(ctx).request.Method == http.MethodPut { // PUT is idempotent
-		taken = access.AnswerIfTaken
+		taken = auth.AnswerIfTaken
 	}
-	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
+	c, err := h.access.Auth.CreateClientSession(ctx, principal(ctx), auth.NewClientSession{
 		UserIdentifierKey: r.Body.UserIdentifierKey,
 		CustomerKey:       r.Body.CustomerKey,
 		ExpiresAt:         r.Body.ExpiresAt,
@@ -40,10 +40,10 @@ func (h *handlers) CreateClientSession(
 func (h *handlers) GetOrCreateClientSession(
 	ctx context.Context, r openapi.GetOrCreateClientSessionRequestObject,
 ) (openapi.GetOrCreateClientSessionResponseObject, error) {
-	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
+	c, err := h.access.Auth.CreateClientSession(ctx, principal(ctx), auth.NewClientSession{
 		UserIdentifierKey: r.Body.UserIdentifierKey, ExpiresAt: r.Body.ExpiresAt,
 		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
-	}, access.GrantIfTaken)
+	}, auth.GrantIfTaken)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (h *handlers) GetOrCreateClientSession(
 func (h *handlers) GetClientSession(
 	ctx context.Context, r openapi.GetClientSessionRequestObject,
 ) (openapi.GetClientSessionResponseObject, error) {
-	c, err := h.access.GetClientSession(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey)
+	c, err := h.access.Auth.GetClientSession(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (h *handlers) ListClientSessions(
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListClientSessions(ctx, principal(ctx), access.SessionFilter{
+	list, more, err := h.access.Auth.ListClientSessions(ctx, principal(ctx), auth.SessionFilter{
 		ID:                r.Body.ClientSessionID,
 		UserIdentifierKey: r.Body.UserIdentifierKey,
 		WebviewID:         r.Body.ConnectWebviewID,
@@ -77,7 +77,7 @@ func (h *handlers) ListClientSessions(
 	if err != nil {
 		return nil, err
 	}
-	last := lastPosition(list, func(c access.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
+	last := lastPosition(list, func(c auth.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
 	return openapi.ListClientSessions200JSONResponse{
 		Ok:             true,
 		ClientSessions: each(list, toClientSession),
@@ -88,7 +88,7 @@ func (h *handlers) ListClientSessions(
 func (h *handlers) GrantAccessToClientSession(
 	ctx context.Context, r openapi.GrantAccessToClientSessionRequestObject,
 ) (openapi.GrantAccessToClientSessionResponseObject, error) {
-	c, err := h.access.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
+	c, err := h.access.Auth.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
 		reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (h *handlers) GrantAccessToClientSession(
 func (h *handlers) RevokeClientSession(
 	ctx context.Context, r openapi.RevokeClientSessionRequestObject,
 ) (openapi.RevokeClientSessionResponseObject, error) {
-	if err := h.access.RevokeClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
+	if err := h.access.Auth.RevokeClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
 		return nil, err
 	}
 	return openapi.RevokeClientSession200JSONResponse{Ok: true}, nil
@@ -108,20 +108,20 @@ func (h *handlers) RevokeClientSession(
 func (h *handlers) DeleteClientSession(
 	ctx context.Context, r openapi.DeleteClientSessionRequestObject,
 ) (openapi.DeleteClientSessionResponseObject, error) {
-	if err := h.access.DeleteClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
+	if err := h.access.Auth.DeleteClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteClientSession200JSONResponse{Ok: true}, nil
 }
 
-func reachOf(accounts, webviews []string, identity string, identities []string) access.Reach {
+func reachOf(accounts, webviews []string, identity string, identities []string) auth.Reach {
 	if identity != "" {
 		identities = append(identities, identity)
 	}
-	return access.Reach{AccountIDs: accounts, WebviewIDs: webviews, UserIdentityIDs: identities}
+	return auth.Reach{AccountIDs: accounts, WebviewIDs: webviews, UserIdentityIDs: identities}
 }
 
-func toClientSession(c access.ClientSession) api.ClientSession {
+func toClientSession(c auth.ClientSession) api.ClientSession {
 	out := api.ClientSession{
 		ClientSessionID:     c.ID.String(),
 		WorkspaceID:         c.WorkspaceID.String(),

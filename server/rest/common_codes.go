@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -13,9 +13,9 @@ func (h *handlers) CreateMultipleAccessCodes(
 	ctx context.Context, r openapi.CreateMultipleAccessCodesRequestObject,
 ) (openapi.CreateMultipleAccessCodesResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
-	codes, err := h.access.CreateCodes(ctx, principal(ctx), access.NewCodes{
+	codes, err := h.access.Devices.CreateCodes(ctx, principal(ctx), device.NewCodes{
 		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
-		NewCode: access.NewCode{
+		NewCode: device.NewCode{
 			Name:                        optional(r.Body.Name),
 			PIN:                         r.Body.Code,
 			PreferredLength:             r.Body.PreferredCodeLength,
@@ -36,7 +36,7 @@ func (h *handlers) CreateMultipleAccessCodes(
 func (h *handlers) UpdateMultipleAccessCodes(
 	ctx context.Context, r openapi.UpdateMultipleAccessCodesRequestObject,
 ) (openapi.UpdateMultipleAccessCodesResponseObject, error) {
-	err := h.access.UpdateCodes(ctx, principal(ctx), r.Body.CommonCodeKey, access.CodeChange{
+	err := h.access.Devices.UpdateCodes(ctx, principal(ctx), r.Body.CommonCodeKey, device.CodeChange{
 		Name:          r.Body.Name,
 		StartsAt:      r.Body.StartsAt,
 		EndsAt:        r.Body.EndsAt,

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -17,7 +17,7 @@ const ConnectPath = "/connect/"
 func (h *handlers) CreateConnectWebview(
 	ctx context.Context, r openapi.CreateConnectWebviewRequestObject,
 ) (openapi.CreateConnectWebviewResponseObject, error) {
-	n := access.NewWebview{
+	n := account.NewWebview{
 		Providers:        r.Body.AcceptedProviders,
 		Excluded:         r.Body.ExcludedProviders,
 		Category:         r.Body.ProviderCategory,
@@ -32,7 +32,7 @@ func (h *handlers) CreateConnectWebview(
 	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
 		n.Capabilities = new(each(*kinds, func(k api.AccountCapability) string { return string(k) }))
 	}
-	w, err := h.access.CreateWebview(ctx, principal(ctx), n)
+	w, err := h.access.Accounts.CreateWebview(ctx, principal(ctx), n)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (h *handlers) CreateConnectWebview(
 func (h *handlers) GetConnectWebview(
 	ctx context.Context, r openapi.GetConnectWebviewRequestObject,
 ) (openapi.GetConnectWebviewResponseObject, error) {
-	w, err := h.access.GetWebview(ctx, principal(ctx), r.Body.ConnectWebviewID)
+	w, err := h.access.Accounts.GetWebview(ctx, principal(ctx), r.Body.ConnectWebviewID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (h *handlers) ListConnectWebviews(
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListWebviews(ctx, principal(ctx), access.WebviewFilter{
+	list, more, err := h.access.Accounts.ListWebviews(ctx, principal(ctx), account.WebviewFilter{
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
@@ -65,8 +65,8 @@ func (h *handlers) ListConnectWebviews(
 	if err != nil {
 		return nil, err
 	}
-	last := lastPosition(list, func(w access.Webview) (time.Time, uuid.UUID) { return w.CreatedAt, w.ID })
-	shown := each(list, func(w access.Webview) api.ConnectWebview { return h.toConnectWebview(ctx, w) })
+	last := lastPosition(list, func(w account.Webview) (time.Time, uuid.UUID) { return w.CreatedAt, w.ID })
+	shown := each(list, func(w account.Webview) api.ConnectWebview { return h.toConnectWebview(ctx, w) })
 	return openapi.ListConnectWebviews200JSONResponse{
 		Ok:              true,
 		ConnectWebviews: shown,
@@ -77,19 +77,19 @@ func (h *handlers) ListConnectWebviews(
 func (h *handlers) DeleteConnectWebview(
 	ctx context.Context, r openapi.DeleteConnectWebviewRequestObject,
 ) (openapi.DeleteConnectWebviewResponseObject, error) {
-	if err := h.access.DeleteWebview(ctx, principal(ctx), r.Body.ConnectWebviewID); err != nil {
+	if err := h.access.Accounts.DeleteWebview(ctx, principal(ctx), r.Body.ConnectWebviewID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteConnectWebview200JSONResponse{Ok: true}, nil
 }
 
-func (h *handlers) toConnectWebview(ctx context.Context, w access.Webview) api.ConnectWebview {
+func (h *handlers) toConnectWebview(ctx context.Context, w account.Webview) api.ConnectWebview {
 	out := api.ConnectWebview{
 		ConnectWebviewID:              w.ID.String(),
 		WorkspaceID:                   w.WorkspaceID.String(),
 		URL:                           h.pager.base(exchangeOf(ctx).request).JoinPath(ConnectPath, w.Token).String(),
 		Status:                        api.ConnectWebviewStatus(w.Status),
-		LoginSuccessful:               w.Status == access.WebviewAuthorized,
+		LoginSuccessful:               w.Status == account.WebviewAuthorized,
 		SelectedProvider:              w.SelectedProvider,
 		AuthorizedAt:                  w.AuthorizedAt,
 		CreatedAt:                     w.CreatedAt,

@@ -7,14 +7,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetConnectedAccount(
 	ctx context.Context, r openapi.GetConnectedAccountRequestObject,
 ) (openapi.GetConnectedAccountResponseObject, error) {
-	a, err := h.access.GetConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, r.Body.Email)
+	a, err := h.access.Accounts.GetConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, r.Body.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +29,11 @@ func (h *handlers) ListConnectedAccounts(
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListConnectedAccounts(ctx, p, access.AccountFilter{
+	list, more, err := h.access.Accounts.ListConnectedAccounts(ctx, p, account.AccountFilter{
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
@@ -42,7 +43,7 @@ func (h *handlers) ListConnectedAccounts(
 	if err != nil {
 		return nil, err
 	}
-	last := lastPosition(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	last := lastPosition(list, func(a account.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
 	return openapi.ListConnectedAccounts200JSONResponse{
 		Ok:                true,
 		ConnectedAccounts: each(list, toConnectedAccount),
@@ -53,7 +54,7 @@ func (h *handlers) ListConnectedAccounts(
 func (h *handlers) UpdateConnectedAccount(
 	ctx context.Context, r openapi.UpdateConnectedAccountRequestObject,
 ) (openapi.UpdateConnectedAccountResponseObject, error) {
-	u := access.AccountUpdate{
+	u := account.AccountUpdate{
 		DisplayName:      r.Body.DisplayName,
 		CustomerKey:      r.Body.CustomerKey,
 		ManageNewDevices: r.Body.AutomaticallyManageNewDevices,
@@ -62,7 +63,7 @@ func (h *handlers) UpdateConnectedAccount(
 	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
 		u.Capabilities = new(each(*kinds, func(k api.AccountCapability) string { return string(k) }))
 	}
-	a, err := h.access.UpdateConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, u)
+	a, err := h.access.Accounts.UpdateConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, u)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (h *handlers) UpdateConnectedAccount(
 func (h *handlers) DeleteConnectedAccount(
 	ctx context.Context, r openapi.DeleteConnectedAccountRequestObject,
 ) (openapi.DeleteConnectedAccountResponseObject, error) {
-	if err := h.access.DeleteConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+	if err := h.access.Accounts.DeleteConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteConnectedAccount200JSONResponse{Ok: true}, nil
@@ -81,7 +82,7 @@ func (h *handlers) DeleteConnectedAccount(
 func (h *handlers) SyncConnectedAccount(
 	ctx context.Context, r openapi.SyncConnectedAccountRequestObject,
 ) (openapi.SyncConnectedAccountResponseObject, error) {
-	if err := h.access.SyncConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+	if err := h.access.Accounts.SyncConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}
 	return openapi.SyncConnectedAccount200JSONResponse{Ok: true}, nil
@@ -90,10 +91,10 @@ func (h *handlers) SyncConnectedAccount(
 func (h *handlers) SimulateDisconnectConnectedAccount(
 	ctx context.Context, r openapi.SimulateDisconnectConnectedAccountRequestObject,
 ) (openapi.SimulateDisconnectConnectedAccountResponseObject, error) {
-	err := h.simulated(ctx, func(p access.Principal) error {
+	err := h.simulated(ctx, func(p domain.Principal) error {
 		return h.simulator.DisconnectAccount(ctx, p, r.Body.ConnectedAccountID)
-	}, func(now access.Principal) error {
-		_, err := h.access.GetConnectedAccount(ctx, now, r.Body.ConnectedAccountID, "")
+	}, func(now domain.Principal) error {
+		_, err := h.access.Accounts.GetConnectedAccount(ctx, now, r.Body.ConnectedAccountID, "")
 		return err
 	})
 	if err != nil {
@@ -104,15 +105,15 @@ func (h *handlers) SimulateDisconnectConnectedAccount(
 
 // accountTypes are the account types of the API, by adapter.
 var accountTypes = map[string]struct{ name, display string }{
-	access.SandboxAdapter:       {"sandbox", "Simulated locks"},
-	access.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
-	"accesscloud":               {"access_cloud", "Access system"},
-	"devicecloud":               {"device_cloud", "Device cloud"},
-	"zwavejs":                   {"zwave_js", "Z-Wave JS"},
-	"zigbee2mqtt":               {"zigbee2mqtt", "Zigbee2MQTT"},
+	account.SandboxAdapter:       {"sandbox", "Simulated locks"},
+	account.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
+	"accesscloud":                {"access_cloud", "Access system"},
+	"devicecloud":                {"device_cloud", "Device cloud"},
+	"zwavejs":                    {"zwave_js", "Z-Wave JS"},
+	"zigbee2mqtt":                {"zigbee2mqtt", "Zigbee2MQTT"},
 }
 
-func toConnectedAccount(a access.ConnectedAccount) api.ConnectedAccount {
+func toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
 	kind := accountTypes[a.Adapter]
 	return api.ConnectedAccount{
 		ConnectedAccountID:            a.ID.String(),

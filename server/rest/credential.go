@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // authenticate returns the principal of a token. workspaceID is the workspace that the request names, or empty. It
 // returns an access.Error of kind Unauthorized.
-type authenticate func(ctx context.Context, token, workspaceID string) (access.Principal, error)
+type authenticate func(ctx context.Context, token, workspaceID string) (domain.Principal, error)
 
 // The security schemes of the contract.
 const (
@@ -35,21 +36,21 @@ var schemes = []string{schemeAPIKey, schemePAT + withWorkspace, schemePAT + with
 	schemeSession, schemeCustomerSession, schemePublishable}
 
 // schemesOf returns the security schemes that a principal satisfies.
-func schemesOf(p access.Principal) []string {
+func schemesOf(p domain.Principal) []string {
 	roaming := withWorkspace
 	if p.WorkspaceID == uuid.Nil {
 		roaming = withoutWorkspace
 	}
 	switch p.Kind {
-	case access.APIKey:
+	case domain.APIKey:
 		return []string{schemeAPIKey}
-	case access.PAT:
+	case domain.PAT:
 		return []string{schemePAT + roaming}
-	case access.ConsoleSession:
+	case domain.ConsoleSession:
 		return []string{schemeConsole + roaming}
-	case access.PublishableKey:
+	case domain.PublishableKey:
 		return []string{schemePublishable}
-	case access.EndUser:
+	case domain.EndUser:
 		if p.Customer != "" {
 			return []string{schemeSession, schemeCustomerSession}
 		}
@@ -94,8 +95,8 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 		switch {
 		case session == "":
 			continue
-		case !strings.HasPrefix(session, access.SessionPrefix):
-			return "", "", badSessionToken(fmt.Sprintf("The header %s takes the token of a client session, which begins with %s", strings.ToLower(name), access.SessionPrefix))
+		case !strings.HasPrefix(session, auth.SessionPrefix):
+			return "", "", badSessionToken(fmt.Sprintf("The header %s takes the token of a client session, which begins with %s", strings.ToLower(name), auth.SessionPrefix))
 		case token != "" && token != session:
 			return "", "", badSessionToken("The headers carry two different credentials; send one")
 		}
@@ -103,7 +104,7 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	}
 	publishable := strings.TrimSpace(header.Get("Seam-Publishable-Key"))
 	switch {
-	case strings.HasPrefix(token, access.PublishablePrefix):
+	case strings.HasPrefix(token, auth.PublishablePrefix):
 		return "", "", &failure{
 			status:  http.StatusBadRequest,
 			kind:    "publishable_key_header_required",
@@ -112,11 +113,11 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	case token != "": // it can do more than a publishable key
 	case publishable == "":
 		return "", "", unauthorized("No authentication methods succeeded")
-	case !strings.HasPrefix(publishable, access.PublishablePrefix):
+	case !strings.HasPrefix(publishable, auth.PublishablePrefix):
 		return "", "", &failure{
 			status:  http.StatusUnauthorized,
 			kind:    "invalid_publishable_key",
-			message: "Publishable keys begin with " + access.PublishablePrefix,
+			message: "Publishable keys begin with " + auth.PublishablePrefix,
 		}
 	default:
 		token = publishable
@@ -133,7 +134,7 @@ func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(token, access.PublishablePrefix) { // keys of publishable keys depend on the parameters
+	if !strings.HasPrefix(token, auth.PublishablePrefix) { // keys of publishable keys depend on the parameters
 		if err := e.countRepeat(x, token, workspaceID, ""); err != nil {
 			return err
 		}
@@ -144,9 +145,9 @@ func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 	}
 	p, err := e.authenticate(r.Context(), token, workspaceID)
 	found := undecided
-	if refused := new(access.Error); err == nil {
+	if refused := new(domain.Error); err == nil {
 		found = isValid
-	} else if errors.As(err, &refused) && refused.Kind == access.Unauthorized {
+	} else if errors.As(err, &refused) && refused.Kind == domain.Unauthorized {
 		found = isInvalid
 	}
 	e.callers.recordVerdict(address, token, found)
@@ -159,13 +160,13 @@ func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 		return tooManyRequests(after)
 	}
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
-		return access.WorkspaceSuspended()
+		return auth.WorkspaceSuspended()
 	}
 	return x.operation.authorize(p)
 }
 
 // authorize returns an error if a valid credential may not call the operation.
-func (o *operation) authorize(p access.Principal) error {
+func (o *operation) authorize(p domain.Principal) error {
 	kinds := schemesOf(p)
 	for _, kind := range kinds {
 		if slices.Contains(o.accepts, kind) {

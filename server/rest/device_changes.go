@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) UpdateDevice(
 	ctx context.Context, r openapi.UpdateDeviceRequestObject,
 ) (openapi.UpdateDeviceResponseObject, error) {
-	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
+	err := h.access.Devices.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, device.DeviceChange{
 		Name:       newName(ctx, r.Body),
 		Metadata:   r.Body.CustomMetadata,
 		Managed:    r.Body.IsManaged,
@@ -44,7 +45,7 @@ func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
 func (h *handlers) DeleteDevice(
 	ctx context.Context, r openapi.DeleteDeviceRequestObject,
 ) (openapi.DeleteDeviceResponseObject, error) {
-	if err := h.access.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
+	if err := h.access.Devices.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteDevice200JSONResponse{Ok: true}, nil
@@ -59,12 +60,12 @@ func (h *handlers) ListUnmanagedDevices(
 	}
 	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // same filters
 	filter.Unmanaged = true
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
-		return h.access.ListDevices(ctx, p, filter, part)
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+		return h.access.Devices.ListDevices(ctx, p, filter, part)
 	},
 		devicePosition, toUnmanagedDevice, "devices")
 	return longPage{list, page}, err
@@ -73,7 +74,7 @@ func (h *handlers) ListUnmanagedDevices(
 func (h *handlers) GetUnmanagedDevice(
 	ctx context.Context, r openapi.GetUnmanagedDeviceRequestObject,
 ) (openapi.GetUnmanagedDeviceResponseObject, error) {
-	d, err := h.access.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	d, err := h.access.Devices.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (h *handlers) UpdateUnmanagedDevice(
 			message: "The device is unmanaged already; give true to manage it",
 		}})
 	}
-	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
+	err := h.access.Devices.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, device.DeviceChange{
 		Metadata: r.Body.CustomMetadata,
 		Managed:  r.Body.IsManaged,
 	})
@@ -99,7 +100,7 @@ func (h *handlers) UpdateUnmanagedDevice(
 	return openapi.UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
 }
 
-func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {
+func toUnmanagedDevice(d device.Device) api.UnmanagedDevice {
 	full := toDevice(d)
 	p := full.Properties
 	return api.UnmanagedDevice{

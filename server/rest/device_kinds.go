@@ -6,7 +6,8 @@ import (
 	"net/http"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -32,11 +33,11 @@ func (h *handlers) ListThermostats(
 
 // listKind lists all matching devices in one response, because the contract has no pages for these lists.
 func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (twoNameList, error) {
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
 	if err != nil {
 		return twoNameList{}, err
 	}
-	filter := access.DeviceFilter{
+	filter := device.DeviceFilter{
 		IDs:           r.DeviceIds,
 		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,
@@ -51,8 +52,8 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 		// The server has no spaces, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
-	list, err := streamRows(ctx, access.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
-		return h.access.ListDevices(ctx, p, filter, part)
+	list, err := streamRows(ctx, domain.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+		return h.access.Devices.ListDevices(ctx, p, filter, part)
 	}, devicePosition, toDevice, "devices", name)
 	return twoNameList{list}, err
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // providerNames are the vendors that the API names and the service supports, at least in sandbox workspaces, with the
@@ -56,7 +56,7 @@ const providerCategory = "consumer_smartlocks"
 
 // Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
-	if name == access.SandboxAdapter {
+	if name == account.SandboxAdapter {
 		return accountTypes[name].display, []string{"stable", providerCategory}
 	}
 	for _, p := range deviceProviders() {
@@ -90,7 +90,7 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 			CanSimulatePaidSubscription:  new(p.paid),
 		})
 	}
-	systems := accountTypes[access.SandboxAccessAdapter]
+	systems := accountTypes[account.SandboxAccessAdapter]
 	return append(out, api.DeviceProvider{
 		DeviceProviderName: systems.name,
 		DisplayName:        systems.display,

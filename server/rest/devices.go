@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -20,20 +21,20 @@ func (h *handlers) ListDevices(
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
-		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+		return h.access.Devices.ListDevices(ctx, p, deviceFilter(*r.Body), part)
 	}, devicePosition, toDevice, "devices")
 	return longPage{list, page}, err
 }
 
-func devicePosition(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID }
+func devicePosition(d device.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID }
 
-func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
-	return access.DeviceFilter{
+func deviceFilter(r api.ListDevicesRequest) device.DeviceFilter {
+	return device.DeviceFilter{
 		IDs:           r.DeviceIds,
 		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,
@@ -53,7 +54,7 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 func (h *handlers) GetDevice(
 	ctx context.Context, r openapi.GetDeviceRequestObject,
 ) (openapi.GetDeviceResponseObject, error) {
-	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	d, err := h.access.Devices.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (h *handlers) ListDeviceProviders(
 func (h *handlers) SimulateConnectDevice(
 	ctx context.Context, r openapi.SimulateConnectDeviceRequestObject,
 ) (openapi.SimulateConnectDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (h *handlers) SimulateConnectDevice(
 func (h *handlers) SimulateDisconnectDevice(
 	ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject,
 ) (openapi.SimulateDisconnectDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (h *handlers) SimulateDisconnectDevice(
 func (h *handlers) SimulateRemoveDevice(
 	ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject,
 ) (openapi.SimulateRemoveDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (h *handlers) SimulateRemoveDevice(
 func (h *handlers) SimulateConnectToHub(
 	ctx context.Context, r openapi.SimulateConnectToHubRequestObject,
 ) (openapi.SimulateConnectToHubResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (h *handlers) SimulateConnectToHub(
 func (h *handlers) SimulateDisconnectFromHub(
 	ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject,
 ) (openapi.SimulateDisconnectFromHubResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (h *handlers) SimulateDisconnectFromHub(
 func (h *handlers) SimulatePaidSubscription(
 	ctx context.Context, r openapi.SimulatePaidSubscriptionRequestObject,
 ) (openapi.SimulatePaidSubscriptionResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error {
 		return h.simulator.SetSubscription(ctx, p, r.Body.DeviceID, r.Body.IsExpired)
 	})
 	if err != nil {
@@ -134,18 +135,18 @@ func (h *handlers) SimulatePaidSubscription(
 func (h *handlers) ReportProviderMetadata(
 	ctx context.Context, r openapi.ReportProviderMetadataRequestObject,
 ) (openapi.ReportProviderMetadataResponseObject, error) {
-	zones := make([]access.TimeZone, len(r.Body.Devices))
+	zones := make([]device.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
-		zones[i] = access.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
+		zones[i] = device.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
 			"omnitec": d.OmnitecMetadata.TimeZone, "schlage": d.SchlageMetadata.TimeZone, "ultraloq": d.UltraloqMetadata.TimeZone}}
 	}
-	if err := h.access.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
+	if err := h.access.Devices.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
 		return nil, err
 	}
 	return openapi.ReportProviderMetadata200JSONResponse{Ok: true}, nil
 }
 
-func toDevice(d access.Device) api.Device {
+func toDevice(d device.Device) api.Device {
 	flags := d.Capabilities.Flags()
 	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
 	return api.Device{
@@ -186,7 +187,7 @@ func toDevice(d access.Device) api.Device {
 }
 
 // nickname returns the name of the device in the workspace, if it has one.
-func nickname(d access.Device) string {
+func nickname(d device.Device) string {
 	if d.Name == d.VendorName {
 		return ""
 	}
@@ -194,7 +195,7 @@ func nickname(d access.Device) string {
 }
 
 // capabilitiesOf returns the capabilities_supported of a device.
-func capabilitiesOf(d access.Device) []string {
+func capabilitiesOf(d device.Device) []string {
 	out := make([]string, 0, 3)
 	if d.Capabilities.OnlineCodes || d.Capabilities.OfflineCodes {
 		out = append(out, "access_code")
@@ -208,7 +209,7 @@ func capabilitiesOf(d access.Device) []string {
 	return out
 }
 
-func toProperties(d access.Device) api.DeviceProperties {
+func toProperties(d device.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
 		Online:                       d.Online,
@@ -226,7 +227,7 @@ func toProperties(d access.Device) api.DeviceProperties {
 		BackupAccessCodePoolEnabled:  &d.BackupPool.Enabled,
 		SupportedCodeLengths:         caps.CodeLengths,
 		MaxActiveCodesSupported:      caps.MaxCodes,
-		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
+		CodeConstraints: each(caps.Constraints, func(c device.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
 	}
@@ -239,7 +240,7 @@ func toProperties(d access.Device) api.DeviceProperties {
 	if d.BatteryLevel != nil {
 		p.Battery = api.DeviceBattery{
 			Level:  *d.BatteryLevel,
-			Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel)),
+			Status: api.DeviceBatteryStatus(device.BatteryStatus(*d.BatteryLevel)),
 		}
 	}
 	return p

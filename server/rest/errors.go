@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 )
 
 // Error types of the edge.
@@ -39,34 +40,34 @@ const statusClientClosedRequest = 499
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }
 
-var statuses = map[access.Kind]int{
-	access.Invalid:      http.StatusBadRequest,
-	access.NotFound:     http.StatusNotFound,
-	access.Conflict:     http.StatusConflict,
-	access.Unauthorized: http.StatusUnauthorized,
-	access.Forbidden:    http.StatusForbidden,
-	access.Unavailable:  http.StatusServiceUnavailable,
-	access.TooMany:      http.StatusTooManyRequests,
+var statuses = map[domain.Kind]int{
+	domain.Invalid:      http.StatusBadRequest,
+	domain.NotFound:     http.StatusNotFound,
+	domain.Conflict:     http.StatusConflict,
+	domain.Unauthorized: http.StatusUnauthorized,
+	domain.Forbidden:    http.StatusForbidden,
+	domain.Unavailable:  http.StatusServiceUnavailable,
+	domain.TooMany:      http.StatusTooManyRequests,
 
-	access.Contradiction: http.StatusUnprocessableEntity,
+	domain.Contradiction: http.StatusUnprocessableEntity,
 }
 
 // failureOf converts errors to responses. Unexpected errors become a 500 without their reason.
 func failureOf(err error) *failure {
 	var known *failure
-	var domain *access.Error
+	var dom *domain.Error
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &domain) && statuses[domain.Kind] != 0:
-		return failureOfDomain(domain)
+	case errors.As(err, &dom) && statuses[dom.Kind] != 0:
+		return failureOfDomain(dom)
 	case errors.Is(err, admission.ErrBusy):
 		return tooBusy()
 	case errors.As(err, &tooLarge):
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), access.WaitedTooLong(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), domain.WaitedTooLong(err):
 		return &failure{
 			status:  http.StatusServiceUnavailable,
 			kind:    "service_unavailable",
@@ -80,20 +81,20 @@ func failureOf(err error) *failure {
 	}
 }
 
-func failureOfDomain(err *access.Error) *failure {
+func failureOfDomain(err *domain.Error) *failure {
 	f := &failure{
 		status:  statuses[err.Kind],
 		kind:    err.Type,
 		message: err.Message,
 		data:    err.Data,
 	}
-	if err.Type == access.KeyInUse || err.Kind == access.TooMany {
+	if err.Type == idempotency.KeyInUse || err.Kind == domain.TooMany {
 		f.retryAfter = 1
 	}
 	if err.Type != invalidInput {
 		return f
 	}
-	for _, err := range append([]*access.Error{err}, err.Also...) {
+	for _, err := range append([]*domain.Error{err}, err.Also...) {
 		var path []string
 		if err.Field != "" {
 			path = strings.Split(err.Field, ".")

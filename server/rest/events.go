@@ -4,14 +4,14 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetEvent(
 	ctx context.Context, r openapi.GetEventRequestObject,
 ) (openapi.GetEventResponseObject, error) {
-	e, err := h.access.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
+	e, err := h.access.Events.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (h *handlers) GetEvent(
 func (h *handlers) ListEvents(
 	ctx context.Context, r openapi.ListEventsRequestObject,
 ) (openapi.ListEventsResponseObject, error) {
-	list, err := h.access.ListEvents(ctx, principal(ctx), access.EventFilter{
+	list, err := h.access.Events.ListEvents(ctx, principal(ctx), event.EventFilter{
 		Since:     r.Body.Since,
 		Between:   r.Body.Between,
 		IDs:       r.Body.EventIds,
@@ -52,13 +52,13 @@ func (h *handlers) ListEvents(
 // oneEvent and someEvents are the responses of the event operations. They avoid decoding each event into the
 // generated types.
 type oneEvent struct {
-	Ok    bool         `json:"ok"`
-	Event access.Event `json:"event"`
+	Ok    bool        `json:"ok"`
+	Event event.Event `json:"event"`
 }
 
 func (e oneEvent) VisitGetEventResponse(w http.ResponseWriter) error { return writeJSON(w, e) }
 
-type someEvents struct{ Events []access.Event }
+type someEvents struct{ Events []event.Event }
 
 // VisitListEventsResponse writes the events one by one. As parts of one value, the encoder would validate each again.
 func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // format is a string format that requests are checked for. The check returns a message, or an empty string.
@@ -25,10 +26,10 @@ var formats = map[string]format{
 	"date-time":    {problem: unless(isDateTime, "Invalid datetime")},
 	"uri":          {problem: unless(isURL, "Invalid url")},
 	"email":        {problem: unless(isEmail, "Invalid email")},
-	"timestamp":    {problem: messageOf(access.CheckTime)},
+	"timestamp":    {problem: messageOf(domain.CheckTime)},
 	"phone-number": {problem: messageOf(acs.CheckPhone)},
-	"webhook-url":  {problem: messageOf(access.CheckWebhookURL)},
-	"event-type":   {problem: messageOf(access.CheckEventType), domain: true},
+	"webhook-url":  {problem: messageOf(webhook.CheckWebhookURL)},
+	"event-type":   {problem: messageOf(webhook.CheckEventType), domain: true},
 }
 
 func unless(valid func(string) bool, message string) func(string) string {
@@ -41,7 +42,7 @@ func unless(valid func(string) bool, message string) func(string) string {
 }
 
 // messageOf turns a check of the domain into a format, so that its errors are reported with all others.
-func messageOf(check func(string) *access.Error) func(string) string {
+func messageOf(check func(string) *domain.Error) func(string) string {
 	return func(s string) string {
 		if err := check(s); err != nil {
 			return err.Message

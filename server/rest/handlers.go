@@ -12,13 +12,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 // handlers map requests to operations of package access, and results to responses. There is one file per resource
 // group.
 type handlers struct {
-	access    *access.Service
+	access    *access.Rooms
 	acs       *acs.Service
 	simulator Simulator
 	pager     pager
@@ -31,7 +32,7 @@ var _ openapi.StrictServerInterface = (*handlers)(nil)
 
 // recheckAccess returns an error if the caller has lost access since the request started.
 func (h *handlers) recheckAccess(ctx context.Context) error {
-	return h.access.RecheckScope(ctx, principal(ctx))
+	return h.access.Auth.RecheckScope(ctx, principal(ctx))
 }
 
 // each maps a list. The result is never nil, so that it becomes [] in JSON.
@@ -44,7 +45,7 @@ func each[A, B any](list []A, to func(A) B) []B {
 }
 
 // lastPosition returns the position of the last row of a page.
-func lastPosition[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
+func lastPosition[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last domain.Position) {
 	if len(rows) > 0 {
 		last.At, last.ID = at(rows[len(rows)-1])
 	}
@@ -91,29 +92,29 @@ func optional(s string) *string {
 	return &s
 }
 
-func toErrors(problems []access.Problem) []api.Problem {
-	return each(problems, func(p access.Problem) api.Problem {
+func toErrors(problems []domain.Problem) []api.Problem {
+	return each(problems, func(p domain.Problem) api.Problem {
 		out := toProblem(p)
 		out.ErrorCode = p.Code
-		out.IsAccessCodeError = p.Scope == access.OfCode
-		if p.Scope != access.OfCode {
-			ofDevice := p.Scope == access.OfDevice
+		out.IsAccessCodeError = p.Scope == domain.OfCode
+		if p.Scope != domain.OfCode {
+			ofDevice := p.Scope == domain.OfDevice
 			out.IsDeviceError = &ofDevice
 		}
-		out.IsConnectedAccountError = p.Scope == access.OfAccount
+		out.IsConnectedAccountError = p.Scope == domain.OfAccount
 		return out
 	})
 }
 
-func toWarnings(problems []access.Problem) []api.Problem {
-	return each(problems, func(p access.Problem) api.Problem {
+func toWarnings(problems []domain.Problem) []api.Problem {
+	return each(problems, func(p domain.Problem) api.Problem {
 		out := toProblem(p)
 		out.WarningCode = p.Code
 		return out
 	})
 }
 
-func toProblem(p access.Problem) api.Problem {
+func toProblem(p domain.Problem) api.Problem {
 	out := api.Problem{Message: p.Message, CreatedAt: p.At, ChangeType: p.Change}
 	switch {
 	case p.Other == uuid.Nil:

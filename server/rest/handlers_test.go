@@ -15,8 +15,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
@@ -126,7 +129,7 @@ func TestResponsesMatchContract(t *testing.T) {
 	users := 0
 	user := func() in { users++; return in{"user_identifier_key": fmt.Sprint("user ", users)} }
 	roaming := &apptest.Server{URL: s.URL}
-	if roaming.APIKey, _, err = s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}}); err != nil {
+	if roaming.APIKey, _, err = s.App.Access.Auth.IssueCredential(t.Context(), auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}}); err != nil {
 		t.Fatal(err)
 	}
 	inputs := map[string]func() in{
@@ -231,7 +234,7 @@ func TestResponsesMatchContract(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
-	made := map[string][]access.Subject{}
+	made := map[string][]audit.Subject{}
 	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete", "/workspaces/reset_sandbox"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
@@ -281,9 +284,9 @@ func repeated(
 }
 
 // another connects an account with three locks, and returns their identifiers.
-func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (account any, devices []any) {
+func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (acct any, devices []any) {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: account.SandboxAdapter,
 		DisplayName: kind, Unmanaged: seeOnly, Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`)})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -57,20 +58,20 @@ func (h *handlers) replay(next openapi.StrictHandlerFunc, _ string) openapi.Stri
 		if err != nil {
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
-		keyed := access.KeyedRequest{
+		keyed := idempotency.KeyedRequest{
 			Operation:   x.operation.path,
 			Key:         x.key,
 			Content:     content,
 			WithoutSlot: admission.WithoutSlot,
 		}
-		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
+		answer, replayed, err := h.access.Idempotency.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
 			response, err := next(ctx, w, r, request)
 			if err != nil {
 				return nil, err
 			}
 			return encodeResponse(response)
 		}, func(ctx context.Context, attempt uuid.UUID) ([]byte, error) {
-			a, err := h.access.GetAttempt(ctx, x.principal, attempt.String())
+			a, err := h.access.Devices.GetAttempt(ctx, x.principal, attempt.String())
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +98,7 @@ func encodeResponse(answer any) ([]byte, error) {
 }
 
 // resumedResponse returns the response to a request that was interrupted while it waited for its attempt to end.
-func (h *handlers) resumedResponse(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
+func (h *handlers) resumedResponse(ctx context.Context, o *operation, a device.Attempt) ([]byte, error) {
 	answer, err := h.attemptResponse(ctx, a, nil, true)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (h *handlers) resumedResponse(ctx context.Context, o *operation, a access.A
 	if o.path != "/access_codes/create" {
 		return encodeResponse(answer)
 	}
-	code, err := h.access.GetCode(ctx, principal(ctx), true, a.CodeID.String(), "", "")
+	code, err := h.access.Devices.GetCode(ctx, principal(ctx), true, a.CodeID.String(), "", "")
 	if err != nil {
 		return nil, err
 	}

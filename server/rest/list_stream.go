@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 const (
@@ -43,20 +43,20 @@ type rows struct {
 	first part
 	limit int
 	still func(context.Context) error // fails if the caller has lost access
-	read  func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (part, error)
+	read  func(ctx context.Context, to *bytes.Buffer, after domain.Position, limit int) (part, error)
 }
 
 // part is a part of the rows of a page.
 type part struct {
 	text []byte // JSON, separated by commas
 	n    int
-	last access.Position
+	last domain.Position
 	more bool // more rows follow
 }
 
 // streamRows reads the first part of a page, for a response that has its rows under each of the names. Before each
 // further part, still checks that the caller has access.
-func streamRows[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
+func streamRows[A, B any](ctx context.Context, page domain.Page, still func(context.Context) error, read func(context.Context, domain.Page) ([]A, bool, error),
 	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
 	r = rows{
 		ctx:   ctx,
@@ -65,8 +65,8 @@ func streamRows[A, B any](ctx context.Context, page access.Page, still func(cont
 		names: names,
 		head:  bytes.NewBufferString(`{"` + names[0] + `":[`),
 	}
-	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
-		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, maxRowsInMemory)})
+	r.read = func(ctx context.Context, to *bytes.Buffer, after domain.Position, limit int) (p part, err error) {
+		list, more, err := read(ctx, domain.Page{After: after, Limit: min(limit, maxRowsInMemory)})
 		if err != nil {
 			return p, err
 		}

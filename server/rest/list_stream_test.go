@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 const allRows = 3500
 
 func rowPosition(n int) (time.Time, uuid.UUID) { return time.Unix(int64(n), 0), uuid.UUID{15: 1} }
 
-func readRows(_ context.Context, p access.Page) (some []int, more bool, err error) {
+func readRows(_ context.Context, p domain.Page) (some []int, more bool, err error) {
 	begin := 0
 	if p.After.ID != uuid.Nil {
 		begin = int(p.After.At.Unix()) + 1
@@ -36,7 +36,7 @@ func itself(n int) int { return n }
 func TestLongListsAreStreamed(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
-		r, err := streamRows(t.Context(), access.Page{Limit: limit}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		r, err := streamRows(t.Context(), domain.Page{Limit: limit}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
 			if p.Limit > maxRowsInMemory {
 				t.Errorf("%d rows are read at once", p.Limit)
 			}
@@ -74,7 +74,7 @@ func TestList_ReadFails(t *testing.T) {
 	lost := errors.New("lost")
 	for good := range 3 {
 		reads := 0
-		r, err := streamRows(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		r, err := streamRows(t.Context(), domain.Page{Limit: allRows}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
 			if reads++; reads > good {
 				return nil, false, lost
 			}
@@ -96,12 +96,12 @@ func TestList_AccessLost(t *testing.T) {
 	ended := errors.New("ended")
 	for good := range 3 {
 		reads, asked := 0, 0
-		r, err := streamRows(t.Context(), access.Page{Limit: allRows}, func(context.Context) error {
+		r, err := streamRows(t.Context(), domain.Page{Limit: allRows}, func(context.Context) error {
 			if asked++; asked > good {
 				return ended
 			}
 			return nil
-		}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		}, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
 			reads++
 			return readRows(ctx, p)
 		}, rowPosition, itself, "devices")
@@ -118,7 +118,7 @@ func TestList_AccessLost(t *testing.T) {
 // The remaining rows can be deleted after the first part.
 func TestList_RowsDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	r, err := streamRows(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+	r, err := streamRows(t.Context(), domain.Page{Limit: allRows}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
 		if p.After.ID != uuid.Nil {
 			return nil, false, nil
 		}
@@ -129,7 +129,7 @@ func TestList_RowsDeletedMeanwhile(t *testing.T) {
 	}
 	w, last := httptest.NewRecorder(), part{more: true}
 	err = r.answer(w, func(p part) any { last = p; return map[string]bool{"ok": true} })
-	if !json.Valid(w.Body.Bytes()) || err != nil || last.more || last.last != (access.Position{At: time.Unix(999, 0), ID: uuid.UUID{15: 1}}) {
+	if !json.Valid(w.Body.Bytes()) || err != nil || last.more || last.last != (domain.Position{At: time.Unix(999, 0), ID: uuid.UUID{15: 1}}) {
 		t.Errorf("%+v, %v: %.50s", last.last, err, w.Body)
 	}
 }

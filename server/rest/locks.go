@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetLock(ctx context.Context, r openapi.GetLockRequestObject) (openapi.GetLockResponseObject, error) {
-	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	d, err := h.access.Devices.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +39,14 @@ func (h *handlers) UnlockDoor(
 }
 
 func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock bool) (api.ActionAttemptResponse, error) {
-	attempt, err := h.access.MoveBolt(ctx, principal(ctx), body.DeviceID, lock)
+	attempt, err := h.access.Devices.MoveBolt(ctx, principal(ctx), body.DeviceID, lock)
 	return h.attemptResponse(ctx, attempt, err, body.Sync)
 }
 
 func (h *handlers) ConfigureAutoLock(
 	ctx context.Context, r openapi.ConfigureAutoLockRequestObject,
 ) (openapi.ConfigureAutoLockResponseObject, error) {
-	attempt, err := h.access.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
+	attempt, err := h.access.Devices.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
@@ -56,8 +57,8 @@ func (h *handlers) ConfigureAutoLock(
 func (h *handlers) SimulateKeypadCodeEntry(
 	ctx context.Context, r openapi.SimulateKeypadCodeEntryRequestObject,
 ) (openapi.SimulateKeypadCodeEntryResponseObject, error) {
-	var attempt access.Attempt
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+	var attempt device.Attempt
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) (err error) {
 		attempt, err = h.simulator.EnterCode(ctx, p, r.Body.DeviceID, r.Body.Code)
 		return err
 	})
@@ -71,8 +72,8 @@ func (h *handlers) SimulateKeypadCodeEntry(
 func (h *handlers) SimulateManualLockViaKeypad(
 	ctx context.Context, r openapi.SimulateManualLockViaKeypadRequestObject,
 ) (openapi.SimulateManualLockViaKeypadResponseObject, error) {
-	var attempt access.Attempt
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+	var attempt device.Attempt
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) (err error) {
 		attempt, err = h.simulator.LockByHand(ctx, p, r.Body.DeviceID)
 		return err
 	})

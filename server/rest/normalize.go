@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // maxBody is the maximum size of a request body in bytes.
@@ -80,7 +80,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	if slices.ContainsFunc(issues, func(i issue) bool { return !i.domain }) {
 		return nil, invalid(issues)
 	}
-	if x.principal.Kind == access.PublishableKey {
+	if x.principal.Kind == domain.PublishableKey {
 		if err := e.countRepeat(x, x.principal.CredentialID.String(), "", string(body)); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // pageCursor is the cursor parameter of lists.
@@ -29,7 +29,7 @@ type pager struct {
 
 // page is a page of a list of a workspace.
 type page struct {
-	access.Page
+	domain.Page
 
 	pager    *pager
 	exchange *exchange
@@ -42,7 +42,7 @@ type page struct {
 func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	x := exchangeOf(ctx)
 	opened := page{
-		Page:     access.Page{Limit: x.operation.capLimit(limit)},
+		Page:     domain.Page{Limit: x.operation.capLimit(limit)},
 		pager:    p,
 		exchange: x,
 		query:    maps.Clone(x.params),
@@ -61,7 +61,7 @@ func (p *pager) open(ctx context.Context, limit int) (page, error) {
 }
 
 // pagination describes the next page after the last row of this one.
-func (p page) pagination(more bool, last access.Position) api.Pagination {
+func (p page) pagination(more bool, last domain.Position) api.Pagination {
 	if !more {
 		return api.Pagination{}
 	}
@@ -129,7 +129,7 @@ const (
 
 var cursorText = base64.RawURLEncoding
 
-func (p *pager) seal(at access.Position, list []byte) string {
+func (p *pager) seal(at domain.Position, list []byte) string {
 	b := make([]byte, 0, cursorSize)
 	b = append(b, cursorVersion)
 	b = binary.BigEndian.AppendUint64(b, uint64(at.At.UnixMicro()))
@@ -139,7 +139,7 @@ func (p *pager) seal(at access.Position, list []byte) string {
 	return cursorText.EncodeToString(b)
 }
 
-func (p *pager) unseal(cursor string, list []byte) (at access.Position, err error) {
+func (p *pager) unseal(cursor string, list []byte) (at domain.Position, err error) {
 	b, err := cursorText.DecodeString(cursor)
 	if err != nil || len(b) != cursorSize || b[0] != cursorVersion || !hmac.Equal(b[41:], p.digest("cursor", b[:41])) {
 		return at, invalid([]issue{{path: []string{pageCursor}, message: "Invalid cursor"}})

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -19,8 +19,8 @@ func (h *handlers) ListPhones(
 func (h *handlers) GetPhone(
 	_ context.Context, r openapi.GetPhoneRequestObject,
 ) (openapi.GetPhoneResponseObject, error) {
-	return nil, &access.Error{
-		Kind:    access.NotFound,
+	return nil, &domain.Error{
+		Kind:    domain.NotFound,
 		Type:    "phone_not_found",
 		Message: "Could not find a phone with this device_id.",
 		Data:    map[string]any{"device_id": r.Body.DeviceID},

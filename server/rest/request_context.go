@@ -14,7 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -40,7 +41,7 @@ type exchange struct {
 	id        string
 	request   *http.Request
 	operation *operation // nil for paths outside the contract
-	principal access.Principal
+	principal domain.Principal
 	params    map[string]any // parameters, with the types of the contract
 	key       string         // Idempotency-Key; may be empty
 
@@ -65,7 +66,7 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // principal returns the authenticated caller. It is zero in public operations.
-func principal(ctx context.Context) access.Principal { return exchangeOf(ctx).principal }
+func principal(ctx context.Context) domain.Principal { return exchangeOf(ctx).principal }
 
 // acting returns the context that carries the request's data for the audit log.
 func (x *exchange) acting(ctx context.Context) context.Context {
@@ -73,22 +74,22 @@ func (x *exchange) acting(ctx context.Context) context.Context {
 		return ctx
 	}
 	id, _ := uuid.Parse(x.id)
-	return access.Acting(ctx, access.Act{
+	return audit.Acting(ctx, audit.Act{
 		Principal: x.principal,
 		RequestID: id,
 		Operation: x.operation.path,
-		Named: func() []access.Subject {
+		Named: func() []audit.Subject {
 			return subjects(nil, x.params)
 		},
 	})
 }
 
 // subjects adds the identifiers in parameters to found.
-func subjects(found []access.Subject, params map[string]any) []access.Subject {
+func subjects(found []audit.Subject, params map[string]any) []audit.Subject {
 	add := func(kind string, value any) {
 		text, _ := value.(string)
-		if id, err := uuid.Parse(text); err == nil && access.IsSubject(kind) {
-			found = append(found, access.Subject{Kind: kind, ID: id})
+		if id, err := uuid.Parse(text); err == nil && audit.IsSubject(kind) {
+			found = append(found, audit.Subject{Kind: kind, ID: id})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {

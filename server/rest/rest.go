@@ -22,7 +22,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -30,7 +33,7 @@ import (
 // Options configures NewHandler.
 type Options struct {
 	// Access runs the operations on workspaces, accounts, devices and codes.
-	Access *access.Service
+	Access *access.Rooms
 	// ACS runs the operations on access systems and their users.
 	ACS *acs.Service
 	// Simulator changes simulated devices.
@@ -67,25 +70,25 @@ type Options struct {
 // NotFound, or of kind Invalid if the device or the account is real.
 type Simulator interface {
 	// SetOnline connects or disconnects a device.
-	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	SetOnline(ctx context.Context, p domain.Principal, deviceID string, online bool) error
 	// RemoveDevice removes a device from its vendor account.
-	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
+	RemoveDevice(ctx context.Context, p domain.Principal, deviceID string) error
 	// SetHub connects or disconnects the hub of a device.
-	SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	SetHub(ctx context.Context, p domain.Principal, deviceID string, online bool) error
 	// SetSubscription ends or renews the subscription for access codes.
-	SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error
+	SetSubscription(ctx context.Context, p domain.Principal, deviceID string, expired bool) error
 	// EnterCode enters a PIN at the keypad of a device.
-	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
+	EnterCode(ctx context.Context, p domain.Principal, deviceID, pin string) (device.Attempt, error)
 	// LockByHand locks a device with the button on its keypad.
-	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
+	LockByHand(ctx context.Context, p domain.Principal, deviceID string) (device.Attempt, error)
 	// DisconnectAccount makes the vendor reject the credentials of an account.
-	DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error
+	DisconnectAccount(ctx context.Context, p domain.Principal, accountID string) error
 	// NewAccount returns an account with the simulated devices of a new sandbox workspace.
-	NewAccount(workspace uuid.UUID) (access.NewAccount, error)
+	NewAccount(workspace uuid.UUID) (account.NewAccount, error)
 	// Forget deletes the simulated devices of accounts that were removed.
-	Forget(ctx context.Context, accounts []access.Account)
+	Forget(ctx context.Context, accounts []account.Account)
 	// AddUnmanagedCode adds a code at the keypad of a device.
-	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
+	AddUnmanagedCode(ctx context.Context, p domain.Principal, deviceID, name, pin string) (device.Code, error)
 }
 
 // NewHandler returns the handler of the whole API.
@@ -112,7 +115,7 @@ func NewHandler(o Options) (http.Handler, error) {
 		logger:    o.Logger,
 		health:    o.Health,
 	}
-	return newEdge(h, o.Access.Authenticate, o, h.replay)
+	return newEdge(h, o.Access.Auth.Authenticate, o, h.replay)
 }
 
 // edge is the code between HTTP and the handlers.

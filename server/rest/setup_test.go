@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -41,21 +41,21 @@ var (
 	longAgo    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func knownKeys(_ context.Context, token, workspaceID string) (access.Principal, error) {
+func knownKeys(_ context.Context, token, workspaceID string) (domain.Principal, error) {
 	switch token {
 	case goodKey:
-		return access.Principal{WorkspaceID: workspaceA, Kind: access.APIKey}, nil
+		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.APIKey}, nil
 	case otherKey:
-		return access.Principal{WorkspaceID: workspaceB, Kind: access.APIKey}, nil
+		return domain.Principal{WorkspaceID: workspaceB, Kind: domain.APIKey}, nil
 	case roamerKey, consoleKey:
 		id, _ := uuid.Parse(workspaceID)
-		return access.Principal{WorkspaceID: id, Kind: map[string]access.CredentialKind{roamerKey: access.PAT, consoleKey: access.ConsoleSession}[token]}, nil
+		return domain.Principal{WorkspaceID: id, Kind: map[string]domain.CredentialKind{roamerKey: domain.PAT, consoleKey: domain.ConsoleSession}[token]}, nil
 	case publicKey:
-		return access.Principal{WorkspaceID: workspaceA, Kind: access.PublishableKey}, nil
+		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.PublishableKey}, nil
 	case sessionKey, customerKey:
-		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Scope: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
+		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.EndUser, Scope: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
 	}
-	return access.Principal{}, &access.Error{Kind: access.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
+	return domain.Principal{}, &domain.Error{Kind: domain.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
 }
 
 // answers are handlers that show what has reached them: the edge is tested without anything behind it.
@@ -183,20 +183,20 @@ func (answers) GetDevice(
 }
 
 var failures = map[string]error{
-	"missing":     &access.Error{Kind: access.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"device_id": someID}},
-	"bad field":   &access.Error{Kind: access.Invalid, Type: "invalid_input", Message: "On this device a code has 4 digits", Field: "code"},
-	"bad request": &access.Error{Kind: access.Invalid, Type: "invalid_input", Message: "Must specify either device_id or name"},
-	"bad state":   &access.Error{Kind: access.Invalid, Type: "device_offline", Message: "The device is offline", Field: "device_id"},
-	"taken":       &access.Error{Kind: access.Conflict, Type: "duplicate_access_code", Message: "Cannot set duplicate access code"},
-	"forbidden":   &access.Error{Kind: access.Forbidden, Type: "forbidden", Message: "Not yours"},
-	"unavailable": &access.Error{Kind: access.Unavailable, Type: "service_unavailable", Message: "Try again"},
-	"too many":    &access.Error{Kind: access.TooMany, Type: "too_many_requests", Message: "20 wait"},
-	"wrapped":     fmt.Errorf("read the device: %w", &access.Error{Kind: access.NotFound, Type: "device_not_found", Message: "No such device"}),
-	"no kind":     &access.Error{Type: "secret_type", Message: "PIN 4711"},
+	"missing":     &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"device_id": someID}},
+	"bad field":   &domain.Error{Kind: domain.Invalid, Type: "invalid_input", Message: "On this device a code has 4 digits", Field: "code"},
+	"bad request": &domain.Error{Kind: domain.Invalid, Type: "invalid_input", Message: "Must specify either device_id or name"},
+	"bad state":   &domain.Error{Kind: domain.Invalid, Type: "device_offline", Message: "The device is offline", Field: "device_id"},
+	"taken":       &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Message: "Cannot set duplicate access code"},
+	"forbidden":   &domain.Error{Kind: domain.Forbidden, Type: "forbidden", Message: "Not yours"},
+	"unavailable": &domain.Error{Kind: domain.Unavailable, Type: "service_unavailable", Message: "Try again"},
+	"too many":    &domain.Error{Kind: domain.TooMany, Type: "too_many_requests", Message: "20 wait"},
+	"wrapped":     fmt.Errorf("read the device: %w", &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device"}),
+	"no kind":     &domain.Error{Type: "secret_type", Message: "PIN 4711"},
 	"unforeseen":  errors.New("PIN 4711 is in here"),
 	"too slow":    fmt.Errorf("read the device: %w", context.DeadlineExceeded),
 	"locked out":  fmt.Errorf("read the device: %w", &pgconn.PgError{Code: "55P03", Message: "canceling statement due to lock timeout"}),
-	"bad data":    &access.Error{Kind: access.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"x": func() {}}},
+	"bad data":    &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"x": func() {}}},
 }
 
 // ListDevices walks rows whose identifiers count up from one.
@@ -207,11 +207,11 @@ func (a answers) ListDevices(
 	if err != nil {
 		return nil, err
 	}
-	var last access.Position
+	var last domain.Position
 	ids := []string{}
 	row := int(page.After.ID[15])
 	for ; row < a.rows && len(ids) < page.Limit; row++ {
-		last = access.Position{At: longAgo.Add(time.Duration(row) * time.Microsecond), ID: uuid.UUID{15: byte(row + 1)}}
+		last = domain.Position{At: longAgo.Add(time.Duration(row) * time.Microsecond), ID: uuid.UUID{15: byte(row + 1)}}
 		ids = append(ids, last.ID.String())
 	}
 	return echoWithPage{echo{r.Body}, page.pagination(row < a.rows, last), ids}, nil

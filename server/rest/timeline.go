@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetAccessCodeTimeline(
 	ctx context.Context, r openapi.GetAccessCodeTimelineRequestObject,
 ) (openapi.GetAccessCodeTimelineResponseObject, error) {
-	filter := access.TimelineFilter{
+	filter := device.TimelineFilter{
 		CodeID: r.Body.AccessCodeID,
 		Before: r.Body.Before,
 		After:  r.Body.After,
@@ -21,7 +21,7 @@ func (h *handlers) GetAccessCodeTimeline(
 	if r.Body.EventTypes != nil {
 		filter.Types = each(*r.Body.EventTypes, func(t api.TimelineEventType) string { return string(t) })
 	}
-	part, err := h.access.CodeTimeline(ctx, principal(ctx), filter)
+	part, err := h.access.Devices.CodeTimeline(ctx, principal(ctx), filter)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func cursorOf(at *time.Time) *string {
 	return new(at.Format(time.RFC3339Nano))
 }
 
-func toTimelineEvent(e access.TimelineEvent) api.TimelineEvent {
+func toTimelineEvent(e device.TimelineEvent) api.TimelineEvent {
 	return api.TimelineEvent{
 		TimelineEventID: e.ID.String(),
 		EventType:       e.Type,

@@ -5,7 +5,8 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -16,12 +17,12 @@ func (h *handlers) ListUnmanagedAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
-		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
+	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
+		return h.access.Devices.ListCodes(ctx, p, device.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
 	}, codePosition, toUnmanagedAccessCode, "access_codes")
 	return longPage{list, page}, err
 }
@@ -29,7 +30,7 @@ func (h *handlers) ListUnmanagedAccessCodes(
 func (h *handlers) GetUnmanagedAccessCode(
 	ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject,
 ) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
-	c, err := h.access.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	c, err := h.access.Devices.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (h *handlers) UpdateUnmanagedAccessCode(
 		}})
 	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
-	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
+	attempt, err := h.access.Devices.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (h *handlers) ConvertUnmanagedAccessCode(
 	ctx context.Context, r openapi.ConvertUnmanagedAccessCodeRequestObject,
 ) (openapi.ConvertUnmanagedAccessCodeResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
-	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
+	attempt, err := h.access.Devices.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (h *handlers) ConvertUnmanagedAccessCode(
 func (h *handlers) DeleteUnmanagedAccessCode(
 	ctx context.Context, r openapi.DeleteUnmanagedAccessCodeRequestObject,
 ) (openapi.DeleteUnmanagedAccessCodeResponseObject, error) {
-	attempt, err := h.access.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
+	attempt, err := h.access.Devices.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func (h *handlers) DeleteUnmanagedAccessCode(
 func (h *handlers) SimulateCreateUnmanagedAccessCode(
 	ctx context.Context, r openapi.SimulateCreateUnmanagedAccessCodeRequestObject,
 ) (openapi.SimulateCreateUnmanagedAccessCodeResponseObject, error) {
-	var c access.Code
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+	var c device.Code
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) (err error) {
 		c, err = h.simulator.AddUnmanagedCode(ctx, p, r.Body.DeviceID, r.Body.Name, r.Body.Code)
 		return err
 	})
@@ -91,7 +92,7 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(
 	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
-func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
+func toUnmanagedAccessCode(c device.Code) api.UnmanagedAccessCode {
 	return api.UnmanagedAccessCode{
 		AccessCodeID:                    c.ID.String(),
 		DeviceID:                        c.DeviceID.String(),
@@ -112,9 +113,9 @@ func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
 
 // statusOfUnmanaged returns `set` also for a code that is being removed, because it is on its device until the
 // removal is confirmed.
-func statusOfUnmanaged(c access.Code) string {
-	if c.Status == access.StatusUnset {
-		return string(access.StatusUnset)
+func statusOfUnmanaged(c device.Code) string {
+	if c.Status == device.StatusUnset {
+		return string(device.StatusUnset)
 	}
-	return string(access.StatusSet)
+	return string(device.StatusSet)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Limits on concurrent waits of simulations and requests with sync. Each wait polls the database.
@@ -51,14 +51,14 @@ func (w *waits) leave(credential uuid.UUID) {
 // simulated runs a simulation and waits until the server has noticed its effect. It releases the request's slot
 // meanwhile, unless too many requests wait. named reads the simulated resource, to check that the credential still
 // has access.
-func (h *handlers) simulated(ctx context.Context, do, named func(access.Principal) error) error {
+func (h *handlers) simulated(ctx context.Context, do, named func(domain.Principal) error) error {
 	began := principal(ctx)
 	if h.waits.enter(began.CredentialID) {
 		defer h.waits.leave(began.CredentialID)
 		admission.Release(ctx)
 	}
 	done := do(began)
-	now, err := h.access.Recheck(ctx, began)
+	now, err := h.access.Auth.Recheck(ctx, began)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func (h *handlers) simulated(ctx context.Context, do, named func(access.Principa
 }
 
 // simulatedUpon is simulated for a device.
-func (h *handlers) simulatedUpon(ctx context.Context, deviceID string, do func(access.Principal) error) error {
-	return h.simulated(ctx, do, func(now access.Principal) error {
-		_, err := h.access.SimulatedDevice(ctx, now, deviceID)
+func (h *handlers) simulatedUpon(ctx context.Context, deviceID string, do func(domain.Principal) error) error {
+	return h.simulated(ctx, do, func(now domain.Principal) error {
+		_, err := h.access.Devices.SimulatedDevice(ctx, now, deviceID)
 		return err
 	})
 }

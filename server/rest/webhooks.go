@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 func (h *handlers) CreateWebhook(
 	ctx context.Context, r openapi.CreateWebhookRequestObject,
 ) (openapi.CreateWebhookResponseObject, error) {
-	w, err := h.access.CreateWebhook(ctx, principal(ctx), r.Body.URL, r.Body.EventTypes)
+	w, err := h.access.Webhooks.CreateWebhook(ctx, principal(ctx), r.Body.URL, r.Body.EventTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (h *handlers) CreateWebhook(
 func (h *handlers) GetWebhook(
 	ctx context.Context, r openapi.GetWebhookRequestObject,
 ) (openapi.GetWebhookResponseObject, error) {
-	w, err := h.access.GetWebhook(ctx, principal(ctx), r.Body.WebhookID)
+	w, err := h.access.Webhooks.GetWebhook(ctx, principal(ctx), r.Body.WebhookID)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (h *handlers) GetWebhook(
 func (h *handlers) ListWebhooks(
 	ctx context.Context, _ openapi.ListWebhooksRequestObject,
 ) (openapi.ListWebhooksResponseObject, error) {
-	list, err := h.access.ListWebhooks(ctx, principal(ctx))
+	list, err := h.access.Webhooks.ListWebhooks(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (h *handlers) ListWebhooks(
 func (h *handlers) UpdateWebhook(
 	ctx context.Context, r openapi.UpdateWebhookRequestObject,
 ) (openapi.UpdateWebhookResponseObject, error) {
-	if err := h.access.UpdateWebhook(ctx, principal(ctx), r.Body.WebhookID, r.Body.EventTypes); err != nil {
+	if err := h.access.Webhooks.UpdateWebhook(ctx, principal(ctx), r.Body.WebhookID, r.Body.EventTypes); err != nil {
 		return nil, err
 	}
 	return openapi.UpdateWebhook200JSONResponse{Ok: true}, nil
@@ -50,13 +50,13 @@ func (h *handlers) UpdateWebhook(
 func (h *handlers) DeleteWebhook(
 	ctx context.Context, r openapi.DeleteWebhookRequestObject,
 ) (openapi.DeleteWebhookResponseObject, error) {
-	if err := h.access.DeleteWebhook(ctx, principal(ctx), r.Body.WebhookID); err != nil {
+	if err := h.access.Webhooks.DeleteWebhook(ctx, principal(ctx), r.Body.WebhookID); err != nil {
 		return nil, err
 	}
 	return openapi.DeleteWebhook200JSONResponse{Ok: true}, nil
 }
 
-func toWebhook(w access.Webhook) api.Webhook {
+func toWebhook(w webhook.Webhook) api.Webhook {
 	disabled := w.DisabledAt != nil
 	return api.Webhook{
 		WebhookID:      w.ID.String(),

@@ -5,14 +5,14 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
 func (h *handlers) GetWorkspace(
 	ctx context.Context, _ openapi.GetWorkspaceRequestObject,
 ) (openapi.GetWorkspaceResponseObject, error) {
-	w, err := h.access.GetWorkspace(ctx, principal(ctx).WorkspaceID)
+	w, err := h.access.Accounts.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (h *handlers) GetWorkspace(
 func (h *handlers) ListWorkspaces(
 	ctx context.Context, _ openapi.ListWorkspacesRequestObject,
 ) (openapi.ListWorkspacesResponseObject, error) {
-	list, err := h.access.ListWorkspaces(ctx, principal(ctx))
+	list, err := h.access.Accounts.ListWorkspaces(ctx, principal(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func (h *handlers) CreateWorkspace(
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
-	look := access.WebviewLook(r.Body.ConnectWebviewCustomization)
-	n := access.NewWorkspace{
+	look := account.WebviewLook(r.Body.ConnectWebviewCustomization)
+	n := account.NewWorkspace{
 		Name:               r.Body.Name,
 		CompanyName:        r.Body.CompanyName,
 		ConnectPartnerName: r.Body.ConnectPartnerName,
 		Sandbox:            r.Body.IsSandbox,
-		Webviews: access.WebviewLook{
+		Webviews: account.WebviewLook{
 			LogoShape:              cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
 			PrimaryButtonColor:     cmp.Or(look.PrimaryButtonColor, r.Body.WebviewPrimaryButtonColor),
 			PrimaryButtonTextColor: cmp.Or(look.PrimaryButtonTextColor, r.Body.WebviewPrimaryButtonTextColor),
@@ -51,7 +51,7 @@ func (h *handlers) CreateWorkspace(
 	if n.Sandbox {
 		n.Account = h.simulator.NewAccount
 	}
-	w, err := h.access.AddWorkspace(ctx, principal(ctx), n)
+	w, err := h.access.Accounts.AddWorkspace(ctx, principal(ctx), n)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func (h *handlers) UpdateWorkspace(
 	if r.Body.OrganizationID != "" {
 		return nil, noOrganizations()
 	}
-	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{
+	err := h.access.Accounts.UpdateWorkspace(ctx, principal(ctx), account.WorkspaceChange{
 		Name:               r.Body.Name,
 		ConnectPartnerName: r.Body.ConnectPartnerName,
-		Webviews:           access.WebviewLook(r.Body.ConnectWebviewCustomization),
+		Webviews:           account.WebviewLook(r.Body.ConnectWebviewCustomization),
 		PublishableKeys:    r.Body.IsPublishableKeyAuthEnabled,
 		Suspended:          r.Body.IsSuspended,
 	})
@@ -92,7 +92,7 @@ func (h *handlers) ResetSandbox(
 	if err != nil {
 		return nil, err
 	}
-	a, err := h.access.ResetSandbox(ctx, p, account, h.simulator.Forget)
+	a, err := h.access.Devices.ResetSandbox(ctx, p, account, h.simulator.Forget)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (h *handlers) ResetSandbox(
 	return openapi.ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
 }
 
-func toWorkspace(w access.Workspace) api.Workspace {
+func toWorkspace(w account.Workspace) api.Workspace {
 	return api.Workspace{
 		WorkspaceID:                 w.ID.String(),
 		Name:                        w.Name,

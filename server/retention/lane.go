@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -23,13 +23,13 @@ type Options struct {
 
 // Sweeper removes what is too old, on lanes of keyed work.
 type Sweeper struct {
-	access   *access.Service
+	access   *Service
 	opt      Options
 	stopping atomic.Bool
 }
 
 // NewSweeper creates a Sweeper.
-func NewSweeper(a *access.Service, opt Options) *Sweeper {
+func NewSweeper(a *Service, opt Options) *Sweeper {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -51,7 +51,7 @@ const retentionPause = time.Hour
 // workspaceLane deletes expired data, one workspace at a time.
 type workspaceLane struct{ *Sweeper }
 
-func (workspaceLane) Name() string { return access.RetentionLane }
+func (workspaceLane) Name() string { return domain.RetentionLane }
 
 func (l workspaceLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
 	if l.stopping.Load() {
@@ -65,13 +65,13 @@ func (l workspaceLane) Sweep(ctx context.Context, limit int32, _ worker.Saturate
 }
 
 func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
-	if err := l.access.DropOldSecrets(ctx, workspace); err != nil {
+	if err := l.access.webhooks.DropOldSecrets(ctx, workspace); err != nil {
 		return 0, err
 	}
-	if err := l.access.DropOldAnswers(ctx, workspace); err != nil {
+	if err := l.access.idempotency.DropOldAnswers(ctx, workspace); err != nil {
 		return 0, err
 	}
-	if err := l.access.EndLateAttempts(ctx, workspace); err != nil {
+	if err := l.access.devices.EndLateAttempts(ctx, workspace); err != nil {
 		return 0, err
 	}
 	if err := l.dropAudit(ctx); err != nil {
@@ -81,7 +81,7 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 	if l.opt.Events > 0 {
 		pause = min(pause, l.opt.Events)
 		var events, deliveries int64
-		for d := (access.Dropped{More: true}); d.More; {
+		for d := (Dropped{More: true}); d.More; {
 			if l.stopping.Load() {
 				return 0, nil // another instance continues
 			}
@@ -93,7 +93,7 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 		}
 		var sessions int64
 		for more := true; more && !l.stopping.Load(); {
-			n, left, err := l.access.DropOldSessions(ctx, lease, workspace, l.opt.Events)
+			n, left, err := l.access.auth.DropOldSessions(ctx, lease, workspace, l.opt.Events)
 			if err != nil {
 				return 0, err
 			}
@@ -113,7 +113,7 @@ func (l workspaceLane) dropAudit(ctx context.Context) error {
 	if l.opt.Audit <= 0 {
 		return nil
 	}
-	dropped, err := l.access.DropOldAudit(ctx, l.opt.Audit, func() bool { return !l.stopping.Load() })
+	dropped, err := l.access.audit.DropOldAudit(ctx, l.opt.Audit, func() bool { return !l.stopping.Load() })
 	if dropped > 0 {
 		l.opt.Log.Info("removed old entries of the audit log", "entries", dropped)
 	}

@@ -30,7 +30,7 @@ func TestBacklog_PausedEndpointIsLate(t *testing.T) {
 	if _, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '2 hours' where state = 'pending'"); err != nil {
 		t.Fatal(err)
 	}
-	backlog, err := b.access.Backlog(t.Context())
+	backlog, err := b.access.Health.Backlog(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // A server whose clock differs from the database's reads an endpoint when it is due, without a busy
@@ -59,8 +59,8 @@ func TestClockSkew_CausesNoBusyLoop(t *testing.T) {
 			b.emit(b.p, "device.connected", "")
 			b.until("the attempt fails", s.got(1))
 			before := looks()
-			b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
-			if again, err := b.access.ScheduleWebhook(t.Context(), w.ID); err != nil || again != 0 {
+			b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
+			if again, err := b.access.Webhooks.ScheduleWebhook(t.Context(), w.ID); err != nil || again != 0 {
 				t.Errorf("idle: next look in %s, %v", again, err)
 			}
 			if n := looks() - before; n > 20 {
@@ -86,7 +86,7 @@ func TestClockStepsBack_NewWebhookGetsEvents(t *testing.T) {
 	told := newSink(t, nil)
 	other := b.hook(told.URL)
 	b.emit(b.p, "device.connected", "")
-	b.until("the event is fanned out", b.is(other, 1, access.DeliveryDelivered))
+	b.until("the event is fanned out", b.is(other, 1, webhook.DeliveryDelivered))
 	if len(b.deliveries(w)) != 1 {
 		t.Error("the webhook did not receive the event")
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -33,16 +34,16 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 		)
 		return deliveries, attempts
 	}
-	acting := access.Acting(t.Context(),
-		access.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
-	told := func() (entries []access.AuditEntry) {
-		for e, err := range b.access.Audit(t.Context(), access.AuditFilter{Operation: "/webhooks/delete"}) {
+	acting := audit.Acting(t.Context(),
+		audit.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
+	told := func() (entries []audit.AuditEntry) {
+		for e, err := range b.access.Audit.Audit(t.Context(), audit.AuditFilter{Operation: "/webhooks/delete"}) {
 			b.must(err)
 			entries = append(entries, e)
 		}
 		return entries
 	}
-	if err := b.access.DeleteWebhook(t.Context(), b.workspace("others"), w.ID.String()); err == nil {
+	if err := b.access.Webhooks.DeleteWebhook(t.Context(), b.workspace("others"), w.ID.String()); err == nil {
 		t.Error("another workspace deleted the webhook")
 	}
 	if deliveries, attempts := left(); deliveries != many || attempts != 2*many {
@@ -60,7 +61,7 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 		ctx, cancel := context.WithCancel(acting)
 		defer cancel()
 		done := make(chan error, 1)
-		go func() { done <- b.access.DeleteWebhook(ctx, b.p, w.ID.String()) }()
+		go func() { done <- b.access.Webhooks.DeleteWebhook(ctx, b.p, w.ID.String()) }()
 		b.until("most deliveries are gone", func() bool { deliveries, _ := left(); return deliveries < many/2 })
 		if _, err := b.db.Pool.Exec(t.Context(), "select from webhooks for no key update nowait"); err != nil {
 			t.Errorf("the webhook is locked: %v", err)
@@ -71,23 +72,23 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := b.access.GetWebhook(t.Context(), b.p, w.ID.String()); err != nil {
+	if _, err := b.access.Webhooks.GetWebhook(t.Context(), b.p, w.ID.String()); err != nil {
 		t.Error(err)
 	}
 	if n := len(told()); n != 0 {
 		t.Errorf("%d audit entries for the deletion", n)
 	}
-	b.must(b.access.DeleteWebhook(acting, b.p, w.ID.String()))
-	if all := told(); len(all) != 1 || !slices.Contains(all[0].Subjects, access.Subject{Kind: "webhook_id", ID: w.ID}) {
+	b.must(b.access.Webhooks.DeleteWebhook(acting, b.p, w.ID.String()))
+	if all := told(); len(all) != 1 || !slices.Contains(all[0].Subjects, audit.Subject{Kind: "webhook_id", ID: w.ID}) {
 		t.Errorf("audit log after the deletion: %+v", all)
 	}
 	if deliveries, attempts := left(); deliveries+attempts != 0 {
 		t.Errorf("%d deliveries and %d attempts left", deliveries, attempts)
 	}
-	if err := b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()); err == nil {
+	if err := b.access.Webhooks.DeleteWebhook(t.Context(), b.p, w.ID.String()); err == nil {
 		t.Error("the webhook was deleted twice")
 	}
-	if all, err := b.access.ListWebhooks(t.Context(), access.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil ||
+	if all, err := b.access.Webhooks.ListWebhooks(t.Context(), domain.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil ||
 		len(all) != 0 {
 		t.Errorf("%d listed, %v", len(all), err)
 	}

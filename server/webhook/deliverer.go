@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 
 // Deliverer delivers events to webhooks.
 type Deliverer struct {
-	access        *access.Service
+	access        *Service
 	client        *http.Client
 	opt           Options
 	stopping      atomic.Bool
@@ -64,7 +64,7 @@ type Deliverer struct {
 }
 
 // New creates a Deliverer.
-func New(a *access.Service, opt Options) *Deliverer {
+func New(a *Service, opt Options) *Deliverer {
 	if opt.Timeout == 0 {
 		opt.Timeout = 15 * time.Second
 	}
@@ -107,7 +107,7 @@ func (d *Deliverer) Quiesce() { d.stopping.Store(true) }
 
 type endpointLane struct{ *Deliverer }
 
-func (endpointLane) Name() string { return access.EndpointLane }
+func (endpointLane) Name() string { return domain.EndpointLane }
 
 func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	if l.stopping.Load() {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 func TestWebhook_ReceivesOnlyItsEventTypes(t *testing.T) {
@@ -21,13 +21,13 @@ func TestWebhook_ReceivesOnlyItsEventTypes(t *testing.T) {
 	before := b.emit(b.p, "device.connected", "")
 	wSome, wAll := b.hook(some.URL, "device.connected"), b.hook(all.URL)
 	other := b.workspace("other")
-	if _, err := b.access.CreateWebhook(t.Context(), other, some.URL, []string{"device.added"}); err != nil {
+	if _, err := b.access.Webhooks.CreateWebhook(t.Context(), other, some.URL, []string{"device.added"}); err != nil {
 		t.Fatal(err)
 	}
 	connected, added := b.emit(b.p, "device.connected", ""), b.emit(b.p, "device.added", "")
 	b.emit(other, "device.connected", "") // of another workspace
-	b.until("all is delivered", b.is(wAll, 2, access.DeliveryDelivered))
-	b.until("some is delivered", b.is(wSome, 1, access.DeliveryDelivered))
+	b.until("all is delivered", b.is(wAll, 2, webhook.DeliveryDelivered))
+	b.until("some is delivered", b.is(wSome, 1, webhook.DeliveryDelivered))
 	if got := some.messages(); len(got) != 1 || got[0].id() != connected.String() {
 		t.Errorf("%d messages, %v", len(got), got)
 	}
@@ -49,7 +49,7 @@ func TestRetry_KeepsIdentifierAndBytes(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "access_code.set_on_device", "1234")
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	got := s.messages()
 	for _, m := range got {
 		m.verify(t, w.Secret)
@@ -77,18 +77,18 @@ func TestDelivery_FailedAfterLastAttemptAndReplayed(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "device.connected", "")
-	b.until("it is given up", b.is(w, 1, access.DeliveryFailed))
+	b.until("it is given up", b.is(w, 1, webhook.DeliveryFailed))
 	if n := len(b.attempts(w, id)); n != 8 {
 		t.Errorf("%d attempts", n)
 	}
-	if n := b.replay(w, access.DeliveryFilter{EventID: &id}, uuid.Nil); n != 1 {
+	if n := b.replay(w, webhook.DeliveryFilter{EventID: &id}, uuid.Nil); n != 1 {
 		t.Fatalf("replayed %d", n)
 	}
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	if got := s.messages(); len(got) != 9 || got[8].id() != id.String() || !bytes.Equal(got[8].body, got[0].body) {
 		t.Errorf("%d messages", len(got))
 	}
-	if _, err := b.access.ReplayDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil {
+	if _, err := b.access.Webhooks.ReplayDeliveries(t.Context(), b.workspace("other"), w.ID, webhook.DeliveryFilter{}, uuid.Nil); err == nil {
 		t.Error("another workspace can replay")
 	}
 }
@@ -122,12 +122,12 @@ func TestFailure_AnyStatusBut2xx(t *testing.T) {
 		}
 		w := b.hook(url+"?token=hush", "device.connected")
 		id := b.emit(b.p, "device.connected", "")
-		b.until(name+" is given up", b.is(w, 1, access.DeliveryFailed))
+		b.until(name+" is given up", b.is(w, 1, webhook.DeliveryFailed))
 		a := b.attempts(w, id)[0]
 		if !strings.Contains(a.Error, c.says) || strings.Contains(a.Error, "hush") {
 			t.Errorf("%s: %+v", name, a)
 		}
-		b.must(b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()))
+		b.must(b.access.Webhooks.DeleteWebhook(t.Context(), b.p, w.ID.String()))
 	}
 	if n := len(target.messages()); n > 0 {
 		t.Errorf("the redirect was followed %d times", n)
@@ -142,7 +142,7 @@ func TestFailure_SlowResponse(t *testing.T) {
 	s := newSink(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "device.connected", "")
-	b.until("it is given up", b.is(w, 1, access.DeliveryFailed))
+	b.until("it is given up", b.is(w, 1, webhook.DeliveryFailed))
 	if a := b.attempts(w, id)[0]; a.Status != 0 || !strings.Contains(a.Error, "within 200ms") {
 		t.Errorf("%+v", a)
 	}
@@ -156,7 +156,7 @@ func TestExcerpt_IsBoundedAndRedacted(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "access_code.set_on_device", "73519284")
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	a := b.attempts(w, id)[0]
 	if len(a.Excerpt) != 1<<10 || !strings.HasPrefix(a.Excerpt, "echo *** ***x") {
 		t.Errorf("%d bytes: %.40s", len(a.Excerpt), a.Excerpt)
@@ -171,7 +171,7 @@ func TestExcerpt_RedactsNestedPINs(t *testing.T) {
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "access_code.changed",
 		`{"changed_properties":[{"property":"code","from":"73519284","to":"84629173"}]}`)
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	if a := b.attempts(w, id)[0]; a.Excerpt != "*** and ***" {
 		t.Errorf("%q", a.Excerpt)
 	}
@@ -184,7 +184,7 @@ func TestDeletedWebhook_ReceivesNothing(t *testing.T) {
 	w := b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
 	b.until("an attempt was made", s.got(1))
-	b.must(b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()))
+	b.must(b.access.Webhooks.DeleteWebhook(t.Context(), b.p, w.ID.String()))
 	kept := b.hook(other.URL)
 	b.until("the requests in flight have ended", func() bool {
 		var held bool
@@ -196,7 +196,7 @@ func TestDeletedWebhook_ReceivesNothing(t *testing.T) {
 	})
 	before := len(s.messages())
 	b.emit(b.p, "device.connected", "")
-	b.until("the other webhook has the event", b.is(kept, 1, access.DeliveryDelivered))
+	b.until("the other webhook has the event", b.is(kept, 1, webhook.DeliveryDelivered))
 	if after := len(s.messages()); after != before {
 		t.Errorf("%d messages after the deletion", after-before)
 	}
@@ -216,7 +216,7 @@ func TestUnrecordedDelivery_KeepsIdentifier(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "device.connected", "")
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	got := s.messages()
 	if len(got) != 2 || got[0].id() != id.String() || got[1].id() != id.String() ||
 		!bytes.Equal(got[0].body, got[1].body) {
@@ -247,7 +247,7 @@ func TestRestart_SendsInterruptedDeliveryAgain(t *testing.T) {
 		t.Errorf("an interruption counts as a failure of the endpoint: %d attempts are recorded", n)
 	}
 	b.engine(o)
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	if got := s.messages(); len(got) != 2 || got[0].id() != got[1].id() {
 		t.Errorf("%d messages", len(got))
 	}
@@ -267,7 +267,7 @@ func TestManyEvents_ArriveOnce(t *testing.T) {
 	for _, id := range all {
 		sent[id.String()] = true
 	}
-	b.until("all are delivered", b.is(w, len(sent), access.DeliveryDelivered))
+	b.until("all are delivered", b.is(w, len(sent), webhook.DeliveryDelivered))
 	for _, m := range s.messages() {
 		if !sent[m.id()] {
 			t.Fatalf("%s is a duplicate or unknown", m.id())

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // The endpoint may have recovered while the server was off or sent nothing, so that time does not
@@ -20,10 +20,10 @@ func TestDisableAfter_IgnoresTimeWithoutAttempts(t *testing.T) {
 			}
 			id := b.emit(b.p, "device.connected", "")
 			b.until("two more attempts have failed", func() bool { return len(b.attempts(w, id)) == 2 })
-			if !b.is(w, 2, access.DeliveryPending)() {
+			if !b.is(w, 2, webhook.DeliveryPending)() {
 				t.Error("the webhook is disabled")
 			}
-			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 ||
+			if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 ||
 				e.FailingFor > time.Hour {
 				t.Errorf("disabled %t, %d failures within %s, %v", e.Disabled, e.Failures, e.FailingFor, err)
 			}

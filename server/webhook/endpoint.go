@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -27,7 +27,7 @@ const (
 type run struct {
 	*Deliverer
 	lease    *worker.Lease
-	endpoint access.Endpoint
+	endpoint Endpoint
 	// since is when endpoint.FailingFor was read.
 	since time.Time
 	// read is when endpoint was read.
@@ -35,7 +35,7 @@ type run struct {
 	// healthy is whether the last response was prompt.
 	healthy bool
 
-	ready        []access.Delivery
+	ready        []Delivery
 	inFlightByID map[uuid.UUID]flight // sent and not recorded yet
 	inFlight     int                  // requests without a response
 	results      chan answer
@@ -114,11 +114,11 @@ func (d *Deliverer) reclassify(ctx context.Context, webhook uuid.UUID, prompt bo
 }
 
 // isHeld reports whether deliveries to an endpoint are held back.
-func isHeld(e access.Endpoint) bool { return e.Disabled || e.Paused || e.Suspended }
+func isHeld(e Endpoint) bool { return e.Disabled || e.Paused || e.Suspended }
 
 func isGone(err error) bool {
-	e, ok := errors.AsType[*access.Error](err)
-	return ok && e.Kind == access.NotFound
+	e, ok := errors.AsType[*domain.Error](err)
+	return ok && e.Kind == domain.NotFound
 }
 
 // run keeps as many requests in flight as the endpoint's health allows, until nothing is due.
@@ -292,8 +292,8 @@ func (p *run) handleResult(ctx context.Context, a answer) {
 // record is a batch of attempts that are recorded together.
 type record struct {
 	webhook  uuid.UUID
-	attempts []access.DeliveryAttempt
-	health   access.Health
+	attempts []DeliveryAttempt
+	health   Health
 	outcomes []string // of the attempts, for metrics
 	problem  string   // the last one
 	err      error
@@ -301,7 +301,7 @@ type record struct {
 
 // nextRecord returns the record of all pending responses.
 func (p *run) nextRecord() record {
-	r := record{webhook: p.endpoint.ID, attempts: make([]access.DeliveryAttempt, len(p.pending))}
+	r := record{webhook: p.endpoint.ID, attempts: make([]DeliveryAttempt, len(p.pending))}
 	for i, a := range p.pending {
 		sent := p.inFlightByID[a.event]
 		r.attempts[i] = p.opt.next(a, sent.step)

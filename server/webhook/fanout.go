@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -16,7 +16,7 @@ const fanOutBatch = 500
 // outboxLane fans the events of a workspace out to its webhooks.
 type outboxLane struct{ *Deliverer }
 
-func (outboxLane) Name() string { return access.OutboxLane }
+func (outboxLane) Name() string { return domain.OutboxLane }
 
 func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
 	if l.stopping.Load() {

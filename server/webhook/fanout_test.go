@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -35,7 +35,7 @@ func (b *bed) happen(n int, accounts ...*uuid.UUID) {
 }
 
 func accountOf() *uuid.UUID {
-	id := access.NewID()
+	id := domain.NewID()
 	return &id
 }
 
@@ -61,7 +61,7 @@ func (b *bed) fanOut(events int32) int {
 	b.Helper()
 	const waiting = "events where fanned_out_at is null"
 	before := b.count(waiting)
-	_, last, err := b.access.FanOut(b.Context(), alone{}, b.p.WorkspaceID, b.last, events)
+	_, last, err := b.access.Webhooks.FanOut(b.Context(), alone{}, b.p.WorkspaceID, b.last, events)
 	b.must(err)
 	b.last = last
 	return before - b.count(waiting)
@@ -211,9 +211,9 @@ func TestBacklog_OldestEvent(t *testing.T) {
 			minutes+1,
 		)
 		b.must(err)
-		backlog, err := b.access.Backlog(t.Context())
+		backlog, err := b.access.Health.Backlog(t.Context())
 		b.must(err)
-		late, err := b.access.Lateness(t.Context())
+		late, err := b.access.Health.Lateness(t.Context())
 		b.must(err)
 		want := time.Duration(minutes+1) * time.Minute
 		for _, got := range []time.Duration{backlog.OldestOutbox, late.Events} {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -50,8 +51,8 @@ type bed struct {
 	db     *store.DB
 	keys   *encryption.Keys
 	waker  *worker.Waker
-	access *access.Service
-	p      access.Principal
+	access *access.Rooms
+	p      domain.Principal
 	last   uuid.UUID                    // the account whose events were fanned out last
 	stop   func(patience time.Duration) // stops the engine of start
 }
@@ -87,11 +88,11 @@ func newBed(t testing.TB, dsn string, options ...store.Option) *bed {
 	return b
 }
 
-func (b *bed) workspace(name string) access.Principal {
+func (b *bed) workspace(name string) domain.Principal {
 	b.Helper()
-	w, err := b.access.CreateWorkspace(b.Context(), name, "c", true)
+	w, err := b.access.Accounts.CreateWorkspace(b.Context(), name, "c", true)
 	b.must(err)
-	return access.Principal{WorkspaceID: w.ID}
+	return domain.Principal{WorkspaceID: w.ID}
 }
 
 // patience is the timeout for work in progress when an engine stops.
@@ -106,7 +107,7 @@ func (b *bed) engine(o webhook.Options, keep ...retention.Options) (stop func(pa
 
 func (b *bed) engineOf(workers int, o webhook.Options, keep ...retention.Options) (stop func(patience time.Duration)) {
 	b.Helper()
-	d, sweeper := webhook.New(b.access, o), retention.NewSweeper(b.access, cmp.Or(keep...))
+	d, sweeper := webhook.New(b.access.Webhooks, o), retention.NewSweeper(b.access.Retention, cmp.Or(keep...))
 	opt := worker.Options{Workers: workers, Log: slog.New(slog.DiscardHandler)}
 	if _, measured := b.TB.(*testing.B); !measured {
 		opt.Sweep = 50 * time.Millisecond
@@ -143,7 +144,7 @@ func (b *bed) until(what string, ok func() bool) {
 }
 
 // emit writes an event like the operations of package access.
-func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
+func (b *bed) emit(p domain.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())
 	arg := dbsqlc.InsertEventParams{
@@ -160,7 +161,7 @@ func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 		if err != nil || !waits {
 			return err
 		}
-		return b.waker.Wake(b.Context(), tx, access.OutboxLane, p.WorkspaceID)
+		return b.waker.Wake(b.Context(), tx, domain.OutboxLane, p.WorkspaceID)
 	}))
 	return id
 }
@@ -173,43 +174,43 @@ func (b *bed) emitAll(n int, eventType string) {
 	b.must(err)
 }
 
-func (b *bed) hook(url string, types ...string) access.Webhook {
+func (b *bed) hook(url string, types ...string) webhook.Webhook {
 	b.Helper()
-	w, err := b.access.CreateWebhook(b.Context(), b.p, url, types)
+	w, err := b.access.Webhooks.CreateWebhook(b.Context(), b.p, url, types)
 	b.must(err)
 	return w
 }
 
-func (b *bed) deliveries(w access.Webhook) []access.DeliveryLog {
+func (b *bed) deliveries(w webhook.Webhook) []webhook.DeliveryLog {
 	b.Helper()
-	out, err := b.access.ListDeliveries(b.Context(), b.p, w.ID, access.DeliveryFilter{}, 10_000)
+	out, err := b.access.Webhooks.ListDeliveries(b.Context(), b.p, w.ID, webhook.DeliveryFilter{}, 10_000)
 	b.must(err)
 	return out
 }
 
 // replay replays deliveries in batches, starting after the delivery of an event, and returns their
 // number.
-func (b *bed) replay(w access.Webhook, f access.DeliveryFilter, after uuid.UUID) (n int) {
+func (b *bed) replay(w webhook.Webhook, f webhook.DeliveryFilter, after uuid.UUID) (n int) {
 	b.Helper()
-	for r := (access.Replayed{Last: after, More: true}); r.More; n += r.Deliveries {
+	for r := (webhook.Replayed{Last: after, More: true}); r.More; n += r.Deliveries {
 		var err error
-		r, err = b.access.ReplayDeliveries(b.Context(), b.p, w.ID, f, r.Last)
+		r, err = b.access.Webhooks.ReplayDeliveries(b.Context(), b.p, w.ID, f, r.Last)
 		b.must(err)
 	}
 	return n
 }
 
 // is reports whether the webhook has n deliveries, all in one state.
-func (b *bed) is(w access.Webhook, n int, state access.DeliveryState) func() bool {
+func (b *bed) is(w webhook.Webhook, n int, state webhook.DeliveryState) func() bool {
 	return func() bool {
 		all := b.deliveries(w)
-		return len(all) == n && !slices.ContainsFunc(all, func(d access.DeliveryLog) bool { return d.State != state })
+		return len(all) == n && !slices.ContainsFunc(all, func(d webhook.DeliveryLog) bool { return d.State != state })
 	}
 }
 
-func (b *bed) attempts(w access.Webhook, event uuid.UUID) []access.DeliveryAttempt {
+func (b *bed) attempts(w webhook.Webhook, event uuid.UUID) []webhook.DeliveryAttempt {
 	b.Helper()
-	out, err := b.access.ListDeliveryAttempts(b.Context(), b.p, w.ID, event)
+	out, err := b.access.Webhooks.ListDeliveryAttempts(b.Context(), b.p, w.ID, event)
 	b.must(err)
 	return out
 }

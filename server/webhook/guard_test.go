@@ -28,7 +28,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -258,8 +258,8 @@ func TestHostileResponses_AreBounded(t *testing.T) {
 			d = impatient
 		}
 		a := d.send(t.Context(),
-			access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
-			access.Event{Type: "device.connected"})
+			Endpoint{Webhook: Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
+			event.Event{Type: "device.connected"})
 		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency >= long {
 			t.Errorf("%s: %q after %s", name, a.problem, a.latency)
 		}
@@ -300,13 +300,13 @@ func TestProblem_HasNoControlCharacters(t *testing.T) {
 	d.client = newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
 	a := d.send(
 		t.Context(),
-		access.Endpoint{
-			Webhook: access.Webhook{
+		Endpoint{
+			Webhook: Webhook{
 				URL:    strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1),
 				Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 			},
 		},
-		access.Event{Type: "device.connected"},
+		event.Event{Type: "device.connected"},
 	)
 	if !strings.Contains(a.problem, "?[2Jwiped") {
 		t.Errorf("%q", a.problem)

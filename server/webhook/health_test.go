@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
@@ -35,7 +35,7 @@ func TestHangingEndpoint_DelaysNoOther(t *testing.T) {
 	for range 60 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("the prompt endpoint has all events", b.is(w, 60, access.DeliveryDelivered))
+	b.until("the prompt endpoint has all events", b.is(w, 60, webhook.DeliveryDelivered))
 	for _, s := range hanging {
 		b.until("the hanging endpoint was tried, too", s.got(1))
 		if n := len(s.messages()); n > 32 {
@@ -96,37 +96,37 @@ func TestGone_DisablesAndKeepsEvents(t *testing.T) {
 	})
 	told := newSink(t, nil)
 	w := b.hook(s.URL, "device.connected")
-	b.hook(told.URL, access.WebhookDisabled)
+	b.hook(told.URL, event.WebhookDisabled)
 	first := b.emit(b.p, "device.connected", "")
 	b.until("an event announces it", told.got(1))
 	if got := told.messages()[0]; got.eventType(t) != "webhook.disabled" {
 		t.Errorf("event %s", got.body)
 	}
 	second := b.emit(b.p, "device.connected", "")
-	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
+	b.until("both are held", b.is(w, 2, webhook.DeliveryHeld))
 	if n := len(s.messages()); n != 1 {
 		t.Errorf("%d messages", n)
 	}
 	repaired.Store(true)
-	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil ||
+	if _, err := b.access.Webhooks.ReplayDeliveries(t.Context(), b.p, w.ID, webhook.DeliveryFilter{}, uuid.Nil); err == nil ||
 		!strings.Contains(err.Error(), "410 Gone") {
 		t.Errorf("replayed to a disabled webhook: %v", err)
 	}
-	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
+	if was, err := b.access.Webhooks.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
 		t.Fatalf("it was disabled: %v, %v", was, err)
 	}
-	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); was || err != nil {
+	if was, err := b.access.Webhooks.EnableWebhook(t.Context(), b.p, w.ID); was || err != nil {
 		t.Errorf("disabled: %v, %v", !was, err)
 	}
-	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+	if n := b.replay(w, webhook.DeliveryFilter{}, uuid.Nil); n != 2 {
 		t.Fatalf("replayed %d", n)
 	}
-	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+	b.until("both are delivered", b.is(w, 2, webhook.DeliveryDelivered))
 	if got := ids(s.messages()); !slices.Contains(got, first) || !slices.Contains(got, second) {
 		t.Errorf("%v", got)
 	}
 	b.emit(b.p, "device.connected", "")
-	b.until("it is enabled again", b.is(w, 3, access.DeliveryDelivered))
+	b.until("it is enabled again", b.is(w, 3, webhook.DeliveryDelivered))
 }
 
 // Other webhooks receive the event that a webhook was disabled. The webhook itself neither receives
@@ -138,14 +138,14 @@ func TestDisabledWebhook_GetsNoEventAboutItself(t *testing.T) {
 	w := b.hook(gone.URL)
 	all := b.hook(told.URL)
 	id := b.emit(b.p, "device.connected", "")
-	b.until("the other webhook has both", b.is(all, 2, access.DeliveryDelivered))
+	b.until("the other webhook has both", b.is(all, 2, webhook.DeliveryDelivered))
 	if own := b.deliveries(w); len(own) != 1 || own[0].EventID != id {
 		t.Errorf("the webhook has an event about itself: %+v", own)
 	}
 }
 
 // failing returns a webhook whose first event has failed twice and is retried in an hour.
-func failing(t *testing.T) (*bed, access.Webhook) {
+func failing(t *testing.T) (*bed, webhook.Webhook) {
 	t.Helper()
 	o := quick()
 	o.Schedule = []time.Duration{time.Millisecond, time.Hour}
@@ -159,14 +159,14 @@ func failing(t *testing.T) (*bed, access.Webhook) {
 func TestDisableAfter_FiveDaysOfFailures(t *testing.T) {
 	t.Parallel()
 	b, w := failing(t)
-	if !b.is(w, 1, access.DeliveryPending)() {
+	if !b.is(w, 1, webhook.DeliveryPending)() {
 		t.Error("disabled immediately")
 	}
 	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '5 days 1 second'"); err != nil {
 		t.Fatal(err)
 	}
 	b.emit(b.p, "device.connected", "")
-	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
+	b.until("both are held", b.is(w, 2, webhook.DeliveryHeld))
 }
 
 func TestDisableAfter_SuccessResetsTime(t *testing.T) {
@@ -181,10 +181,10 @@ func TestDisableAfter_SuccessResetsTime(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	id := b.emit(b.p, "device.connected", "")
 	b.until("it is given up, the webhook being enabled", func() bool { return len(b.attempts(w, id)) == 8 })
-	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 	if err != nil || e.Disabled || e.Failures != 8 || e.FailingFor <= 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -201,7 +201,7 @@ func TestBusyEndpoint_ReceivesEachEventOnce(t *testing.T) {
 	for range 200 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("all are delivered", b.is(w, 200, access.DeliveryDelivered))
+	b.until("all are delivered", b.is(w, 200, webhook.DeliveryDelivered))
 	if n := len(s.messages()); n != 200 {
 		t.Errorf("%d messages", n)
 	}
@@ -218,13 +218,13 @@ func TestHangingEndpoint_HoldsFewRequests(t *testing.T) {
 	for range 40 {
 		b.emit(b.p, "device.connected", "")
 	}
-	b.until("another endpoint has all events", b.is(wPrompt, 40, access.DeliveryDelivered))
+	b.until("another endpoint has all events", b.is(wPrompt, 40, webhook.DeliveryDelivered))
 	b.until("the endpoint is tried", s.got(2))
 	if n := len(s.messages()); n != 2 {
 		t.Errorf("%d concurrent requests", n)
 	}
 	release()
-	b.until("the endpoint has all events once it answers", b.is(w, 40, access.DeliveryDelivered))
+	b.until("the endpoint has all events once it answers", b.is(w, 40, webhook.DeliveryDelivered))
 }
 
 // Endpoints that were healthy and then hang share a bounded number of requests, and others are
@@ -237,7 +237,7 @@ func TestHangingEndpoints_ShareFewRequests(t *testing.T) {
 	begun, begin := gate(t)
 	released, release := gate(t)
 	var hangs atomic.Int64
-	var hooks []access.Webhook
+	var hooks []webhook.Webhook
 	for range endpoints {
 		s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
 			<-begun
@@ -266,13 +266,13 @@ func TestHangingEndpoints_ShareFewRequests(t *testing.T) {
 	w := b.hook(other.URL)
 	// Emit together: between single events the run could end, and its window with it.
 	b.emitAll(20, "device.disconnected")
-	b.until("another endpoint gets all events", b.is(w, 20, access.DeliveryDelivered))
+	b.until("another endpoint gets all events", b.is(w, 20, webhook.DeliveryDelivered))
 	if n := hangs.Load(); n > most {
 		t.Errorf("%d concurrent requests to %d endpoints", n, endpoints)
 	}
 	release()
 	for _, h := range hooks {
-		b.until("the endpoints have all events once they answer", b.is(h, all+20, access.DeliveryDelivered))
+		b.until("the endpoints have all events once they answer", b.is(h, all+20, webhook.DeliveryDelivered))
 	}
 }
 
@@ -288,7 +288,7 @@ func TestFanOut_LockedWebhookDelaysNoOtherEvents(t *testing.T) {
 			return err
 		}
 		b.emit(b.p, "device.connected", "")
-		b.until("it is delivered meanwhile", b.is(w, 1, access.DeliveryDelivered))
+		b.until("it is delivered meanwhile", b.is(w, 1, webhook.DeliveryDelivered))
 		return nil
 	}))
 }
@@ -335,7 +335,7 @@ func TestLog_DisabledWebhookWithoutSecrets(t *testing.T) {
 			})
 			w := b.hook(s.URL+"?token="+token, "access_code.set_on_device")
 			id := b.emit(b.p, "access_code.set_on_device", pin)
-			b.until("it is disabled", b.is(w, 1, access.DeliveryHeld))
+			b.until("it is disabled", b.is(w, 1, webhook.DeliveryHeld))
 			b.stop(patience)
 			told := 0
 			for line := range strings.Lines(log.String()) {
@@ -387,7 +387,7 @@ func TestRetryAfter_OverridesSchedule(t *testing.T) {
 			t.Errorf("requested %s s, next attempt at %v", asked, next)
 		}
 		later := b.emit(b.p, "device.connected", "") // waits, too
-		b.until("the event is fanned out", b.is(w, 2, access.DeliveryPending))
+		b.until("the event is fanned out", b.is(w, 2, webhook.DeliveryPending))
 		if n := len(b.attempts(w, later)); n != 0 || len(s.messages()) != 1 {
 			t.Errorf("%d requests", len(s.messages()))
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -33,7 +33,7 @@ func TestRecord_DuringFanOut(t *testing.T) {
 	s := newSink(t, nil)
 	w := b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
-	b.until("the first is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("the first is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	b.emitAll(1, "device.connected")
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
 		if _, err := tx.LockWebhooksFor(t.Context(), dbsqlc.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}}); err != nil {
@@ -45,9 +45,9 @@ func TestRecord_DuringFanOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 		defer cancel()
-		return b.access.RecordDeliveries(ctx, holder{}, w.ID,
-			[]access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}},
-			access.Health{Recovered: true, Healthy: true})
+		return b.access.Webhooks.RecordDeliveries(ctx, holder{}, w.ID,
+			[]webhook.DeliveryAttempt{{EventID: event, State: webhook.DeliveryDelivered, Status: 204}},
+			webhook.Health{Recovered: true, Healthy: true})
 	}))
 }
 
@@ -122,7 +122,7 @@ func TestLargeEvents_WaitForMemory(t *testing.T) {
 	b.hook(small.URL, "device.disconnected")
 	w := b.hook(steady.URL, "device.connected", "device.added")
 	b.emit(b.p, "device.added", "")
-	b.until("one has answered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("one has answered", b.is(w, 1, webhook.DeliveryDelivered))
 	large()
 	b.until("as many as fit are in flight", func() bool { return at.Load() >= room })
 	large()
@@ -168,18 +168,18 @@ func TestRetryAfter_SurvivesOtherResponses(t *testing.T) {
 	b := start(t, quick())
 	b.stop(patience)
 	w := b.hook("http://127.0.0.1:1", "device.connected")
-	for _, health := range []access.Health{{Failures: 1, Pause: time.Hour}, {Failures: 2}} {
-		b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, health))
+	for _, health := range []webhook.Health{{Failures: 1, Pause: time.Hour}, {Failures: 2}} {
+		b.must(b.access.Webhooks.RecordDeliveries(t.Context(), holder{}, w.ID, nil, health))
 	}
 	paused := func() bool {
-		e, err := b.access.GetEndpoint(t.Context(), w.ID)
+		e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 		b.must(err)
 		return e.Paused
 	}
 	if !paused() {
 		t.Error("the pause was dropped")
 	}
-	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true}))
+	b.must(b.access.Webhooks.RecordDeliveries(t.Context(), holder{}, w.ID, nil, webhook.Health{Recovered: true}))
 	if paused() {
 		t.Error("the pause continues after a success")
 	}
@@ -199,9 +199,9 @@ func TestBacklog_SlowEndpointIsNotLate(t *testing.T) {
 	b.must(err)
 	told := func(what string, slow, late time.Duration) {
 		t.Helper()
-		backlog, err := b.access.Backlog(t.Context())
+		backlog, err := b.access.Health.Backlog(t.Context())
 		b.must(err)
-		found, err := b.access.Lateness(t.Context())
+		found, err := b.access.Health.Lateness(t.Context())
 		b.must(err)
 		for _, at := range []struct {
 			what      string
@@ -262,7 +262,7 @@ func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 			good := newSink(t, nil)
 			proven, mine := b.hook(good.URL, "device.connected"), b.p
 			b.emit(mine, "device.connected", "")
-			b.until("one has answered", b.is(proven, 1, access.DeliveryDelivered))
+			b.until("one has answered", b.is(proven, 1, webhook.DeliveryDelivered))
 			passed, open := gate(t)
 			defer open()
 			var hang atomic.Bool
@@ -281,7 +281,7 @@ func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 				<-passed
 			})
 			const many = 30
-			customers, hooks := make([]access.Principal, many), make([]access.Webhook, many)
+			customers, hooks := make([]domain.Principal, many), make([]webhook.Webhook, many)
 			for n := range many {
 				b.p = b.workspace("hangs")
 				customers[n], hooks[n] = b.p, b.hook(bad.URL+"/"+strconv.Itoa(n), "device.connected")
@@ -291,7 +291,7 @@ func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 			}
 			for n := range many {
 				if b.p = customers[n]; c.known {
-					b.until("it has answered", b.is(hooks[n], 1, access.DeliveryDelivered))
+					b.until("it has answered", b.is(hooks[n], 1, webhook.DeliveryDelivered))
 				}
 				if c.prompt {
 					b.until("no worker is busy there", func() (free bool) {
@@ -302,8 +302,8 @@ func TestHangingEndpoints_LeaveWorkersToHealthyOnes(t *testing.T) {
 						return free
 					})
 					b.must(
-						b.access.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil,
-							access.Health{Recovered: true, Healthy: !c.otherwise}),
+						b.access.Webhooks.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil,
+							webhook.Health{Recovered: true, Healthy: !c.otherwise}),
 					)
 				}
 			}
@@ -343,14 +343,14 @@ func TestHealth_FoundByAnotherServer(t *testing.T) {
 	w := b.hook(good.URL, "device.connected")
 	b.emit(mine, "device.connected", "")
 	b.until("it is due", func() bool {
-		due, err := b.access.WebhookDue(t.Context(), w.ID)
+		due, err := b.access.Webhooks.WebhookDue(t.Context(), w.ID)
 		b.must(err)
 		return due
 	})
 	if len(good.messages()) != 0 {
 		t.Error("a new endpoint does not wait for the hanging ones")
 	}
-	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true, Healthy: true}))
+	b.must(b.access.Webhooks.RecordDeliveries(t.Context(), holder{}, w.ID, nil, webhook.Health{Recovered: true, Healthy: true}))
 	b.until("the webhook gets the event", good.got(1))
 }
 
@@ -367,7 +367,7 @@ func TestHealth_IsStored(t *testing.T) {
 	w := b.hook(s.URL, "device.connected")
 	prompt := func(want bool) func() bool {
 		return func() bool {
-			e, err := b.access.GetEndpoint(t.Context(), w.ID)
+			e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 			b.must(err)
 			return e.Healthy == want
 		}

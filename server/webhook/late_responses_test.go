@@ -7,13 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // late returns a webhook that was disabled by one response while another request was in flight, and
 // that is enabled again. open releases the other response. The endpoint accepts all later requests.
-func (b *bed) late(answer http.HandlerFunc) (w access.Webhook, s *sink, event uuid.UUID, open func()) {
+func (b *bed) late(answer http.HandlerFunc) (w webhook.Webhook, s *sink, event uuid.UUID, open func()) {
 	b.Helper()
 	both, answerFirst := gate(b)
 	passed, open := gate(b)
@@ -31,8 +30,8 @@ func (b *bed) late(answer http.HandlerFunc) (w access.Webhook, s *sink, event uu
 	b.emitAll(2, "device.connected")
 	b.until("both are in flight", s.got(2))
 	answerFirst()
-	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
-	was, err := b.access.EnableWebhook(b.Context(), b.p, w.ID)
+	b.until("both are held", b.is(w, 2, webhook.DeliveryHeld))
+	was, err := b.access.Webhooks.EnableWebhook(b.Context(), b.p, w.ID)
 	b.must(err)
 	if !was {
 		b.Fatal("the webhook was not disabled")
@@ -68,18 +67,18 @@ func TestLateFailure_ReplayedDeliveryContinues(t *testing.T) {
 			o.Schedule, o.DisableAfter = c.schedule, c.disable
 			b := start(t, o)
 			w, s, event, open := b.late(c.answer)
-			if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+			if n := b.replay(w, webhook.DeliveryFilter{}, uuid.Nil); n != 2 {
 				t.Fatalf("replayed %d", n)
 			}
 			open()
-			b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+			b.until("both are delivered", b.is(w, 2, webhook.DeliveryDelivered))
 			if n := len(s.messages()); n != 4 {
 				t.Errorf("%d messages", n)
 			}
 			if all := b.attempts(w, event); len(all) != 2 || all[0].Error == "" || all[1].Error != "" {
 				t.Errorf("attempts %+v", all)
 			}
-			if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 ||
+			if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 ||
 				e.Disabled ||
 				e.Paused {
 				t.Errorf("endpoint %+v, %v", e, err)
@@ -93,11 +92,11 @@ func TestLateSuccess_CountsForReplayedDelivery(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	w, s, event, open := b.late(func(http.ResponseWriter, *http.Request) {})
-	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+	if n := b.replay(w, webhook.DeliveryFilter{}, uuid.Nil); n != 2 {
 		t.Fatalf("replayed %d", n)
 	}
 	open()
-	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+	b.until("both are delivered", b.is(w, 2, webhook.DeliveryDelivered))
 	if n := len(s.messages()); n != 3 || len(b.attempts(w, event)) != 1 {
 		t.Errorf("%d messages", n)
 	}
@@ -112,13 +111,13 @@ func TestLateFailure_HeldDeliveryStaysHeld(t *testing.T) {
 	)
 	open()
 	b.until("the response is recorded", func() bool { return len(b.attempts(w, event)) == 1 })
-	if !b.is(w, 2, access.DeliveryHeld)() {
+	if !b.is(w, 2, webhook.DeliveryHeld)() {
 		t.Errorf("deliveries %+v", b.deliveries(w))
 	}
-	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+	if n := b.replay(w, webhook.DeliveryFilter{}, uuid.Nil); n != 2 {
 		t.Errorf("replayed %d", n)
 	}
-	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+	b.until("both are delivered", b.is(w, 2, webhook.DeliveryDelivered))
 	if n := len(s.messages()); n != 4 {
 		t.Errorf("%d messages", n)
 	}
@@ -139,9 +138,9 @@ func TestLateFailure_DoesNotPostponeReplay(t *testing.T) {
 	w := b.hook(s.URL, "device.connected")
 	b.emit(b.p, "device.connected", "")
 	b.until("the request is in flight", s.got(1))
-	if n := b.replay(w, access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryPending}}, uuid.Nil); n != 1 {
+	if n := b.replay(w, webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryPending}}, uuid.Nil); n != 1 {
 		t.Fatalf("replayed %d", n)
 	}
 	open()
-	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.until("it is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 }

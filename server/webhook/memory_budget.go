@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // An event has up to 216 kB if its device and account have the maximum metadata. It stays in memory
@@ -60,7 +58,7 @@ func (l *memoryBudget) setHealthy(webhook uuid.UUID, prompt bool) {
 }
 
 // importHealth takes over the stored health of webhooks that this server is not sending to.
-func (l *memoryBudget) importHealth(prompt access.PromptWebhooks) {
+func (l *memoryBudget) importHealth(prompt PromptWebhooks) {
 	for webhook, is := range prompt {
 		l.setHealthy(webhook, is)
 	}
@@ -76,7 +74,7 @@ func (l *memoryBudget) isHealthy(webhook uuid.UUID) bool {
 // guaranteedWidth returns how many concurrent requests an endpoint gets regardless of others. For
 // suspect endpoints it is one: thousands may hang, and the goroutines of each request burden the
 // garbage collector.
-func guaranteedWidth(e access.Endpoint) int {
+func guaranteedWidth(e Endpoint) int {
 	if e.Healthy {
 		return firstWidth
 	}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -36,16 +37,15 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := access.New(db, keys, waker, access.Options{})
-	workspace, err := a.CreateWorkspace(t.Context(), "w", "c", true)
-	if err != nil {
+	a := NewService(db, keys, waker, event.New(db, keys, waker), ServiceOptions{})
+	p := domain.Principal{WorkspaceID: domain.NewID()}
+	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: p.WorkspaceID, Name: "w", CompanyName: "c", IsSandbox: true}); err != nil {
 		t.Fatal(err)
 	}
-	p := access.Principal{WorkspaceID: workspace.ID}
-	event := uuid.Must(uuid.NewV7())
+	eventID := uuid.Must(uuid.NewV7())
 	if err := db.InTx(t.Context(), func(tx store.Tx) error {
 		_, err := tx.InsertEvent(t.Context(), dbsqlc.InsertEventParams{
-			EventID:     event,
+			EventID:     eventID,
 			WorkspaceID: p.WorkspaceID,
 			EventType:   "device.connected",
 			Payload:     []byte(`{"device_id":"d"}`),
@@ -54,21 +54,21 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	set := func(sql string) func(*testing.T, access.Webhook) error {
-		return func(t *testing.T, w access.Webhook) error {
+	set := func(sql string) func(*testing.T, Webhook) error {
+		return func(t *testing.T, w Webhook) error {
 			_, err := db.Pool.Exec(t.Context(), sql+" where webhook_id = $1", w.ID)
 			return err
 		}
 	}
 	for name, c := range map[string]struct {
-		meanwhile func(*testing.T, access.Webhook) error
+		meanwhile func(*testing.T, Webhook) error
 		sent      bool
 	}{
-		"unchanged": {func(*testing.T, access.Webhook) error { return nil }, true},
-		"deleted":   {func(t *testing.T, w access.Webhook) error { return a.DeleteWebhook(t.Context(), p, w.ID.String()) }, false},
+		"unchanged": {func(*testing.T, Webhook) error { return nil }, true},
+		"deleted":   {func(t *testing.T, w Webhook) error { return a.DeleteWebhook(t.Context(), p, w.ID.String()) }, false},
 		"disabled":  {set("update webhooks set disabled_at = now()"), false},
 		"paused":    {set("update webhooks set paused_until = now() + interval '1 hour'"), false},
-		"rotated secret": {func(t *testing.T, w access.Webhook) error {
+		"rotated secret": {func(t *testing.T, w Webhook) error {
 			_, _, err := a.RotateSecret(t.Context(), p, w.ID.String(), 0)
 			return err
 		}, true},
@@ -100,7 +100,7 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 			}
 			result := make(chan answer, 1)
 			go func() {
-				result <- d.deliver(t.Context(), endpoint, access.Delivery{Event: access.Event{ID: event}, Size: 400_000, Unread: true})
+				result <- d.deliver(t.Context(), endpoint, Delivery{Event: event.Event{ID: eventID}, Size: 400_000, Unread: true})
 			}()
 			testenv.Until(t, "it waits", func() bool {
 				d.memory.mu.Lock()
@@ -124,7 +124,7 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 			}
 			signed := false
 			for ago := range 3600 { // the time of the signature
-				want, err := sign(event.String(), at.Add(-time.Duration(ago)*time.Second), []byte(body), now.Secret)
+				want, err := sign(eventID.String(), at.Add(-time.Duration(ago)*time.Second), []byte(body), now.Secret)
 				signed = signed || err == nil && want == signature
 			}
 			if !signed {

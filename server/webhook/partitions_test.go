@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -52,7 +51,7 @@ func TestPartitions_AreMaintained(t *testing.T) {
 		all, err := b.db.Partitions(t.Context())
 		b.must(err)
 		return len(all) > 0 && all[0].Name != "old" &&
-			all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(keep.Events)))
+			all[len(all)-1].To.After(time.Now().Add(retention.PartitionWidth(keep.Events)))
 	})
 	if events, deliveries := b.count("events where event_id = $1", inside), b.count("deliveries where event_id = $1", inside); events+deliveries != 0 {
 		t.Errorf("%d events and %d deliveries left", events, deliveries)
@@ -61,10 +60,10 @@ func TestPartitions_AreMaintained(t *testing.T) {
 
 func TestPartitionsAreAQuarterOfTheRetention(t *testing.T) {
 	t.Parallel()
-	for retention, want := range map[time.Duration]time.Duration{time.Hour: store.Day, 7 * store.Day: store.Day, 30 * store.Day: 7 * store.Day,
+	for keep, want := range map[time.Duration]time.Duration{time.Hour: store.Day, 7 * store.Day: store.Day, 30 * store.Day: 7 * store.Day,
 		90 * store.Day: 22 * store.Day, 3650 * store.Day: 91 * store.Day, 0: 91 * store.Day} {
-		if got := access.PartitionWidth(retention); got != want {
-			t.Errorf("%s: %s, want %s", retention, got, want)
+		if got := retention.PartitionWidth(keep); got != want {
+			t.Errorf("%s: %s, want %s", keep, got, want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // emitAt writes an event with the given creation time.
@@ -48,23 +48,23 @@ func TestReplay_Filters(t *testing.T) {
 	recent := b.emitAt(now.Add(-time.Hour), "device.connected")
 	other := b.emitAt(now.Add(-time.Hour), "device.added")
 	for name, c := range map[string]struct {
-		filter access.DeliveryFilter
+		filter webhook.DeliveryFilter
 		want   []uuid.UUID
 	}{
-		"all":        {access.DeliveryFilter{}, []uuid.UUID{old, recent, other}},
-		"an event":   {access.DeliveryFilter{EventID: &other}, []uuid.UUID{other}},
-		"a type":     {access.DeliveryFilter{EventTypes: []string{"device.connected"}}, []uuid.UUID{old, recent}},
-		"since":      {access.DeliveryFilter{Since: now.Add(-2 * time.Hour)}, []uuid.UUID{recent, other}},
-		"until":      {access.DeliveryFilter{Until: now.Add(-2 * time.Hour)}, []uuid.UUID{old}},
-		"in between": {access.DeliveryFilter{Since: now.Add(-2 * time.Hour), Until: now.Add(-90 * time.Minute)}, nil},
-		"a state":    {access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryHeld}}, nil},
+		"all":        {webhook.DeliveryFilter{}, []uuid.UUID{old, recent, other}},
+		"an event":   {webhook.DeliveryFilter{EventID: &other}, []uuid.UUID{other}},
+		"a type":     {webhook.DeliveryFilter{EventTypes: []string{"device.connected"}}, []uuid.UUID{old, recent}},
+		"since":      {webhook.DeliveryFilter{Since: now.Add(-2 * time.Hour)}, []uuid.UUID{recent, other}},
+		"until":      {webhook.DeliveryFilter{Until: now.Add(-2 * time.Hour)}, []uuid.UUID{old}},
+		"in between": {webhook.DeliveryFilter{Since: now.Add(-2 * time.Hour), Until: now.Add(-90 * time.Minute)}, nil},
+		"a state":    {webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryHeld}}, nil},
 	} {
-		listed, err := b.access.ListDeliveries(t.Context(), b.p, w.ID, c.filter, 100)
+		listed, err := b.access.Webhooks.ListDeliveries(t.Context(), b.p, w.ID, c.filter, 100)
 		b.must(err)
-		counts, err := b.access.CountDeliveries(t.Context(), b.p, w.ID, c.filter, uuid.Nil)
+		counts, err := b.access.Webhooks.CountDeliveries(t.Context(), b.p, w.ID, c.filter, uuid.Nil)
 		b.must(err)
-		if want := len(c.want); len(listed) != want || counts[access.DeliveryFailed] != want {
-			t.Errorf("%s: %d listed and %d counted, want %d", name, len(listed), counts[access.DeliveryFailed],
+		if want := len(c.want); len(listed) != want || counts[webhook.DeliveryFailed] != want {
+			t.Errorf("%s: %d listed and %d counted, want %d", name, len(listed), counts[webhook.DeliveryFailed],
 				want)
 		}
 		for _, d := range listed {
@@ -73,21 +73,21 @@ func TestReplay_Filters(t *testing.T) {
 			}
 		}
 	}
-	if n := b.replay(w, access.DeliveryFilter{EventTypes: []string{"device.connected"}, Since: now.Add(-2 * time.Hour)}, uuid.Nil); n != 1 {
+	if n := b.replay(w, webhook.DeliveryFilter{EventTypes: []string{"device.connected"}, Since: now.Add(-2 * time.Hour)}, uuid.Nil); n != 1 {
 		t.Errorf("replayed %d", n)
 	}
 	b.until("it is delivered", func() bool { return slices.Contains(ids(s.messages()), recent) })
 	if got := ids(s.messages()); slices.Contains(got, old) || slices.Contains(got, other) {
 		t.Error("more was delivered than requested")
 	}
-	if all, err := b.access.ListDeliveries(t.Context(), b.workspace("other"), w.ID, access.DeliveryFilter{}, 100); err != nil ||
+	if all, err := b.access.Webhooks.ListDeliveries(t.Context(), b.workspace("other"), w.ID, webhook.DeliveryFilter{}, 100); err != nil ||
 		len(all) > 0 {
 		t.Errorf("another workspace sees %d, %v", len(all), err)
 	}
 }
 
 // delivered writes deliveries that have finished in a state.
-func (b *bed) delivered(w access.Webhook, n int, state access.DeliveryState) {
+func (b *bed) delivered(w webhook.Webhook, n int, state webhook.DeliveryState) {
 	b.Helper()
 	_, err := b.db.Pool.Exec(b.Context(), `
 		with e as (insert into events (event_id, workspace_id, event_type, payload, fanned_out_at)
@@ -102,16 +102,16 @@ func TestReplay_ContinuesAfterInterruption(t *testing.T) {
 	s := newSink(t, nil)
 	w := b.hook(s.URL, "device.connected")
 	const n = 1100 // more than two batches
-	b.delivered(w, n, access.DeliveryDelivered)
-	again := access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryDelivered}}
-	first, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, again, uuid.Nil)
+	b.delivered(w, n, webhook.DeliveryDelivered)
+	again := webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryDelivered}}
+	first, err := b.access.Webhooks.ReplayDeliveries(t.Context(), b.p, w.ID, again, uuid.Nil)
 	if err != nil || first.Deliveries != 500 || !first.More {
 		t.Fatalf("first batch %+v, %v", first, err)
 	}
 	// Without a position to continue from, a replay would repeat them.
 	b.until("it is delivered", s.got(500))
-	rest, err := b.access.CountDeliveries(t.Context(), b.p, w.ID, again, first.Last)
-	if err != nil || rest[access.DeliveryDelivered] != n-500 {
+	rest, err := b.access.Webhooks.CountDeliveries(t.Context(), b.p, w.ID, again, first.Last)
+	if err != nil || rest[webhook.DeliveryDelivered] != n-500 {
 		t.Errorf("remaining %v, %v", maps.Clone(rest), err)
 	}
 	if got := b.replay(w, again, first.Last); got != n-500 {

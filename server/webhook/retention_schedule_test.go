@@ -31,7 +31,7 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 		if err := tx.HastenRetention(t.Context(), dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
 			return err
 		}
-		go func() { scheduled <- b.access.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()
+		go func() { scheduled <- b.access.Retention.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()
 		b.until("the schedule waits for this change", func() bool {
 			return b.count("pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") == 1
 		})

@@ -169,7 +169,7 @@ func TestRetention_DisabledStillDropsOldSecrets(t *testing.T) {
 	if events, deliveries := b.count("events"), len(b.deliveries(w)); events != 1 || deliveries != 1 {
 		t.Errorf("%d events and %d deliveries", events, deliveries)
 	}
-	if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.OldSecret != "" || e.Disabled {
+	if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.OldSecret != "" || e.Disabled {
 		t.Errorf("%v", err)
 	}
 }

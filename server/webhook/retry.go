@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // schedule lists the pauses between attempts, each counted from the previous failure
@@ -54,8 +52,8 @@ func (o Options) probePause(failures int) time.Duration {
 }
 
 // next returns the attempt to record for a response. step is the number of earlier attempts.
-func (o Options) next(a answer, step int) access.DeliveryAttempt {
-	out := access.DeliveryAttempt{
+func (o Options) next(a answer, step int) DeliveryAttempt {
+	out := DeliveryAttempt{
 		EventID: a.event,
 		Latency: a.latency,
 		Status:  a.status,
@@ -64,29 +62,29 @@ func (o Options) next(a answer, step int) access.DeliveryAttempt {
 	}
 	switch {
 	case a.ok():
-		out.State = access.DeliveryDelivered
+		out.State = DeliveryDelivered
 	case a.abort, step >= len(o.Schedule):
-		out.State = access.DeliveryFailed
+		out.State = DeliveryFailed
 	default:
-		out.State = access.DeliveryPending
+		out.State = DeliveryPending
 		planned := o.Schedule[step]
 		out.Pause = max(planned+rand.N(planned/10+1), min(a.retryAfter, maxRetryAfter))
 	}
 	// Keep the delivery, so that it can be replayed once the webhook is repaired.
 	if a.status == http.StatusGone {
-		out.State, out.Pause = access.DeliveryPending, 0
+		out.State, out.Pause = DeliveryPending, 0
 	}
 	return out
 }
 
 // outcome returns the label of an attempt in metrics.
-func outcome(a answer, state access.DeliveryState) string {
+func outcome(a answer, state DeliveryState) string {
 	switch {
 	case a.ok():
 		return "delivered"
 	case a.status == http.StatusGone:
 		return "gone"
-	case state == access.DeliveryFailed:
+	case state == DeliveryFailed:
 		return "given_up"
 	}
 	return "retry"
@@ -104,8 +102,8 @@ func (o Options) healthy(was bool, a answer) bool {
 
 // health returns the health of an endpoint after answers, in the order of their arrival. ago is the
 // time since e was read.
-func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) access.Health {
-	h := access.Health{Failures: e.Failures, Healthy: e.Healthy}
+func (o Options) health(e Endpoint, ago time.Duration, answers []answer) Health {
+	h := Health{Failures: e.Failures, Healthy: e.Healthy}
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.unopened })
 	if len(answers) == 0 {
 		return h

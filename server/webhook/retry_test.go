@@ -8,8 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/google/uuid"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // The test vector of spec/contract.md section 7, which the receivers' verifier accepts.
@@ -32,19 +30,19 @@ func TestSchedule_MatchesContract(t *testing.T) {
 	for step, planned := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
 		for range 100 {
 			a := o.next(failed, step)
-			if a.State != access.DeliveryPending || a.Pause < planned || a.Pause > planned*11/10 {
+			if a.State != DeliveryPending || a.Pause < planned || a.Pause > planned*11/10 {
 				t.Fatalf("step %d: %s after %s", step, a.State, a.Pause)
 			}
 		}
 	}
-	if a := o.next(failed, 7); a.State != access.DeliveryFailed {
+	if a := o.next(failed, 7); a.State != DeliveryFailed {
 		t.Errorf("after the eighth attempt: %s", a.State)
 	}
 	if o.Timeout != 15*time.Second || o.DisableAfter != 120*time.Hour {
 		t.Errorf("%s, %s", o.Timeout, o.DisableAfter)
 	}
 	failed.abort = true
-	if a := o.next(failed, 0); a.State != access.DeliveryFailed {
+	if a := o.next(failed, 0); a.State != DeliveryFailed {
 		t.Errorf("event rejected by the endpoint: %s", a.State)
 	}
 }
@@ -68,7 +66,7 @@ func TestRetryAfter_IsBounded(t *testing.T) {
 		if got := o.next(a, 0).Pause; got < c.least || got > c.most {
 			t.Errorf("%s: %s", asked, got)
 		}
-		if got := o.health(access.Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
+		if got := o.health(Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
 			t.Errorf("%s: pause %s", asked, got)
 		}
 	}
@@ -80,21 +78,21 @@ func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	failed := answer{status: 500, problem: "no"}
 	last := time.Duration(0)
 	for n := range 20 {
-		h := o.health(access.Endpoint{Failures: n}, time.Hour, []answer{failed})
+		h := o.health(Endpoint{Failures: n}, time.Hour, []answer{failed})
 		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (width(h.Failures) == 1) {
 			t.Errorf("%d: %+v, width %d", n, h, width(h.Failures))
 		}
 		last = h.Pause
 	}
-	if h := o.health(access.Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 ||
+	if h := o.health(Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 ||
 		h.Pause != 0 ||
 		!h.Recovered {
 		t.Errorf("recovered: %+v", h)
 	}
-	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
+	if h := o.health(Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
 		t.Error("five days of failures do not disable")
 	}
-	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
+	if h := o.health(Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
 		t.Error("a success in between is ignored")
 	}
 }
@@ -123,7 +121,7 @@ func TestHealth_Prompt(t *testing.T) {
 		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
 		{true, []answer{between}, true}, {false, []answer{between}, false}, // the state does not flap
 	} {
-		if h := o.health(access.Endpoint{Healthy: test.before}, 0, test.answers); h.Healthy != test.want {
+		if h := o.health(Endpoint{Healthy: test.before}, 0, test.answers); h.Healthy != test.want {
 			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Healthy)
 		}
 	}
@@ -152,7 +150,7 @@ func TestGone_IsNotRevertedBySuccess(t *testing.T) {
 	o := New(nil, Options{}).opt
 	ok, gone := answer{status: 200}, answer{status: http.StatusGone, problem: "gone"}
 	for _, answers := range [][]answer{{gone}, {ok, gone}, {gone, ok}} {
-		if h := o.health(access.Endpoint{}, 0, answers); h.Disable == "" {
+		if h := o.health(Endpoint{}, 0, answers); h.Disable == "" {
 			t.Errorf("%+v do not disable", answers)
 		}
 	}
@@ -170,7 +168,7 @@ func TestExcerpt_DoesNotRetainWholeBody(t *testing.T) {
 func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{memory: newMemoryBudget()}
-	well, unknown := guaranteedWidth(access.Endpoint{Healthy: true}), guaranteedWidth(access.Endpoint{})
+	well, unknown := guaranteedWidth(Endpoint{Healthy: true}), guaranteedWidth(Endpoint{})
 	if well != firstWidth || unknown != 1 {
 		t.Errorf("%d concurrent to a proven endpoint, %d to another", well, unknown)
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-func (b *bed) rotate(w access.Webhook, overlap time.Duration) access.Webhook {
+func (b *bed) rotate(w webhook.Webhook, overlap time.Duration) webhook.Webhook {
 	b.Helper()
-	rotated, _, err := b.access.RotateSecret(b.Context(), b.p, w.ID.String(), overlap)
+	rotated, _, err := b.access.Webhooks.RotateSecret(b.Context(), b.p, w.ID.String(), overlap)
 	b.must(err)
 	return rotated
 }
@@ -50,7 +51,7 @@ func TestRotation_BothSecretsSignDuringOverlap(t *testing.T) {
 	}
 	m.with(m.signatures()[0]).verify(t, rotated.Secret)
 	m.with(m.signatures()[1]).verify(t, old.Secret)
-	if read, err := b.access.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil ||
+	if read, err := b.access.Webhooks.GetWebhook(t.Context(), b.p, old.ID.String()); err != nil ||
 		read.Secret != rotated.Secret {
 		t.Errorf("the API returns another secret, %v", err)
 	}
@@ -108,7 +109,7 @@ func TestRotation_SeenBySlowEndpointWithBacklog(t *testing.T) {
 	b.until("the first ones hang", s.got(2))
 	rotated := b.rotate(old, 0)
 	release()
-	b.until("all are delivered", b.is(old, events, access.DeliveryDelivered))
+	b.until("all are delivered", b.is(old, events, webhook.DeliveryDelivered))
 	for n, m := range s.messages() {
 		if want := n >= 2; want != (len(m.signatures()) == 1 && m.verifies(rotated.Secret)) {
 			t.Errorf("message %d: %d signatures", n, len(m.signatures()))
@@ -121,26 +122,26 @@ func TestRotation_RefusedDuringOverlap(t *testing.T) {
 	b := start(t, quick())
 	w := b.hook("https://example.com/")
 	b.rotate(w, time.Hour)
-	_, _, err := b.access.RotateSecret(t.Context(), b.p, w.ID.String(), time.Hour)
-	if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Conflict ||
+	_, _, err := b.access.Webhooks.RotateSecret(t.Context(), b.p, w.ID.String(), time.Hour)
+	if e, ok := errors.AsType[*domain.Error](err); !ok || e.Kind != domain.Conflict ||
 		!strings.Contains(e.Message, "until 20") {
 		t.Errorf("%v", err)
 	}
 	b.rotate(w, 0)
-	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 	if err != nil || e.OldSecret != "" {
 		t.Errorf("an old secret remains, %v", err)
 	}
-	for name, err := range map[string]error{"a stranger": second(b.access.RotateSecret(t.Context(), b.workspace("other"), w.ID.String(), 0)),
-		"no overlap": second(b.access.RotateSecret(t.Context(), b.p, w.ID.String(), -1)), "for ever": second(b.access.RotateSecret(t.Context(), b.p, w.ID.String(), 365*24*time.Hour)),
-		"nothing": second(b.access.RotateSecret(t.Context(), b.p, "x", 0))} {
+	for name, err := range map[string]error{"a stranger": second(b.access.Webhooks.RotateSecret(t.Context(), b.workspace("other"), w.ID.String(), 0)),
+		"no overlap": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, w.ID.String(), -1)), "for ever": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, w.ID.String(), 365*24*time.Hour)),
+		"nothing": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, "x", 0))} {
 		if err == nil {
 			t.Errorf("%s rotates", name)
 		}
 	}
 }
 
-func second(_ access.Webhook, _ *time.Time, err error) error { return err }
+func second(_ webhook.Webhook, _ *time.Time, err error) error { return err }
 
 func TestRotation_SeenByRunningReplay(t *testing.T) {
 	t.Parallel()
@@ -156,19 +157,19 @@ func TestRotation_SeenByRunningReplay(t *testing.T) {
 	defer release()
 	old := b.hook(s.URL)
 	const n = 40
-	b.delivered(old, n, access.DeliveryFailed)
-	if got := b.replay(old, access.DeliveryFilter{}, uuid.Nil); got != n {
+	b.delivered(old, n, webhook.DeliveryFailed)
+	if got := b.replay(old, webhook.DeliveryFilter{}, uuid.Nil); got != n {
 		t.Fatalf("replayed %d", got)
 	}
 	b.until("the replay has begun, and its first request hangs", s.got(1))
 	rotated := b.rotate(old, time.Hour)
 	both := func(m message) bool { return len(m.signatures()) == 2 }
 	b.until("a message of the replay has both signatures", func() bool {
-		b.replay(old, access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryDelivered}}, uuid.Nil)
+		b.replay(old, webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryDelivered}}, uuid.Nil)
 		return slices.ContainsFunc(s.messages(), both)
 	})
 	release()
-	b.until("all are delivered", b.is(old, n, access.DeliveryDelivered))
+	b.until("all are delivered", b.is(old, n, webhook.DeliveryDelivered))
 	seen := map[string]bool{}
 	for _, m := range s.messages() {
 		seen[m.id()] = true

@@ -17,7 +17,7 @@ import (
 	"code.dny.dev/ssrf"
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -44,7 +44,7 @@ func (a answer) ok() bool { return a.problem == "" }
 
 // deliver makes one attempt at a delivery. For a large event it first waits for memory and then
 // reads the event. If the wait exceeded the poll interval, it reads the endpoint again, too.
-func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.Delivery) answer {
+func (d *Deliverer) deliver(ctx context.Context, w Endpoint, next Delivery) answer {
 	if next.Unopened != nil {
 		return d.unopened(w, next, next.Unopened)
 	}
@@ -67,19 +67,19 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 			return answer{event: next.Event.ID, cut: true, unread: err}
 		}
 	}
-	event, err := d.access.GetDue(ctx, next.Event.ID)
-	if errors.Is(err, access.ErrUnopened) {
+	ev, err := d.access.GetDue(ctx, next.Event.ID)
+	if errors.Is(err, event.ErrUnopened) {
 		return d.unopened(w, next, err)
 	}
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
-	return d.attempt(ctx, w, event, free)
+	return d.attempt(ctx, w, ev, free)
 }
 
 // unopened returns the failed attempt for an event that cannot be decrypted. It is retried, because
 // a restore from backup may bring the data key back.
-func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error) answer {
+func (d *Deliverer) unopened(w Endpoint, next Delivery, err error) answer {
 	d.opt.Log.Error("an event cannot be decrypted and was not sent", "webhook", w.ID, "event", next.Event.ID, "error",
 		err)
 	return answer{
@@ -91,13 +91,13 @@ func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error)
 }
 
 // send makes one attempt.
-func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) answer {
+func (d *Deliverer) send(ctx context.Context, w Endpoint, e event.Event) answer {
 	return d.attempt(ctx, w, e, nil)
 }
 
 // attempt is like send, and calls written when the endpoint has received the whole event, which is
 // then released.
-func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Event, written func()) (a answer) {
+func (d *Deliverer) attempt(ctx context.Context, w Endpoint, e event.Event, written func()) (a answer) {
 	// Do not hold the payload while waiting for the response.
 	begin, eventType := time.Now(), e.Type
 	a.event = e.ID
@@ -150,7 +150,7 @@ func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Eve
 
 // endSpan ends the span of an attempt. The request carries no trace context, because the endpoint
 // belongs to another party.
-func (a answer) endSpan(span traces.Span, w access.Endpoint, eventType string) {
+func (a answer) endSpan(span traces.Span, w Endpoint, eventType string) {
 	if !span.Recording() {
 		return
 	}
@@ -174,8 +174,8 @@ func (a answer) endSpan(span traces.Span, w access.Endpoint, eventType string) {
 // request creates the request, and returns the secrets in it that must not appear in logs.
 func request(
 	ctx context.Context,
-	w access.Endpoint,
-	e access.Event,
+	w Endpoint,
+	e event.Event,
 	at time.Time,
 ) (_ *http.Request, secrets []string, err error) {
 	// Marshal again for each attempt, because a PIN in the event is stored only encrypted.

@@ -5,18 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-func (b *bed) suspend(p access.Principal, suspended bool) {
+func (b *bed) suspend(p domain.Principal, suspended bool) {
 	b.Helper()
-	b.must(b.access.UpdateWorkspace(b.Context(), p, access.WorkspaceChange{Suspended: &suspended}))
+	b.must(b.access.Accounts.UpdateWorkspace(b.Context(), p, account.WorkspaceChange{Suspended: &suspended}))
 }
 
 // rests reports whether no look at a webhook is scheduled.
-func (b *bed) rests(w access.Webhook) func() bool {
+func (b *bed) rests(w webhook.Webhook) func() bool {
 	return func() bool {
 		b.Helper()
 		var rests bool
@@ -42,16 +43,16 @@ func TestSuspendedWorkspace_DeliversAfterwards(t *testing.T) {
 	b.emit(b.p, "device.connected", "")
 	b.until("the event of another workspace arrives", at.got(1))
 	b.p = mine
-	b.until("the delivery waits", func() bool { return b.is(w, 1, access.DeliveryPending)() && b.rests(w)() })
+	b.until("the delivery waits", func() bool { return b.is(w, 1, webhook.DeliveryPending)() && b.rests(w)() })
 	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '10 min'")
 	b.must(err)
-	late, err := b.access.Lateness(t.Context())
+	late, err := b.access.Health.Lateness(t.Context())
 	b.must(err)
 	if late.Deliveries != 0 || !s.got(0)() {
 		t.Errorf("late by %s; %d messages arrived", late.Deliveries, len(s.messages()))
 	}
 	b.suspend(mine, false)
-	b.until("the message arrives", b.is(w, 1, access.DeliveryDelivered))
+	b.until("the message arrives", b.is(w, 1, webhook.DeliveryDelivered))
 	if n := len(s.messages()); n != 1 {
 		t.Errorf("%d messages arrived", n)
 	}
@@ -75,7 +76,7 @@ func TestSuspendedWorkspace_StopsBusyEndpoint(t *testing.T) {
 		t.Errorf("%d messages sent", n)
 	}
 	b.suspend(b.p, false)
-	b.until("all arrive", b.is(w, all, access.DeliveryDelivered))
+	b.until("all arrive", b.is(w, all, webhook.DeliveryDelivered))
 }
 
 // Pending deliveries of a suspended workspace expire with the retention, because the suspension may
@@ -100,7 +101,7 @@ func TestSuspendedWorkspace_RetentionApplies(t *testing.T) {
 		t.Errorf("%d old and %d new deliveries left", gone, kept)
 	}
 	b.suspend(b.p, false)
-	b.until("the remaining delivery arrives", b.is(w, 1, access.DeliveryDelivered))
+	b.until("the remaining delivery arrives", b.is(w, 1, webhook.DeliveryDelivered))
 }
 
 // An event of a suspended workspace causes no look at its webhooks, not even for a later attempt.

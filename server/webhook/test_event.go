@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 )
 
 // TestEvent is the type of the event that SendTest sends. No other event has it.
@@ -36,9 +36,9 @@ type TestResult struct {
 
 // SendTest sends one signed test event to an endpoint immediately and without retries. It records
 // nothing and does not change the endpoint's health.
-func (d *Deliverer) SendTest(ctx context.Context, e access.Endpoint) TestResult {
+func (d *Deliverer) SendTest(ctx context.Context, e Endpoint) TestResult {
 	now := time.Now().UTC()
-	event := access.Event{
+	event := event.Event{
 		ID:          uuid.Must(uuid.NewV7()),
 		Type:        TestEvent,
 		WorkspaceID: e.WorkspaceID,
@@ -91,7 +91,7 @@ func advice(status int, cause error) string {
 func prefixFor(cause error) string {
 	if dial, ok := errors.AsType[*net.OpError](cause); ok && dial.Addr != nil {
 		if to, err := netip.ParseAddrPort(dial.Addr.String()); err == nil {
-			return access.PrefixOf(to.Addr()).String()
+			return PrefixOf(to.Addr()).String()
 		}
 	}
 	return "127.0.0.0/8"

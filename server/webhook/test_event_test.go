@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -42,12 +41,12 @@ func TestSendTest_Advice(t *testing.T) {
 		"with its own key": {plain.URL + "?token=hush", "", ""},
 	} {
 		w := b.hook(c.url, "device.added")
-		e, err := b.access.GetEndpoint(t.Context(), w.ID)
+		e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 		b.must(err)
-		d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: 2 * time.Second})
+		d := webhook.New(b.access.Webhooks, webhook.Options{AllowPrefixes: loopback, Timeout: 2 * time.Second})
 		if name != "slow" {
 			// Some resolvers are slow for unknown names.
-			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
+			d = webhook.New(b.access.Webhooks, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 		}
 		got := d.SendTest(t.Context(), e)
 		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) ||
@@ -58,7 +57,7 @@ func TestSendTest_Advice(t *testing.T) {
 		if unsent := map[string]bool{"no listener": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
 			t.Errorf("%s: sent: %t", name, got.Sent)
 		}
-		if n := len(b.deliveries(access.Webhook{ID: w.ID})); n != 0 {
+		if n := len(b.deliveries(webhook.Webhook{ID: w.ID})); n != 0 {
 			t.Errorf("%s: %d deliveries recorded", name, n)
 		}
 	}
@@ -66,7 +65,7 @@ func TestSendTest_Advice(t *testing.T) {
 	if m.eventType(t) != webhook.TestEvent || !strings.Contains(string(m.body), m.id()) {
 		t.Errorf("received %s", m.body)
 	}
-	all, err := b.access.ListWebhooks(t.Context(), b.p)
+	all, err := b.access.Webhooks.ListWebhooks(t.Context(), b.p)
 	b.must(err)
 	var verified bool
 	for _, w := range all {
@@ -83,9 +82,9 @@ func TestSendTest_LostLease(t *testing.T) {
 	b := start(t, quick())
 	sink := newSink(t, nil)
 	w := b.hook(sink.URL, "device.added")
-	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 	b.must(err)
-	d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback})
+	d := webhook.New(b.access.Webhooks, webhook.Options{AllowPrefixes: loopback})
 	if got := d.SendTest(worker.WithLease(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
 		len(sink.messages()) != 0 {
 		t.Errorf("%+v, %d messages received", got, len(sink.messages()))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // An event that cannot be decrypted fails alone, whatever its size. The endpoint gets the other
@@ -37,7 +37,7 @@ func TestUndecryptableEvent_DelaysNoOther(t *testing.T) {
 	b.must(err)
 	good := b.emit(b.p, "device.connected", "")
 	b.engine(o)
-	stands := func(state access.DeliveryState, events ...uuid.UUID) func() bool {
+	stands := func(state webhook.DeliveryState, events ...uuid.UUID) func() bool {
 		return func() bool {
 			n := 0
 			for _, d := range b.deliveries(w) {
@@ -48,8 +48,8 @@ func TestUndecryptableEvent_DelaysNoOther(t *testing.T) {
 			return n == len(events)
 		}
 	}
-	b.until("the other event is delivered", stands(access.DeliveryDelivered, good))
-	b.until("the damaged events have failed", stands(access.DeliveryFailed, small, large))
+	b.until("the other event is delivered", stands(webhook.DeliveryDelivered, good))
+	b.until("the damaged events have failed", stands(webhook.DeliveryFailed, small, large))
 	for _, event := range []uuid.UUID{small, large} {
 		all := b.attempts(w, event)
 		if len(all) != 8 || !strings.Contains(all[0].Error, "cannot be decrypted") ||
@@ -60,7 +60,7 @@ func TestUndecryptableEvent_DelaysNoOther(t *testing.T) {
 	if got := ids(s.messages()); len(got) != 2 || got[0] != good || got[1] != good {
 		t.Errorf("sent: %v", got)
 	}
-	if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.Disabled {
+	if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.Disabled {
 		t.Errorf("%d failures, %v", e.Failures, err)
 	}
 }

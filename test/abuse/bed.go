@@ -15,10 +15,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
@@ -216,9 +217,9 @@ func (b *bed) createToken(ctx context.Context) error {
 
 // token creates a personal access token for the attackers.
 func (b *bed) token(ctx context.Context, admin *app.Admin) (string, error) {
-	token, _, err := admin.Access.IssueCredential(
+	token, _, err := admin.Access.Auth.IssueCredential(
 		ctx,
-		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}},
+		auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}},
 	)
 	if err != nil {
 		return "", fmt.Errorf("create a token for the attackers: %w", err)

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 const (
@@ -58,7 +60,7 @@ func (b *bed) createHouses(ctx context.Context) error {
 }
 
 // build creates one house.
-func (b *bed) build(ctx context.Context, a *access.Service, token string) (h house, err error) {
+func (b *bed) build(ctx context.Context, a *access.Rooms, token string) (h house, err error) {
 	url := b.server.ready.URL
 	var made struct {
 		Workspace struct {
@@ -75,9 +77,9 @@ func (b *bed) build(ctx context.Context, a *access.Service, token string) (h hou
 	); err != nil {
 		return h, err
 	}
-	if h.Key, _, err = a.IssueCredential(
+	if h.Key, _, err = a.Auth.IssueCredential(
 		ctx,
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{made.Workspace.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{made.Workspace.ID}},
 	); err != nil {
 		return h, err
 	}

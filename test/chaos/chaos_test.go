@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -305,7 +305,7 @@ func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid
 			if err != nil || !waits {
 				return err
 			}
-			return waker.Wake(ctx, tx, access.OutboxLane, workspace)
+			return waker.Wake(ctx, tx, domain.OutboxLane, workspace)
 		})
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("write an event: %v", err)

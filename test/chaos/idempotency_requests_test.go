@@ -14,8 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
@@ -29,7 +30,7 @@ type keyedRequest struct {
 	token           string
 	credential      uuid.UUID // its own credential
 	workspace       *apptest.Server
-	kindOfKey       access.CredentialKind
+	kindOfKey       domain.CredentialKind
 	locks, accounts []string       // used by no other request
 	rows            map[string]any // other rows that it creates: a query that counts them, and its parameter
 	person          string         // person that must be on the access system
@@ -84,7 +85,7 @@ func (k *keyed) make(t *testing.T, plan []shot) []*keyedRequest {
 				path:      path,
 				key:       uuid.NewString(),
 				workspace: k.Server,
-				kindOfKey: access.APIKey,
+				kindOfKey: domain.APIKey,
 				rows:      map[string]any{},
 			}
 			keyedRequests[path](&making{t, k, r, "m" + uuid.NewString()[:8]})
@@ -110,7 +111,7 @@ func (k *keyed) make(t *testing.T, plan []shot) []*keyedRequest {
 
 func (k *keyed) credential(t *testing.T, r *keyedRequest) (token string, id uuid.UUID) {
 	t.Helper()
-	token, c := r.workspace.Credential(t, access.NewCredential{Kind: r.kindOfKey})
+	token, c := r.workspace.Credential(t, auth.NewCredential{Kind: r.kindOfKey})
 	return token, c.ID
 }
 
@@ -135,7 +136,7 @@ type making struct {
 func (m *making) lock() string {
 	account, id := m.k.Connect(m.T, "august")
 	apptest.Until(m.T, "the lock is read", func() bool {
-		read, err := m.k.App.Access.HasBeenRead(m.Context(), uuid.MustParse(id))
+		read, err := m.k.App.Access.Devices.HasBeenRead(m.Context(), uuid.MustParse(id))
 		return err == nil && read
 	})
 	m.r.accounts = append(m.r.accounts, account)
@@ -223,7 +224,7 @@ var (
 // keyedRequests prepare a request of each operation with an Idempotency-Key.
 var keyedRequests = map[string]func(*making){
 	"/workspaces/create": func(m *making) {
-		m.r.kindOfKey = access.PAT
+		m.r.kindOfKey = domain.PAT
 		m.asks(params{"name": m.mark, "is_sandbox": true}, nil, anotherName)
 		m.r.rows["select count(*) from workspaces where name = $1"] = m.mark
 		m.r.rows["select count(*) from connected_accounts a join workspaces w using (workspace_id) where w.name = $1"] = m.mark

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // leaseLog makes the database record which server takes, renews, and releases which lease. Servers connect with their
@@ -141,8 +141,8 @@ func (s *storm) leaseKeys(seen []request) map[string]string {
 	}
 	accounts := map[string]string{} // one of locks, and one of access systems
 	for adapter, what := range map[string]string{
-		access.SandboxAdapter:       "GET locks",
-		access.SandboxAccessAdapter: "GET systems",
+		account.SandboxAdapter:       "GET locks",
+		account.SandboxAccessAdapter: "GET systems",
 	} {
 		var account string
 		if err := s.pool.QueryRow(s.Context(), "select coalesce(max('account:' || connected_account_id), '') from "+

@@ -22,9 +22,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
@@ -133,12 +135,12 @@ func newBed(f *testing.F) *bed {
 	)
 	b.url, b.keys[""] = s.URL, s.APIKey
 	ctx := f.Context()
-	spare, err := s.App.Access.CreateWorkspace(ctx, "Spare", "", true)
+	spare, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Spare", "", true)
 	if err != nil {
 		f.Fatal(err)
 	}
-	issue := func(kind access.CredentialKind, id uuid.UUID) string {
-		token, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{
+	issue := func(kind domain.CredentialKind, id uuid.UUID) string {
+		token, _, err := s.App.Access.Auth.IssueCredential(ctx, auth.NewCredential{
 			Kind:         kind,
 			WorkspaceIDs: []uuid.UUID{id},
 		})
@@ -147,13 +149,13 @@ func newBed(f *testing.F) *bed {
 		}
 		return token
 	}
-	b.keys["/workspaces/reset_sandbox"] = issue(access.APIKey, spare.ID)
+	b.keys["/workspaces/reset_sandbox"] = issue(domain.APIKey, spare.ID)
 	b.keys["/workspaces/update"] = b.keys["/workspaces/reset_sandbox"] // it may suspend the workspace
-	b.keys["/workspaces/create"] = issue(access.PAT, spare.ID)
+	b.keys["/workspaces/create"] = issue(domain.PAT, spare.ID)
 	connect := func(name, profile string, locks int, seeOnly bool) {
-		if _, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{
+		if _, err := s.App.Access.Accounts.ConnectAccount(ctx, account.NewAccount{
 			WorkspaceID: uuid.MustParse(s.WorkspaceID),
-			Adapter:     access.SandboxAdapter,
+			Adapter:     account.SandboxAdapter,
 			DisplayName: name,
 			Unmanaged:   seeOnly,
 			Config: fmt.Appendf(

@@ -16,8 +16,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
@@ -124,10 +126,10 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 	for _, profile := range []string{"august", "schlage", "nuki", "smartthings"} {
 		devices[profile] = s.Device(t, profile)
 	}
-	token := func(kind access.CredentialKind) string {
-		token, _, err := s.App.Access.IssueCredential(
+	token := func(kind domain.CredentialKind) string {
+		token, _, err := s.App.Access.Auth.IssueCredential(
 			t.Context(),
-			access.NewCredential{Kind: kind, Name: "walk", WorkspaceIDs: []uuid.UUID{s.App.Sandbox.WorkspaceID}},
+			auth.NewCredential{Kind: kind, Name: "walk", WorkspaceIDs: []uuid.UUID{s.App.Sandbox.WorkspaceID}},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -143,10 +145,10 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 		"workspaceId": s.WorkspaceID,
 		"devices":     devices,
 		"personalAccessToken": token(
-			access.PAT,
+			domain.PAT,
 		),
-		"consoleSessionToken": token(access.ConsoleSession),
-		"publishableKey":      token(access.PublishableKey),
+		"consoleSessionToken": token(domain.ConsoleSession),
+		"publishableKey":      token(domain.PublishableKey),
 		"accounts": map[string]vendorAccount{
 			"spare": connect(
 				t,
@@ -165,9 +167,9 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 // connect connects an account with n simulated locks, and returns their identifiers once list has them.
 func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) vendorAccount {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID: s.App.Sandbox.WorkspaceID,
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: "walk",
 		Unmanaged:   seeOnly,
 		Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n),

@@ -15,9 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -71,13 +72,13 @@ func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 		}
 	}))
 	t.Cleanup(vendor.Close)
-	account, err := l.s.App.Access.ConnectAccount(
+	account, err := l.s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{
+		account.NewAccount{
 			WorkspaceID:  uuid.MustParse(l.s.WorkspaceID),
 			Adapter:      "accesscloud",
 			DisplayName:  "A vendor",
-			Capabilities: []string{access.AccessControl},
+			Capabilities: []string{account.AccessControl},
 			Config:       fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, l.token),
 		},
 	)
@@ -88,7 +89,7 @@ func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 	apptest.Until(t, "the system is read", func() bool {
 		systems, err := l.s.App.ACS.ListSystems(
 			t.Context(),
-			access.Principal{WorkspaceID: uuid.MustParse(l.s.WorkspaceID)},
+			domain.Principal{WorkspaceID: uuid.MustParse(l.s.WorkspaceID)},
 			acs.SystemFilter{AccountID: account.String()},
 		)
 		if err != nil || len(systems) == 0 || systems[0].Users == 0 || systems[0].Groups == 0 {

@@ -11,6 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A publishable key is public. Sessions without access that it creates are limited, and the limit affects no other
@@ -24,9 +26,9 @@ func TestClientSession_LimitOfPublicSessions(t *testing.T) {
 		apptest.WithAccess(func(o *access.Options) { o.UnclaimedSessions = most }),
 	)
 	account, device := s.Connect(t, "nuki")
-	public, _, err := s.App.Access.IssueCredential(
+	public, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+		auth.NewCredential{Kind: domain.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 type params = map[string]any
@@ -480,13 +481,13 @@ func TestClientSession_NoForeignGrants(t *testing.T) {
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var d api.DeviceResponse
 	s.Post(t, "/devices/get", params{"device_id": s.Device(t, "august")}, &d)
-	other, err := s.App.Access.CreateWorkspace(t.Context(), "Other", "", true)
+	other, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Other", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

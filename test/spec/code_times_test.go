@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -69,7 +69,7 @@ func TestCode_VendorEndOfTime(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	token, err := s.App.Sandbox.Token(
 		t.Context(),
-		access.Account{Adapter: access.SandboxAdapter, Config: []byte(`{"key":"vendor","profiles":["august"]}`)},
+		account.Account{Adapter: account.SandboxAdapter, Config: []byte(`{"key":"vendor","profiles":["august"]}`)},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +98,9 @@ func TestCode_VendorEndOfTime(t *testing.T) {
 		},
 	)
 	t.Cleanup(vendor.Close)
-	id, err := s.App.Access.ConnectAccount(
+	id, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
+		account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
 			Config: fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, token)},
 	)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestCode_VendorEndOfTime(t *testing.T) {
 		) != 1 {
 			return false
 		}
-		read, err := s.App.Access.HasBeenRead(t.Context(), uuid.MustParse(devices[0]))
+		read, err := s.App.Access.Devices.HasBeenRead(t.Context(), uuid.MustParse(devices[0]))
 		return err == nil && read
 	})
 	if got := refused(t, s, s.APIKey, "/access_codes/unmanaged/list", params{"device_id": devices[0]}); got != "200 " {

@@ -19,6 +19,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // webview creates a webview.
@@ -316,9 +319,9 @@ func TestWebview_LoginConnectsAccount(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	workspace := uuid.MustParse(s.WorkspaceID)
-	var told []access.AuditEntry
-	for e, err := range s.App.Access.Audit(t.Context(), access.AuditFilter{
-		Actor:       access.ByPage,
+	var told []audit.AuditEntry
+	for e, err := range s.App.Access.Audit.Audit(t.Context(), audit.AuditFilter{
+		Actor:       audit.ByPage,
 		WorkspaceID: &workspace,
 	}) {
 		if err != nil {
@@ -329,7 +332,7 @@ func TestWebview_LoginConnectsAccount(t *testing.T) {
 	if len(told) != 1 || told[0].ActorID.String() != w.ConnectWebviewID || told[0].RequestID == nil ||
 		!slices.ContainsFunc(
 			told[0].Subjects,
-			func(x access.Subject) bool { return x.ID.String() == *got.ConnectedAccountID },
+			func(x audit.Subject) bool { return x.ID.String() == *got.ConnectedAccountID },
 		) {
 		t.Errorf("the login in the audit log: %+v", told)
 	}
@@ -528,13 +531,13 @@ func TestWebview_Ends(t *testing.T) {
 func TestWebview_GatewaysNeedPermission(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	workspace, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
+	workspace, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Real", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -577,13 +580,13 @@ func TestWebview_GatewayAddressesAreGuarded(t *testing.T) {
 			apptest.WithProfiles("august"),
 			apptest.WithConnecting(app.Connecting{Gateways: true, AllowPrefixes: c.allow}),
 		)
-		workspace, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
+		workspace, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Real", "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, _, err := s.App.Access.IssueCredential(
+		key, _, err := s.App.Access.Auth.IssueCredential(
 			t.Context(),
-			access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
+			auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{workspace.ID}},
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -27,11 +27,11 @@ func accounts(t *testing.T, s *apptest.Server, conditions map[string]any) []api.
 }
 
 // connect adds an account with its own locks to the workspace.
-func connect(t *testing.T, s *apptest.Server, n access.NewAccount) string {
+func connect(t *testing.T, s *apptest.Server, n account.NewAccount) string {
 	t.Helper()
-	n.WorkspaceID, n.Adapter = uuid.MustParse(s.WorkspaceID), access.SandboxAdapter
+	n.WorkspaceID, n.Adapter = uuid.MustParse(s.WorkspaceID), account.SandboxAdapter
 	n.Config = []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"]}`)
-	id, err := s.App.Access.ConnectAccount(t.Context(), n)
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestConnectedAccounts_ReadAndList(t *testing.T) {
 			t.Errorf("by %s: %d %+v", name, status, got)
 		}
 	}
-	second := connect(t, s, access.NewAccount{DisplayName: "Warehouse"})
-	third := connect(t, s, access.NewAccount{DisplayName: "Annex"})
+	second := connect(t, s, account.NewAccount{DisplayName: "Warehouse"})
+	third := connect(t, s, account.NewAccount{DisplayName: "Annex"})
 
 	var seen []string
 	for cursor := ""; ; {
@@ -159,7 +159,7 @@ func TestConnectedAccounts_Description(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
-	mine := connect(t, s, access.NewAccount{DisplayName: "Warehouse"})
+	mine := connect(t, s, account.NewAccount{DisplayName: "Warehouse"})
 	update := func(change map[string]any) api.ConnectedAccount {
 		t.Helper()
 		in := maps.Clone(change)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 )
 
 // whole checks that an event has exactly the fields of its type.
@@ -136,8 +136,8 @@ func contractFields(eventType string) []string {
 func TestEvents_EveryTypeIsTested(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
-		access.WebhookDisabled:      true, // tested in package webhooks
-		access.ClientSessionDeleted: true, // tested with client sessions
+		event.WebhookDisabled:       true, // tested in package webhooks
+		event.ClientSessionDeleted:  true, // tested with client sessions
 		"connected_account.deleted": true, // tested with the command that disconnects
 		// Tested with access systems, which have no device.
 		"acs_system.added":         true,
@@ -154,8 +154,8 @@ func TestEvents_EveryTypeIsTested(t *testing.T) {
 			tried[eventType] = true
 		}
 	}
-	for eventType, fields := range access.EmittedEvents() {
-		if !slices.Contains(access.EventTypes(), eventType) {
+	for eventType, fields := range event.EmittedEvents() {
+		if !slices.Contains(event.EventTypes(), eventType) {
 			t.Errorf("%s is no event type of the contract", eventType)
 		}
 		if want := contractFields(

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -148,12 +148,12 @@ func keypad(method, pin string, body map[string]any) func(*testing.T, *tale) {
 // anHourPasses advances the server's clock and makes it read the device.
 func anHourPasses(t *testing.T, s *tale) {
 	s.ahead.Add(int64(time.Hour))
-	p := access.Principal{WorkspaceID: uuid.MustParse(s.s.WorkspaceID)}
-	d, err := s.s.App.Access.GetDevice(t.Context(), p, s.device, "")
+	p := domain.Principal{WorkspaceID: uuid.MustParse(s.s.WorkspaceID)}
+	d, err := s.s.App.Access.Devices.GetDevice(t.Context(), p, s.device, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.s.App.Access.Hint(t.Context(), d.AccountID, d.Ref); err != nil {
+	if err := s.s.App.Access.Accounts.Hint(t.Context(), d.AccountID, d.Ref); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -216,7 +216,7 @@ func (s *tale) quiet(t *testing.T) {
 	t.Helper()
 	device := uuid.MustParse(s.device)
 	apptest.Until(t, "the device needs no more looks", func() bool {
-		due, err := s.s.App.Access.DeviceDue(t.Context(), device)
+		due, err := s.s.App.Access.Devices.DeviceDue(t.Context(), device)
 		return err == nil && !due
 	})
 }

@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -178,7 +179,7 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 	device := s.Device(t, "august")
 	personal, _ := s.Credential(
 		t,
-		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+		auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
 	)
 	emptied := s.Workspace(t, "Emptied")
 	code := func(t *testing.T, more params) any {

@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A stored response is not replayed to a session whose scope no longer contains its objects.
@@ -82,9 +83,9 @@ func TestIdempotency_NoReplayOutOfScope(t *testing.T) {
 func TestIdempotency_PublishableKeyVisitorsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	public, _, err := s.App.Access.IssueCredential(
+	public, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+		auth.NewCredential{Kind: domain.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
 	)
 	if err != nil {
 		t.Fatal(err)

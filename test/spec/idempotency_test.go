@@ -18,6 +18,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -182,20 +184,20 @@ func TestIdempotency_CredentialsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, device := s.Connect(t, "nuki")
-	other, err := s.App.Access.CreateWorkspace(t.Context(), "Other", "", true)
+	other, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Other", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, _, err := s.App.Access.IssueCredential(
+	stranger, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	roaming, _, err := s.App.Access.IssueCredential(
+	roaming, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{other.ID}},
+		auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{other.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
@@ -106,11 +106,11 @@ func pagedLists(device string) map[string]paged {
 // withLocks connects an account with simulated locks and waits for them.
 func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 	return func(t *testing.T, s *apptest.Server) {
-		id, err := s.App.Access.ConnectAccount(
+		id, err := s.App.Access.Accounts.ConnectAccount(
 			t.Context(),
-			access.NewAccount{
+			account.NewAccount{
 				WorkspaceID: uuid.MustParse(s.WorkspaceID),
-				Adapter:     access.SandboxAdapter,
+				Adapter:     account.SandboxAdapter,
 				DisplayName: "More",
 				Unmanaged:   seeOnly,
 				Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks),

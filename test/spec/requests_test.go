@@ -8,8 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Part 7: the response reports all violations of a request at once, those of its schema and those that depend on the
@@ -97,25 +98,25 @@ func TestPart5_Authentication(t *testing.T) {
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	ctx := t.Context()
 	mine := uuid.MustParse(s.WorkspaceID)
-	other, err := s.App.Access.CreateWorkspace(ctx, "Other", "", false)
+	other, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Other", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	issue := func(kind access.CredentialKind, workspaces ...uuid.UUID) (string, uuid.UUID) {
-		token, c, err := s.App.Access.IssueCredential(ctx, access.NewCredential{Kind: kind, WorkspaceIDs: workspaces})
+	issue := func(kind domain.CredentialKind, workspaces ...uuid.UUID) (string, uuid.UUID) {
+		token, c, err := s.App.Access.Auth.IssueCredential(ctx, auth.NewCredential{Kind: kind, WorkspaceIDs: workspaces})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return token, c.ID
 	}
-	key, _ := issue(access.APIKey, mine)
-	revoked, revokedID := issue(access.APIKey, mine)
-	if err := s.App.Access.RevokeCredential(ctx, revokedID); err != nil {
+	key, _ := issue(domain.APIKey, mine)
+	revoked, revokedID := issue(domain.APIKey, mine)
+	if err := s.App.Access.Auth.RevokeCredential(ctx, revokedID); err != nil {
 		t.Fatal(err)
 	}
-	pat, _ := issue(access.PAT, mine)
-	patOfBoth, _ := issue(access.PAT, mine, other.ID)
-	session, _ := issue(access.ConsoleSession, mine)
+	pat, _ := issue(domain.PAT, mine)
+	patOfBoth, _ := issue(domain.PAT, mine, other.ID)
+	session, _ := issue(domain.ConsoleSession, mine)
 	if !strings.HasPrefix(key, "seam_") || !strings.HasPrefix(pat, "seam_at") || !strings.HasPrefix(session, "ey") {
 		t.Error("a token lacks the prefix that clients insist on")
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A client that reads a long list slowly gets nothing that was read from the database after its credential ended or
@@ -43,7 +44,7 @@ func TestRevocation_EndsLongLists(t *testing.T) {
 	)
 	key, keyIs := s.Credential(
 		t,
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
 	)
 	all := params{"connected_account_ids": []string{account.String(), empty.String()}}
 	revoked, over, another, stays := session(t, s, all), session(t, s, all), session(t, s, all), session(t, s, all)
@@ -70,7 +71,7 @@ func TestRevocation_EndsLongLists(t *testing.T) {
 		{"an account becomes another customer's", less.Token, ends("update connected_accounts set customer_key = 'else' "+
 			"where connected_account_id = $1", empty), false},
 		{"the key is revoked", key, func() {
-			if err := s.App.Access.RevokeCredential(t.Context(), keyIs.ID); err != nil {
+			if err := s.App.Access.Auth.RevokeCredential(t.Context(), keyIs.ID); err != nil {
 				t.Fatal(err)
 			}
 		}, false},

@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Whatever ends a credential or reduces its scope applies immediately at every instance: no instance caches valid
@@ -23,9 +24,9 @@ func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 	account, device := first.Connect(t, "nuki")
 	customers, theirs := first.Connect(t, "tedee")
 	madeBy(t, first, "/connected_accounts/update", "", params{"connected_account_id": customers, "customer_key": "acme"})
-	revoke := func(c access.Credential) func() {
+	revoke := func(c auth.Credential) func() {
 		return func() {
-			if err := first.App.Access.RevokeCredential(
+			if err := first.App.Access.Auth.RevokeCredential(
 				t.Context(),
 				c.ID,
 			); err != nil { // like `deviceaccess-server keys revoke`
@@ -50,25 +51,25 @@ func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 		}
 	}
 	reached := params{"connected_account_ids": []string{account}}
-	issue := func(kind access.CredentialKind) (string, access.Credential) {
+	issue := func(kind domain.CredentialKind) (string, auth.Credential) {
 		return first.Credential(
 			t,
-			access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}},
+			auth.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}},
 		)
 	}
-	key, keyIs := issue(access.APIKey)
-	pat, patIs := issue(access.PAT)
-	console, consoleIs := issue(access.ConsoleSession)
-	public, publicIs := issue(access.PublishableKey)
+	key, keyIs := issue(domain.APIKey)
+	pat, patIs := issue(domain.PAT)
+	console, consoleIs := issue(domain.ConsoleSession)
+	public, publicIs := issue(domain.PublishableKey)
 	old, oldIs := first.Credential(
 		t,
-		access.NewCredential{
-			Kind:         access.APIKey,
+		auth.NewCredential{
+			Kind:         domain.APIKey,
 			Lifetime:     time.Hour,
 			WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)},
 		},
 	)
-	another, _ := issue(access.PublishableKey)
+	another, _ := issue(domain.PublishableKey)
 	revoked, deleted, over, stays := session(
 		t,
 		first,
@@ -229,7 +230,7 @@ func TestRevocation_EndsWaitingRequests(t *testing.T) {
 		s,
 		params{"connected_account_ids": []string{d.Device.Account}},
 	)
-	pat, is := s.Credential(t, access.NewCredential{Kind: access.PAT})
+	pat, is := s.Credential(t, auth.NewCredential{Kind: domain.PAT})
 	g := s.Gate(t, "before update", "action_attempts", "new.status <> 'pending'")
 	for i, c := range []struct {
 		name   string
@@ -241,7 +242,7 @@ func TestRevocation_EndsWaitingRequests(t *testing.T) {
 			madeBy(t, other, "/client_sessions/revoke", "", params{"client_session_id": jane.ClientSessionID})
 		}, "401 unauthorized"},
 		{"a PAT", http.Header{"Authorization": {"Bearer " + pat}, "Seam-Workspace": {s.WorkspaceID}}, func() {
-			if err := other.App.Access.RevokeCredential(t.Context(), is.ID); err != nil {
+			if err := other.App.Access.Auth.RevokeCredential(t.Context(), is.ID); err != nil {
 				t.Fatal(err)
 			}
 		}, "401 unauthorized"},

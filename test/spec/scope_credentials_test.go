@@ -11,8 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // credential is one way to authenticate.
@@ -51,12 +52,12 @@ func (c credential) refusedWith(accepted []string) string {
 // workspace.
 func newCredentials(t *testing.T, s *apptest.Server, own things, foreign string) (all map[string]credential) {
 	t.Helper()
-	issue := func(kind access.CredentialKind, lifetime time.Duration) (string, access.Credential) {
-		return s.Credential(t, access.NewCredential{Kind: kind, Lifetime: lifetime})
+	issue := func(kind domain.CredentialKind, lifetime time.Duration) (string, auth.Credential) {
+		return s.Credential(t, auth.NewCredential{Kind: kind, Lifetime: lifetime})
 	}
-	ended := func(kind access.CredentialKind) string {
+	ended := func(kind domain.CredentialKind) string {
 		token, c := issue(kind, 0)
-		if err := s.App.Access.RevokeCredential(t.Context(), c.ID); err != nil {
+		if err := s.App.Access.Auth.RevokeCredential(t.Context(), c.ID); err != nil {
 			t.Fatal(err)
 		}
 		return token
@@ -64,11 +65,11 @@ func newCredentials(t *testing.T, s *apptest.Server, own things, foreign string)
 	in := func(token, workspace string) http.Header {
 		return http.Header{"Authorization": {"Bearer " + token}, "Seam-Workspace": {workspace}}
 	}
-	pat, _ := issue(access.PAT, 0)
-	late, _ := issue(access.PAT, time.Nanosecond)
-	console, of := issue(access.ConsoleSession, 0)
-	over, _ := issue(access.ConsoleSession, time.Nanosecond)
-	public, _ := issue(access.PublishableKey, 0)
+	pat, _ := issue(domain.PAT, 0)
+	late, _ := issue(domain.PAT, time.Nanosecond)
+	console, of := issue(domain.ConsoleSession, 0)
+	over, _ := issue(domain.ConsoleSession, time.Nanosecond)
+	public, _ := issue(domain.PublishableKey, 0)
 
 	reached := params{
 		"connected_account_ids": []any{own["connected_account_id"], own["unmanaged_account_id"], own["acs_account_id"]},
@@ -170,11 +171,11 @@ func newCredentials(t *testing.T, s *apptest.Server, own things, foreign string)
 			header:  http.Header{"Client-Session-Token": {s.APIKey}},
 			refusal: "400 invalid_client_session_token",
 		},
-		"a revoked key":             {header: apptest.Bearer(ended(access.APIKey)), refusal: unauthorized},
-		"a revoked PAT":             {header: in(ended(access.PAT), s.WorkspaceID), refusal: unauthorized},
-		"a revoked console session": {header: in(ended(access.ConsoleSession), s.WorkspaceID), refusal: unauthorized},
+		"a revoked key":             {header: apptest.Bearer(ended(domain.APIKey)), refusal: unauthorized},
+		"a revoked PAT":             {header: in(ended(domain.PAT), s.WorkspaceID), refusal: unauthorized},
+		"a revoked console session": {header: in(ended(domain.ConsoleSession), s.WorkspaceID), refusal: unauthorized},
 		"a revoked publishable key": {
-			header:  http.Header{"Seam-Publishable-Key": {ended(access.PublishableKey)}},
+			header:  http.Header{"Seam-Publishable-Key": {ended(domain.PublishableKey)}},
 			refusal: "401 invalid_publishable_key",
 		},
 		"a PAT that has expired":         {header: in(late, s.WorkspaceID), refusal: unauthorized},

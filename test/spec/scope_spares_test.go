@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -178,9 +178,9 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		p.names["user_identity_phone_number"] <- number
 	}
 	for range spareAccounts {
-		id, err := s.App.Access.ConnectAccount(
+		id, err := s.App.Access.Accounts.ConnectAccount(
 			t.Context(),
-			access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
+			account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: account.SandboxAdapter,
 				DisplayName: "Spare", Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"]}`, uuid.NewString())},
 		)
 		if err != nil {
@@ -189,8 +189,8 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		p.accounts = append(p.accounts, id.String())
 		p.account <- id.String()
 	}
-	hub, behind := locksOf(t, s, access.NewAccount{}, 1, "august")
-	many, devices := locksOf(t, s, access.NewAccount{}, spareDevices, "nuki")
+	hub, behind := locksOf(t, s, account.NewAccount{}, 1, "august")
+	many, devices := locksOf(t, s, account.NewAccount{}, spareDevices, "nuki")
 	p.accounts = append(p.accounts, many, hub)
 	for _, d := range devices {
 		p.device <- d.DeviceID

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -143,12 +143,12 @@ func namedIn(path, name string) string {
 func locksOf(
 	t *testing.T,
 	s *apptest.Server,
-	n access.NewAccount,
+	n account.NewAccount,
 	each int,
 	profiles ...string,
-) (account string, devices []api.Device) {
+) (acct string, devices []api.Device) {
 	t.Helper()
-	n.WorkspaceID, n.Adapter, n.DisplayName = uuid.MustParse(s.WorkspaceID), access.SandboxAdapter, "Locks"
+	n.WorkspaceID, n.Adapter, n.DisplayName = uuid.MustParse(s.WorkspaceID), account.SandboxAdapter, "Locks"
 	n.Config = fmt.Appendf(
 		nil,
 		`{"key":%q,"profiles":["%s"],"locks_per_profile":%d}`,
@@ -156,7 +156,7 @@ func locksOf(
 		strings.Join(profiles, `","`),
 		each,
 	)
-	id, err := s.App.Access.ConnectAccount(t.Context(), n)
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func locksOf(
 		s.Post(t, path, params{"connected_account_id": id.String()}, &out)
 		devices = out.Devices
 		for _, d := range devices {
-			if read, err := s.App.Access.HasBeenRead(
+			if read, err := s.App.Access.Devices.HasBeenRead(
 				t.Context(),
 				uuid.MustParse(d.DeviceID),
 			); err != nil ||
@@ -198,18 +198,18 @@ func madeBy(t *testing.T, s *apptest.Server, path, key string, in params) params
 func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) things {
 	t.Helper()
 	email, number := mark+"@things.example", fmt.Sprintf("+1555%07d", numbers.Add(1))
-	account, devices := locksOf(
+	acct, devices := locksOf(
 		t,
 		s,
-		access.NewAccount{User: access.UserIdentifier{Email: email}},
+		account.NewAccount{User: account.UserIdentifier{Email: email}},
 		1,
 		"august",
 		"smartthings",
 		"nuki",
 	)
-	seen, found := locksOf(t, s, access.NewAccount{Unmanaged: true}, 2, profile)
+	seen, found := locksOf(t, s, account.NewAccount{Unmanaged: true}, 2, profile)
 	all := things{
-		"connected_account_id": account,
+		"connected_account_id": acct,
 		"unmanaged_account_id": seen,
 		"email":                email,
 		"unmanaged_device_id":  found[0].DeviceID,
@@ -251,7 +251,7 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 		"",
 		params{"device_id": found[0].DeviceID, "custom_metadata": params{"mark": mark}},
 	)
-	for _, id := range []string{account, seen} {
+	for _, id := range []string{acct, seen} {
 		madeBy(
 			t,
 			s,
@@ -351,7 +351,7 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 			"user_identifier_key":   all["user_identifier_key"],
 			"user_identity_id":      all["user_identity_id"],
 			"connect_webview_ids":   []any{all["connect_webview_id"]},
-			"connected_account_ids": []any{account, seen, y.AccountID},
+			"connected_account_ids": []any{acct, seen, y.AccountID},
 		},
 	)
 	all["client_session_id"], all["token"] = session.ClientSessionID, session.Token

@@ -14,8 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
@@ -58,13 +59,13 @@ func TestTenancy_EveryOperation(t *testing.T) {
 	var dev api.DeviceResponse
 	s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev)
 
-	other, err := s.App.Access.CreateWorkspace(t.Context(), "Other", "", true)
+	other, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Other", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, _, err := s.App.Access.IssueCredential(
+	stranger, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -272,7 +272,7 @@ func TestUnmanagedDevice_IsNotWritten(t *testing.T) {
 func TestUnmanagedDevice_DefaultOfTheAccount(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	account := connect(t, s, access.NewAccount{DisplayName: "Seen only", Unmanaged: true})
+	account := connect(t, s, account.NewAccount{DisplayName: "Seen only", Unmanaged: true})
 	var list api.UnmanagedDevicesResponse
 	apptest.Until(t, "its device appears", func() bool {
 		s.Post(t, "/devices/unmanaged/list", map[string]any{"connected_account_id": account}, &list)

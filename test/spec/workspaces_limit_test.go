@@ -11,6 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A credential can create workspaces until it has access to the maximum, including those it was given. Existing access
@@ -28,7 +30,7 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 		s.PostAs(t, token, "/workspaces/list", params{}, &out)
 		return len(out.Workspaces)
 	}
-	for _, kind := range []access.CredentialKind{access.PAT, access.ConsoleSession} {
+	for _, kind := range []domain.CredentialKind{domain.PAT, domain.ConsoleSession} {
 		token := issue(t, s, kind)
 		for i := 1; i < most; i++ {
 			if status := s.PostAs(
@@ -41,7 +43,7 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 				t.Fatalf("%s: workspace %d: %d", kind, i, status)
 			}
 		}
-		all, err := s.App.Access.ListAllWorkspaces(t.Context())
+		all, err := s.App.Access.Accounts.ListAllWorkspaces(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,20 +56,20 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 				t.Errorf("%s: one too many: %d %+v", kind, status, f)
 			}
 		}
-		now, err := s.App.Access.ListAllWorkspaces(t.Context())
+		now, err := s.App.Access.Accounts.ListAllWorkspaces(t.Context())
 		if n := list(token); err != nil || n != most || len(now) != len(all) {
 			t.Errorf("%s: %v; there are %d workspaces and were %d, and it may enter %d", kind, err, len(now), len(all), n)
 		}
 	}
 	given := make([]uuid.UUID, most+1)
 	for i := range given {
-		w, err := s.App.Access.CreateWorkspace(t.Context(), fmt.Sprint("Given ", i), "", false)
+		w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), fmt.Sprint("Given ", i), "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		given[i] = w.ID
 	}
-	token, _ := s.Credential(t, access.NewCredential{Kind: access.PAT, WorkspaceIDs: given})
+	token, _ := s.Credential(t, auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: given})
 	if got := refused(
 		t,
 		s,
@@ -85,9 +87,9 @@ func TestWorkspaces_WorkCountsForCreator(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	given := uuid.MustParse(s.WorkspaceID)
-	token, credential, err := s.App.Access.IssueCredential(
+	token, credential, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{given}},
+		auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{given}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +105,7 @@ func TestWorkspaces_WorkCountsForCreator(t *testing.T) {
 		t.Fatalf("create a workspace: %d", status)
 	}
 	id := uuid.MustParse(made.Workspace.WorkspaceID)
-	owners, err := s.App.Access.OutboxOwners(t.Context(), []uuid.UUID{given, id})
+	owners, err := s.App.Access.Webhooks.OutboxOwners(t.Context(), []uuid.UUID{given, id})
 	if err != nil || owners[id].Creator != credential.ID || owners[given].Creator != uuid.Nil {
 		t.Errorf("the creators are %v, want %s for one and none for the other; %v", owners, credential.ID, err)
 	}

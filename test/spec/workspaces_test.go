@@ -15,15 +15,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-func issue(t *testing.T, s *apptest.Server, kind access.CredentialKind) string {
+func issue(t *testing.T, s *apptest.Server, kind domain.CredentialKind) string {
 	t.Helper()
-	token, _, err := s.App.Access.IssueCredential(
+	token, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+		auth.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func issue(t *testing.T, s *apptest.Server, kind access.CredentialKind) string {
 func TestClientSession_PublishableKeyCreatesEmpty(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	key := issue(t, s, access.PublishableKey)
+	key := issue(t, s, domain.PublishableKey)
 	var w api.WorkspaceResponse
 	if s.Post(
 		t,
@@ -154,7 +155,7 @@ func TestClientSession_PublishableKeyCreatesEmpty(t *testing.T) {
 func TestWorkspaces_CreateChangeSuspend(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	pat := issue(t, s, access.PAT)
+	pat := issue(t, s, domain.PAT)
 	var made api.WorkspaceResponse
 	if status := s.PostAs(
 		t,
@@ -251,13 +252,13 @@ func TestWorkspaces_CreateChangeSuspend(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	inhabited, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
+	inhabited, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Real", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(
+	key, _, err := s.App.Access.Auth.IssueCredential(
 		t.Context(),
-		access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{inhabited.ID}},
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{inhabited.ID}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -103,9 +103,9 @@ func TestOfficialVerifierAcceptsDeliveries(t *testing.T) {
 	m := wait(first)
 	m.Secret = hook.Webhook.Secret
 
-	rotated, _, err := s.App.Access.RotateSecret(
+	rotated, _, err := s.App.Access.Webhooks.RotateSecret(
 		t.Context(),
-		access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)},
+		domain.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)},
 		hook.Webhook.WebhookID,
 		time.Hour,
 	)

@@ -37,7 +37,7 @@ func TestEventRate_SystemsAreNotRead(t *testing.T) {
 		)
 		return put
 	})
-	account, err := b.access.GetAccount(t.Context(), b.account)
+	account, err := b.access.Accounts.GetAccount(t.Context(), b.account)
 	b.must(err)
 	before := asked.Load()
 	if wait, err := d.DrainAccount(t.Context(), nil, account); err != nil || wait < 40*time.Second ||

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -38,7 +39,7 @@ func (alone) Check(context.Context, store.Tx) error { return nil }
 type bed struct {
 	*testing.T
 	db      *store.DB
-	access  *access.Service
+	access  *access.Rooms
 	account uuid.UUID
 	start   func(accesscloud.Config) *reconcile.Reconciler
 }
@@ -58,14 +59,14 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 	b.must(err)
 	a := access.New(b.db, keys, waker, o)
 	s := acs.New(b.db, a, waker)
-	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
+	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	b.must(err)
 	b.access = a
-	b.account, err = a.ConnectAccount(t.Context(), access.NewAccount{
+	b.account, err = a.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID:  w.ID,
 		Adapter:      "vendor",
 		DisplayName:  "A vendor",
-		Capabilities: []string{access.AccessControl},
+		Capabilities: []string{account.AccessControl},
 		Config:       []byte(`{}`),
 	})
 	b.must(err)
@@ -75,7 +76,7 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 			a,
 			s,
 			map[string]reconcile.Opener{
-				"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil },
+				"vendor": func(context.Context, account.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil },
 			},
 			reconcile.Options{DownAfter: time.Nanosecond},
 		)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -31,11 +31,13 @@ func TestIdleAdapter_IsClosed(t *testing.T) {
 			nil,
 			nil,
 			map[string]Opener{
-				"a": func(context.Context, access.Account) (adapter.AccessSystems, error) { return counted{shut: &shut}, nil },
+				"a": func(context.Context, account.Account) (adapter.AccessSystems, error) {
+					return counted{shut: &shut}, nil
+				},
 			},
 			Options{},
 		)
-		account := access.Account{ID: uuid.New(), Adapter: "a"}
+		account := account.Account{ID: uuid.New(), Adapter: "a"}
 		for range 3 {
 			if _, err := d.get(t.Context(), account); err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -24,22 +24,22 @@ func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 			t.Parallel()
 			shut, begun, goOn := 0, make(chan struct{}), make(chan struct{})
 			var opened atomic.Int32
-			slow := func(context.Context, access.Account) (adapter.AccessSystems, error) {
+			slow := func(context.Context, account.Account) (adapter.AccessSystems, error) {
 				if opened.Add(1) == 1 {
 					close(begun)
 				}
 				<-goOn
 				return counted{shut: &shut}, failure
 			}
-			quick := func(context.Context, access.Account) (adapter.AccessSystems, error) {
+			quick := func(context.Context, account.Account) (adapter.AccessSystems, error) {
 				return counted{shut: new(int)}, nil
 			}
 			d := New(nil, nil, map[string]Opener{"slow": slow, "quick": quick}, Options{})
-			account := access.Account{ID: uuid.New(), Adapter: "slow"}
+			acct := account.Account{ID: uuid.New(), Adapter: "slow"}
 			var asking sync.WaitGroup
 			ask := func() {
 				asking.Go(func() {
-					if _, err := d.get(t.Context(), account); !errors.Is(err, failure) {
+					if _, err := d.get(t.Context(), acct); !errors.Is(err, failure) {
 						t.Errorf("the slow one: %v", err)
 					}
 				})
@@ -49,7 +49,7 @@ func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 			ask()
 			other := make(chan error)
 			go func() {
-				_, err := d.get(t.Context(), access.Account{ID: uuid.New(), Adapter: "quick"})
+				_, err := d.get(t.Context(), account.Account{ID: uuid.New(), Adapter: "quick"})
 				d.tidy()
 				other <- err
 			}()
@@ -77,7 +77,7 @@ func TestOpen_CanceledCallerFailsNoOther(t *testing.T) {
 	d := New(
 		nil,
 		nil,
-		map[string]Opener{"a": func(ctx context.Context, _ access.Account) (adapter.AccessSystems, error) {
+		map[string]Opener{"a": func(ctx context.Context, _ account.Account) (adapter.AccessSystems, error) {
 			if begun <- struct{}{}; len(begun) == 1 {
 				<-ctx.Done()
 			}
@@ -85,7 +85,7 @@ func TestOpen_CanceledCallerFailsNoOther(t *testing.T) {
 		}},
 		Options{},
 	)
-	account := access.Account{ID: uuid.New(), Adapter: "a"}
+	account := account.Account{ID: uuid.New(), Adapter: "a"}
 	impatient, giveUp := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := d.get(impatient, account); first <- err }()

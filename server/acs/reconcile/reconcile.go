@@ -20,13 +20,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Opener opens the adapter of an account with the account's address and credentials.
-type Opener func(ctx context.Context, account access.Account) (adapter.AccessSystems, error)
+type Opener func(ctx context.Context, account account.Account) (adapter.AccessSystems, error)
 
 // Options configures a Reconciler. The zero value is for production.
 type Options struct {
@@ -41,7 +42,7 @@ type Options struct {
 
 // Reconciler reconciles access systems and the accounts that have them.
 type Reconciler struct {
-	access  *access.Service
+	access  *access.Rooms
 	acs     *acs.Service
 	openers map[string]Opener
 	opt     Options
@@ -76,7 +77,7 @@ type opened struct {
 const idleTimeout = 15 * time.Minute
 
 // New creates a Reconciler. The keys of openers are adapter names.
-func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Reconciler {
+func New(a *access.Rooms, s *acs.Service, openers map[string]Opener, opt Options) *Reconciler {
 	if opt.AccountInterval == 0 {
 		opt.AccountInterval = time.Minute
 	}
@@ -105,7 +106,7 @@ func (d *Reconciler) Handles(name string) bool {
 }
 
 // get returns the adapter of an account with the account's current configuration.
-func (d *Reconciler) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (d *Reconciler) get(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
 	for {
 		a, ok := d.cached(account)
 		if ok {
@@ -125,7 +126,7 @@ func (d *Reconciler) get(ctx context.Context, account access.Account) (adapter.A
 }
 
 // cached returns the open adapter of an account if its configuration is current.
-func (d *Reconciler) cached(account access.Account) (adapter.AccessSystems, bool) {
+func (d *Reconciler) cached(account account.Account) (adapter.AccessSystems, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o, ok := d.open[account.ID]
@@ -138,7 +139,7 @@ func (d *Reconciler) cached(account access.Account) (adapter.AccessSystems, bool
 
 // openAdapter opens the adapter of an account and closes the previous one. A slow vendor delays
 // only its own account.
-func (d *Reconciler) openAdapter(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+func (d *Reconciler) openAdapter(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
 	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
 	if !ok {
@@ -200,7 +201,7 @@ func (d *Reconciler) Close() {
 
 // Disconnect makes a simulated vendor refuse the credentials of an account.
 func (d *Reconciler) Disconnect(ctx context.Context, account uuid.UUID) error {
-	kept, err := d.access.GetAccount(ctx, account)
+	kept, err := d.access.Accounts.GetAccount(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -216,15 +217,15 @@ func (d *Reconciler) Disconnect(ctx context.Context, account uuid.UUID) error {
 }
 
 // DrainAccount lists and records the systems of an account, which wakes each of them.
-func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error) {
-	if account.Deleted {
-		d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
+func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, acct account.Account) (time.Duration, error) {
+	if acct.Deleted {
+		d.shut(func(id uuid.UUID, _ *opened) bool { return id == acct.ID })
 		return 0, nil
 	}
-	if wait := min(d.access.InventoryDebt(account.ID), d.opt.AccountInterval); wait > 0 && !account.Failing {
-		return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
+	if wait := min(d.access.Devices.InventoryDebt(acct.ID), d.opt.AccountInterval); wait > 0 && !acct.Failing {
+		return wait, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, wait)
 	}
-	a, err := d.get(ctx, account)
+	a, err := d.get(ctx, acct)
 	if err != nil {
 		return 0, err
 	}
@@ -234,7 +235,7 @@ func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, acco
 	systems, err := a.Systems(held)
 	switch e := adapter.AsError(err); {
 	case err == nil:
-		d.silent.Delete(silence{account.ID, false})
+		d.silent.Delete(silence{acct.ID, false})
 		found := make([]acs.FoundSystem, len(systems))
 		for i, s := range systems {
 			found[i] = acs.FoundSystem{
@@ -244,40 +245,40 @@ func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, acco
 				Online:   s.Online,
 			}
 		}
-		if err := d.acs.RecordSystems(ctx, lease, account.ID, found); err != nil {
+		if err := d.acs.RecordSystems(ctx, lease, acct.ID, found); err != nil {
 			return 0, err
 		}
 	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
 		pause := jittered(overloadPause)
-		return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
+		return pause, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:
-		d.opt.Log.Warn("the vendor refuses the account's credentials", "account", account.ID)
-		if err := d.access.RecordAccountRefused(ctx, lease, account.ID, e.Message); err != nil {
+		d.opt.Log.Warn("the vendor refuses the account's credentials", "account", acct.ID)
+		if err := d.access.Accounts.RecordAccountRefused(ctx, lease, acct.ID, e.Message); err != nil {
 			return 0, err
 		}
-		if err := d.acs.WakeSystems(ctx, lease, account.ID); err != nil {
+		if err := d.acs.WakeSystems(ctx, lease, acct.ID); err != nil {
 			return 0, err
 		}
 	// Simulated vendors are down only while the server stops.
-	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter:
+	case e.Class == adapter.GatewayDown && acct.Adapter != account.SandboxAccessAdapter:
 		// The gateway may be restarting.
-		if wait := d.graceLeft(silence{account.ID, false}); wait > 0 {
-			return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
+		if wait := d.graceLeft(silence{acct.ID, false}); wait > 0 {
+			return wait, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, wait)
 		}
-		if err := d.access.RecordAccountUnreachable(ctx, lease, account.ID, e.Message); err != nil {
+		if err := d.access.Accounts.RecordAccountUnreachable(ctx, lease, acct.ID, e.Message); err != nil {
 			return 0, err
 		}
 	default:
-		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", account.ID,
+		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", acct.ID,
 			"error", err)
 	}
 	pause := jittered(d.opt.AccountInterval)
 	if e := adapter.AsError(err); e != nil {
 		pause = max(pause, e.RetryAfter)
 	}
-	return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
+	return pause, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, pause)
 }
 
 // graceLeft notes a silence and returns how long it may last before it is reported.

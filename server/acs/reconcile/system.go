@@ -40,7 +40,7 @@ func (d *Reconciler) drainSystem(ctx context.Context, lease *worker.Lease, id uu
 	if err != nil || system.Removed {
 		return 0, err
 	}
-	account, err := d.access.GetAccount(ctx, system.AccountID)
+	account, err := d.access.Accounts.GetAccount(ctx, system.AccountID)
 	if err != nil || account.Deleted {
 		return 0, err
 	}
@@ -86,7 +86,7 @@ func (d *Reconciler) lookAndDo(
 		return 0, err
 	}
 	release() // recorded
-	pause := max(jittered(d.opt.SystemInterval), min(d.access.InventoryDebt(system.AccountID), maxOwing))
+	pause := max(jittered(d.opt.SystemInterval), min(d.access.Devices.InventoryDebt(system.AccountID), maxOwing))
 	if later > 0 {
 		pause = min(pause, later)
 	}
@@ -282,7 +282,7 @@ func (d *Reconciler) failed(
 		if !refused(ctx, a) {
 			break
 		}
-		if err := d.access.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
+		if err := d.access.Accounts.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
 			return 0, err
 		}
 	case adapter.NotFound:
@@ -292,7 +292,7 @@ func (d *Reconciler) failed(
 		}
 		// Check whether the account's list still shows the system.
 		if _, before := d.silent.Load(silence{system.ID, false}); !before {
-			if err := d.access.Hint(ctx, system.AccountID, ""); err != nil {
+			if err := d.access.Accounts.Hint(ctx, system.AccountID, ""); err != nil {
 				return 0, err
 			}
 		}

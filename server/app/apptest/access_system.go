@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
@@ -64,17 +64,17 @@ type SystemMemory struct {
 // AccessSystem connects an account with one access system and returns once the server has read it.
 func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID:  uuid.MustParse(s.WorkspaceID),
-		Adapter:      access.SandboxAccessAdapter,
+		Adapter:      account.SandboxAccessAdapter,
 		DisplayName:  "Simulated access systems",
-		Capabilities: []string{access.AccessControl},
+		Capabilities: []string{account.AccessControl},
 		Config:       fmt.Appendf(nil, `{"key":%q}`, uuid.NewString()),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := s.App.Access.GetAccount(t.Context(), id)
+	account, err := s.App.Access.Accounts.GetAccount(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // Connect connects another simulated account with one lock of a profile, and returns once the server lists the lock.
-func (s *Server) Connect(t testing.TB, profile string) (account, device string) {
+func (s *Server) Connect(t testing.TB, profile string) (acct, device string) {
 	t.Helper()
-	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
 		WorkspaceID: uuid.MustParse(s.WorkspaceID),
-		Adapter:     access.SandboxAdapter,
+		Adapter:     account.SandboxAdapter,
 		DisplayName: "Further locks",
 		Config:      []byte(`{"key":"` + uuid.NewString() + `","profiles":["` + profile + `"],"locks_per_profile":1}`),
 	})

@@ -25,6 +25,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -170,7 +172,7 @@ func (s *Server) await(n int) {
 	s.t.Helper()
 	p := s.principal()
 	Until(s.t, "the simulated locks are read", func() bool {
-		devices, _, err := s.App.Access.ListDevices(s.t.Context(), p, access.DeviceFilter{}, access.Page{Limit: 10_000})
+		devices, _, err := s.App.Access.Devices.ListDevices(s.t.Context(), p, device.DeviceFilter{}, domain.Page{Limit: 10_000})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -178,7 +180,7 @@ func (s *Server) await(n int) {
 			if _, known := s.devices[d.Provider]; !known {
 				s.devices[d.Provider] = d.ID.String()
 			}
-			read, err := s.App.Access.HasBeenRead(s.t.Context(), d.ID)
+			read, err := s.App.Access.Devices.HasBeenRead(s.t.Context(), d.ID)
 			if err != nil {
 				s.t.Fatal(err)
 			}
@@ -190,8 +192,8 @@ func (s *Server) await(n int) {
 	})
 }
 
-func (s *Server) principal() access.Principal {
-	return access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}
+func (s *Server) principal() domain.Principal {
+	return domain.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}
 }
 
 // Until waits for a condition, and fails the test if the condition does not become true in time.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 )
 
 // Lock is a simulated lock in the hands of a test. Its methods talk to the simulated cloud directly, so the server does
@@ -29,11 +29,11 @@ type CodeOnLock struct {
 // Lock returns the simulated lock of a device.
 func (s *Server) Lock(t testing.TB, device string) *Lock {
 	t.Helper()
-	d, err := s.App.Access.GetDevice(t.Context(), s.principal(), device, "")
+	d, err := s.App.Access.Devices.GetDevice(t.Context(), s.principal(), device, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts, err := s.App.Access.ListAccounts(t.Context(), access.SandboxAdapter)
+	accounts, err := s.App.Access.Accounts.ListAccounts(t.Context(), account.SandboxAdapter)
 	if err != nil {
 		t.Fatal(err)
 	}

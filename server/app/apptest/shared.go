@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -67,18 +69,18 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 	if len(profiles) == 0 {
 		profiles = sandbox.Profiles()
 	}
-	w, err := s.App.Access.AddWorkspace(t.Context(), access.Principal{}, access.NewWorkspace{
+	w, err := s.App.Access.Accounts.AddWorkspace(t.Context(), domain.Principal{}, account.NewWorkspace{
 		Name:        "Sandbox",
 		CompanyName: "Device Access",
 		Sandbox:     true,
-		Account: func(id uuid.UUID) (access.NewAccount, error) {
+		Account: func(id uuid.UUID) (account.NewAccount, error) {
 			config, err := json.Marshal(map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n})
-			return access.NewAccount{
+			return account.NewAccount{
 				WorkspaceID: id,
-				Adapter:     access.SandboxAdapter,
+				Adapter:     account.SandboxAdapter,
 				DisplayName: "Simulated locks",
 				Address:     id.String(),
-				User:        access.UserIdentifier{Email: sandbox.People[0]},
+				User:        account.UserIdentifier{Email: sandbox.People[0]},
 				Config:      config,
 			}, err
 		},
@@ -96,7 +98,7 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 		host:        s,
 		devices:     map[string]string{},
 	}
-	own.APIKey, _ = own.Credential(t, access.NewCredential{Kind: access.APIKey, Name: "sandbox", Sandbox: true})
+	own.APIKey, _ = own.Credential(t, auth.NewCredential{Kind: domain.APIKey, Name: "sandbox", Sandbox: true})
 	own.await(len(profiles) * n)
 	return own
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Workspace returns the server as seen by a client of another workspace, a new sandbox without devices.
 func (s *Server) Workspace(t testing.TB, name string) *Server {
 	t.Helper()
-	w, err := s.App.Access.CreateWorkspace(t.Context(), name, "", true)
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), name, "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,17 +28,17 @@ func (s *Server) Workspace(t testing.TB, name string) *Server {
 		cloud:       s.cloud,
 		devices:     map[string]string{},
 	}
-	other.APIKey, _ = s.Credential(t, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	other.APIKey, _ = s.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
 	return other
 }
 
 // Credential issues a credential, by default for the workspace of s.
-func (s *Server) Credential(t testing.TB, n access.NewCredential) (token string, c access.Credential) {
+func (s *Server) Credential(t testing.TB, n auth.NewCredential) (token string, c auth.Credential) {
 	t.Helper()
 	if n.WorkspaceIDs == nil {
 		n.WorkspaceIDs = []uuid.UUID{uuid.MustParse(s.WorkspaceID)}
 	}
-	token, c, err := s.App.Access.IssueCredential(t.Context(), n)
+	token, c, err := s.App.Access.Auth.IssueCredential(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

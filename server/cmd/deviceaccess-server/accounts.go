@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
@@ -109,7 +109,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 }
 
 func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind accountKind) error {
-	all, err := a.Access.ListAllWorkspaces(ctx)
+	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 }
 
 // workspaceForLocks returns the workspace id if it can have real locks. Without id, it returns the only such workspace.
-func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
+func workspaceForLocks(id string, all []account.Workspace) (uuid.UUID, error) {
 	if id != "" {
-		i := slices.IndexFunc(all, func(w access.Workspace) bool { return w.ID.String() == strings.ToLower(id) })
+		i := slices.IndexFunc(all, func(w account.Workspace) bool { return w.ID.String() == strings.ToLower(id) })
 		switch {
 		case i < 0:
 			return uuid.Nil, fmt.Errorf(
@@ -159,7 +159,7 @@ func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 		}
 		return all[i].ID, nil
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(w access.Workspace) bool { return w.IsSandbox })
+	all = slices.DeleteFunc(slices.Clone(all), func(w account.Workspace) bool { return w.IsSandbox })
 	switch len(all) {
 	case 0:
 		return uuid.Nil, fmt.Errorf(
@@ -223,7 +223,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return err
 	}
 	if c.IsSet("name") && !kinds[i].isSet(c) {
-		if err := a.Access.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
+		if err := a.Access.Accounts.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
 			return err
 		}
 		fmt.Println("Changed", account.ID)
@@ -282,7 +282,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 			return fmt.Errorf("nothing was changed; --yes skips the confirmation")
 		}
 	}
-	if err := a.Access.DisconnectAccount(ctx, account.ID); err != nil {
+	if err := a.Access.Accounts.DisconnectAccount(ctx, account.ID); err != nil {
 		return err
 	}
 	fmt.Println("Disconnected", account.ID)

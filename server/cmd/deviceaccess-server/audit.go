@@ -12,8 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 func auditCommand() *cli.Command {
@@ -42,13 +43,13 @@ func auditCommand() *cli.Command {
 					"connect webview, a user of this machine, or one of " +
 					strings.Join(
 						[]string{
-							string(access.APIKey),
-							string(access.PAT),
-							string(access.ConsoleSession),
-							string(access.EndUser),
-							string(access.PublishableKey),
-							access.ByPage,
-							access.ByCommandLine,
+							string(domain.APIKey),
+							string(domain.PAT),
+							string(domain.ConsoleSession),
+							string(domain.EndUser),
+							string(domain.PublishableKey),
+							audit.ByPage,
+							audit.ByCommandLine,
 						},
 						", ",
 					),
@@ -91,8 +92,8 @@ func auditCommand() *cli.Command {
 	}
 }
 
-func auditFilter(c *cli.Command) (f access.AuditFilter, err error) {
-	f = access.AuditFilter{Actor: c.String("actor"), Operation: c.String("operation"), OldestFirst: c.Bool("oldest-first")}
+func auditFilter(c *cli.Command) (f audit.AuditFilter, err error) {
+	f = audit.AuditFilter{Actor: c.String("actor"), Operation: c.String("operation"), OldestFirst: c.Bool("oldest-first")}
 	for name, to := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
 			if *to, err = parseTime(text, time.Now()); err != nil {
@@ -126,7 +127,7 @@ type auditLine struct {
 	Outcome     string              `json:"outcome"`
 }
 
-func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.AuditFilter) (err error) {
+func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.AuditFilter) (err error) {
 	out := bufio.NewWriter(os.Stdout)
 	defer func() {
 		if flushed := out.Flush(); err == nil {
@@ -139,7 +140,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 		_, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
 		return err
 	}
-	write := func(e access.AuditEntry) error {
+	write := func(e audit.AuditEntry) error {
 		who := e.ActorKind
 		switch {
 		case e.ActorName != "":
@@ -167,7 +168,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 	if c.String("format") == "json" {
 		lines := json.NewEncoder(out)
 		head = func() error { return nil }
-		write = func(e access.AuditEntry) error {
+		write = func(e audit.AuditEntry) error {
 			line := auditLine{
 				e.At.UTC(),
 				e.WorkspaceID,
@@ -186,7 +187,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 		}
 	}
 	limit, found := c.Int("limit"), 0
-	for e, err := range a.Access.Audit(ctx, f) {
+	for e, err := range a.Access.Audit.Audit(ctx, f) {
 		if err != nil {
 			return err
 		}

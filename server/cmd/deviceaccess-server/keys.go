@@ -11,8 +11,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 func keysCommand() *cli.Command {
@@ -66,7 +67,7 @@ func keysCommand() *cli.Command {
 						return fmt.Errorf("the argument must be a credential id; `deviceaccess-server keys list` shows the ids")
 					}
 					return withAdmin(ctx, c, func(a *app.Admin) error {
-						if err := a.Access.RevokeCredential(ctx, id); err != nil {
+						if err := a.Access.Auth.RevokeCredential(ctx, id); err != nil {
 							return err
 						}
 						fmt.Println("Revoked", id)
@@ -79,12 +80,12 @@ func keysCommand() *cli.Command {
 }
 
 func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
-	n := access.NewCredential{
-		Kind:     access.CredentialKind(c.String("kind")),
+	n := auth.NewCredential{
+		Kind:     domain.CredentialKind(c.String("kind")),
 		Name:     c.String("name"),
 		Lifetime: c.Duration("lifetime"),
 	}
-	all, err := a.Access.ListAllWorkspaces(ctx)
+	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	for _, w := range all {
 		n.Sandbox = n.Sandbox || (w.IsSandbox && w.ID == n.WorkspaceIDs[0])
 	}
-	token, made, err := a.Access.IssueCredential(ctx, n)
+	token, made, err := a.Access.Auth.IssueCredential(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func printSecret(secret, instead string) error {
 }
 
 func listKeys(ctx context.Context, a *app.Admin) error {
-	credentials, err := a.Access.ListCredentials(ctx)
+	credentials, err := a.Access.Auth.ListCredentials(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func listKeys(ctx context.Context, a *app.Admin) error {
 	return t.Flush()
 }
 
-func state(c access.Credential) string {
+func state(c auth.Credential) string {
 	switch {
 	case c.RevokedAt != nil:
 		return "revoked " + c.RevokedAt.Format(time.DateTime)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 )
 
 // version is the version of the program. Release builds set it with -ldflags.
@@ -108,7 +108,7 @@ func strict(c *cli.Command) *cli.Command {
 			return errors.New("there is no home directory for the data: set a directory with --data-dir")
 		}
 		_, words, _ := strings.Cut(c.FullName(), " ")
-		return act(access.ActingByCommand(ctx, username(), words), c)
+		return act(audit.ActingByCommand(ctx, username(), words), c)
 	}
 	return c
 }

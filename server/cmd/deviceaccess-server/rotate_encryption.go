@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 )
 
 func rotateCommand() *cli.Command {
@@ -31,7 +31,7 @@ func rotateCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return withAdmin(ctx, c, func(a *app.Admin) error {
 				p := &rotationProgress{out: os.Stderr}
-				if err := a.Access.RotateEncryption(ctx, p.print); err != nil {
+				if err := a.Access.ServerKeys.RotateEncryption(ctx, p.print); err != nil {
 					return err
 				}
 				fmt.Printf("Done: re-encrypted %d secrets with a new key.\n", p.rows)
@@ -50,7 +50,7 @@ type rotationProgress struct {
 	shown  time.Time
 }
 
-func (p *rotationProgress) print(r access.Rotation) {
+func (p *rotationProgress) print(r keyrotation.Rotation) {
 	switch {
 	case r.Resumed:
 		fmt.Fprintln(p.out, "Resuming an unfinished rotation.")

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -59,7 +59,7 @@ func newVault(t *testing.T) *vault {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.db.Close)
-	if err := access.FollowKeys(t.Context(), v.db, v.keys, false); err != nil {
+	if err := keyrotation.FollowKeys(t.Context(), v.db, v.keys, false); err != nil {
 		t.Fatal(err)
 	}
 	return v

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
@@ -102,14 +102,14 @@ func allowFlag() cli.Flag {
 }
 
 // onWebhook opens the database and runs act on the webhook that the argument names.
-func onWebhook(act func(context.Context, *cli.Command, *app.Admin, access.Endpoint) error) cli.ActionFunc {
+func onWebhook(act func(context.Context, *cli.Command, *app.Admin, webhook.Endpoint) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		id, err := uuid.Parse(c.Args().First())
 		if err != nil {
 			return fmt.Errorf("the argument must be a webhook_id; `deviceaccess-server webhooks list` shows the ids")
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
-			e, err := a.Access.GetEndpoint(ctx, id)
+			e, err := a.Access.Webhooks.GetEndpoint(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -119,12 +119,12 @@ func onWebhook(act func(context.Context, *cli.Command, *app.Admin, access.Endpoi
 }
 
 // in returns a principal with full access to the workspace of a webhook.
-func principalOf(e access.Endpoint) access.Principal {
-	return access.Principal{WorkspaceID: e.WorkspaceID}
+func principalOf(e webhook.Endpoint) domain.Principal {
+	return domain.Principal{WorkspaceID: e.WorkspaceID}
 }
 
 func listWebhooks(ctx context.Context, a *app.Admin) error {
-	all, err := a.Access.ListEndpoints(ctx)
+	all, err := a.Access.Webhooks.ListEndpoints(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func withoutQuery(url string) string {
 	return printable(plain)
 }
 
-func health(e access.Endpoint) string {
+func health(e webhook.Endpoint) string {
 	switch {
 	case e.DisabledAt != nil && e.Suspended:
 		return "workspace suspended; disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
@@ -167,8 +167,8 @@ func health(e access.Endpoint) string {
 	return "enabled"
 }
 
-func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
-	was, err := a.Access.DisableWebhook(ctx, principalOf(e), e.ID, "An operator of the server disabled it.")
+func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e webhook.Endpoint) error {
+	was, err := a.Access.Webhooks.DisableWebhook(ctx, principalOf(e), e.ID, "An operator of the server disabled it.")
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoin
 	return nil
 }
 
-func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
-	was, err := a.Access.EnableWebhook(ctx, principalOf(e), e.ID)
+func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e webhook.Endpoint) error {
+	was, err := a.Access.Webhooks.EnableWebhook(ctx, principalOf(e), e.ID)
 	if err != nil {
 		return err
 	}
@@ -191,25 +191,25 @@ func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint
 		fmt.Println("The webhook is already enabled.")
 		return nil
 	}
-	held, err := a.Access.CountDeliveries(
+	held, err := a.Access.Webhooks.CountDeliveries(
 		ctx,
 		principalOf(e),
 		e.ID,
-		access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryHeld}},
+		webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryHeld}},
 		uuid.Nil,
 	)
 	if err != nil {
 		return err
 	}
 	fmt.Println("The webhook is enabled and receives new events.")
-	if n := held[access.DeliveryHeld]; n > 0 {
+	if n := held[webhook.DeliveryHeld]; n > 0 {
 		fmt.Printf("Held deliveries: %d. `deviceaccess-server webhooks replay --state held %s` sends them.\n", n, e.ID)
 	}
 	return nil
 }
 
-func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
-	w, until, err := a.Access.RotateSecret(ctx, principalOf(e), e.ID.String(), c.Duration("overlap"))
+func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e webhook.Endpoint) error {
+	w, until, err := a.Access.Webhooks.RotateSecret(ctx, principalOf(e), e.ID.String(), c.Duration("overlap"))
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,12 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint
 	return printSecret(w.Secret, "rotate the secret again")
 }
 
-func testWebhook(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
+func testWebhook(ctx context.Context, c *cli.Command, a *app.Admin, e webhook.Endpoint) error {
 	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
 	if err != nil {
 		return err
 	}
-	got := webhook.New(a.Access, webhook.Options{AllowPrefixes: allow}).SendTest(ctx, e)
+	got := webhook.New(a.Access.Webhooks, webhook.Options{AllowPrefixes: allow}).SendTest(ctx, e)
 	if got.Sent {
 		fmt.Printf(
 			"Sent     %s %s to %s\nLatency  %s\n",

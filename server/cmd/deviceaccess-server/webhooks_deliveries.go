@@ -13,8 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // deliveryFlags returns the flags that select deliveries.
@@ -37,7 +38,7 @@ func deliveryFlags() []cli.Flag {
 
 // onDeliveries opens the database and runs act on the selected webhooks and deliveries.
 func onDeliveries(
-	act func(context.Context, *cli.Command, *app.Admin, []access.Endpoint, access.DeliveryFilter) error,
+	act func(context.Context, *cli.Command, *app.Admin, []webhook.Endpoint, webhook.DeliveryFilter) error,
 ) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		f, err := deliveryFilter(c, time.Now())
@@ -51,7 +52,7 @@ func onDeliveries(
 			}
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
-			all, err := a.Access.ListEndpoints(ctx)
+			all, err := a.Access.Webhooks.ListEndpoints(ctx)
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ func onDeliveries(
 			}
 			for _, e := range all {
 				if e.ID == wanted {
-					return act(ctx, c, a, []access.Endpoint{e}, f)
+					return act(ctx, c, a, []webhook.Endpoint{e}, f)
 				}
 			}
 			return fmt.Errorf("webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks", wanted)
@@ -68,7 +69,7 @@ func onDeliveries(
 	}
 }
 
-func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err error) {
+func deliveryFilter(c *cli.Command, now time.Time) (f webhook.DeliveryFilter, err error) {
 	if text := c.String("event"); text != "" {
 		event, err := uuid.Parse(text)
 		if err != nil {
@@ -77,7 +78,7 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 		f.EventID = &event
 	}
 	for _, t := range c.StringSlice("type") {
-		if err := access.CheckEventType(t); err != nil || t == "*" {
+		if err := webhook.CheckEventType(t); err != nil || t == "*" {
 			return f, fmt.Errorf("--type: unknown event type %q", t)
 		}
 		f.EventTypes = append(f.EventTypes, t)
@@ -86,7 +87,7 @@ func deliveryFilter(c *cli.Command, now time.Time) (f access.DeliveryFilter, err
 		if err := validateOneOf("pending", "delivered", "failed", "held")(s); err != nil {
 			return f, fmt.Errorf("--state: %w", err)
 		}
-		f.States = append(f.States, access.DeliveryState(s))
+		f.States = append(f.States, webhook.DeliveryState(s))
 	}
 	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
@@ -117,14 +118,14 @@ func listDeliveries(
 	ctx context.Context,
 	c *cli.Command,
 	a *app.Admin,
-	webhooks []access.Endpoint,
-	f access.DeliveryFilter,
+	webhooks []webhook.Endpoint,
+	f webhook.DeliveryFilter,
 ) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WEBHOOK\tEVENT\tTYPE\tAT\tSTATE\tATTEMPTS\tNEXT")
 	found := 0
 	for _, e := range webhooks {
-		all, err := a.Access.ListDeliveries(ctx, principalOf(e), e.ID, f, c.Int("limit"))
+		all, err := a.Access.Webhooks.ListDeliveries(ctx, principalOf(e), e.ID, f, c.Int("limit"))
 		if err != nil {
 			return err
 		}
@@ -166,8 +167,8 @@ func listDeliveries(
 	return nil
 }
 
-func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uuid.UUID) error {
-	all, err := a.Access.ListDeliveryAttempts(ctx, principalOf(e), e.ID, event)
+func listAttempts(ctx context.Context, a *app.Admin, e webhook.Endpoint, event uuid.UUID) error {
+	all, err := a.Access.Webhooks.ListDeliveryAttempts(ctx, principalOf(e), e.ID, event)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -198,7 +199,7 @@ func parseReplayPosition(text string) (p replayPosition, err error) {
 
 // batch is the part of a replay for one webhook.
 type batch struct {
-	access.Endpoint
+	webhook.Endpoint
 	after uuid.UUID
 	count int
 }
@@ -207,11 +208,11 @@ func replay(
 	ctx context.Context,
 	c *cli.Command,
 	a *app.Admin,
-	webhooks []access.Endpoint,
-	f access.DeliveryFilter,
+	webhooks []webhook.Endpoint,
+	f webhook.DeliveryFilter,
 ) error {
 	if f.States == nil {
-		f.States = []access.DeliveryState{access.DeliveryFailed, access.DeliveryHeld}
+		f.States = []webhook.DeliveryState{webhook.DeliveryFailed, webhook.DeliveryHeld}
 	}
 	todo, total, err := countReplay(ctx, c.String("after"), a, webhooks, f)
 	if err != nil {
@@ -249,8 +250,8 @@ func replay(
 type skippedWebhook struct{ error }
 
 // deliveryStates are all states, in the order in which countReplay prints them.
-var deliveryStates = []access.DeliveryState{
-	access.DeliveryFailed, access.DeliveryHeld, access.DeliveryDelivered, access.DeliveryPending,
+var deliveryStates = []webhook.DeliveryState{
+	webhook.DeliveryFailed, webhook.DeliveryHeld, webhook.DeliveryDelivered, webhook.DeliveryPending,
 }
 
 // countReplay prints and returns what a replay would send.
@@ -258,8 +259,8 @@ func countReplay(
 	ctx context.Context,
 	after string,
 	a *app.Admin,
-	webhooks []access.Endpoint,
-	f access.DeliveryFilter,
+	webhooks []webhook.Endpoint,
+	f webhook.DeliveryFilter,
 ) (todo []batch, total int, err error) {
 	var from replayPosition
 	if after != "" {
@@ -277,7 +278,7 @@ func countReplay(
 		if skip {
 			b.after, skip = from.event, false
 		}
-		counts, err := a.Access.CountDeliveries(ctx, principalOf(e), e.ID, f, b.after)
+		counts, err := a.Access.Webhooks.CountDeliveries(ctx, principalOf(e), e.ID, f, b.after)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -306,9 +307,9 @@ func countReplay(
 	return todo, total, t.Flush()
 }
 
-func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilter, done *int, total int) error {
+func replayOne(ctx context.Context, a *app.Admin, b batch, f webhook.DeliveryFilter, done *int, total int) error {
 	deleted := skippedWebhook{fmt.Errorf("webhook %s was deleted during the replay", b.ID)}
-	_, err := a.Access.EnableWebhook(ctx, principalOf(b.Endpoint), b.ID)
+	_, err := a.Access.Webhooks.EnableWebhook(ctx, principalOf(b.Endpoint), b.ID)
 	if isNotFound(err) {
 		return deleted
 	}
@@ -317,8 +318,8 @@ func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilt
 	}
 	at := replayPosition{b.ID, b.after}
 	for more := true; more; {
-		r, err := a.Access.ReplayDeliveries(ctx, principalOf(b.Endpoint), b.ID, f, at.event)
-		if e, ok := errors.AsType[*access.Error](err); ok && e.Type == "webhook_disabled" {
+		r, err := a.Access.Webhooks.ReplayDeliveries(ctx, principalOf(b.Endpoint), b.ID, f, at.event)
+		if e, ok := errors.AsType[*domain.Error](err); ok && e.Type == "webhook_disabled" {
 			return skippedWebhook{
 				fmt.Errorf(
 					"webhook %s was disabled during the replay: %s Fix the endpoint, check it with `deviceaccess-server webhooks "+
@@ -344,8 +345,8 @@ func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilt
 }
 
 func isNotFound(err error) bool {
-	e, ok := errors.AsType[*access.Error](err)
-	return ok && e.Kind == access.NotFound
+	e, ok := errors.AsType[*domain.Error](err)
+	return ok && e.Kind == domain.NotFound
 }
 
 // confirm asks a question and returns an error unless the answer is yes.

@@ -28,7 +28,7 @@ func workspacesCommand() *cli.Command {
 						return fmt.Errorf("missing argument: the NAME of the workspace")
 					}
 					return withNewAdmin(ctx, c, func(a *app.Admin) error {
-						w, err := a.Access.CreateWorkspace(ctx, name, c.String("company"), false)
+						w, err := a.Access.Accounts.CreateWorkspace(ctx, name, c.String("company"), false)
 						if err != nil {
 							return err
 						}
@@ -48,7 +48,7 @@ func workspacesCommand() *cli.Command {
 				Flags: databaseFlags(),
 				Action: func(ctx context.Context, c *cli.Command) error {
 					return withAdmin(ctx, c, func(a *app.Admin) error {
-						all, err := a.Access.ListAllWorkspaces(ctx)
+						all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 						if err != nil {
 							return err
 						}

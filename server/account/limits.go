@@ -1,0 +1,33 @@
+package account
+
+import (
+	"github.com/google/uuid"
+)
+
+// Room returns how many of more new devices an account that already has some may still add. It bounds the
+// database: removed devices are kept, and a vendor may list new ones each time.
+func (s *Service) Room(account uuid.UUID, has, more int) int {
+	return s.room(account, s.opt.MostFound, has, more)
+}
+
+// RoomForSystems is Room for access systems.
+func (s *Service) RoomForSystems(account uuid.UUID, has, more int) int {
+	return s.room(account, s.opt.MostSystems, has, more)
+}
+
+func (s *Service) room(account uuid.UUID, most, has, more int) int {
+	room := max(0, most-has)
+	if more <= room {
+		return more
+	}
+	s.opt.Log.Warn(
+		"the vendor lists more for the account than the server stores; the rest is ignored",
+		"account",
+		account,
+		"kept",
+		has,
+		"left_out",
+		more-room,
+	)
+	return room
+}

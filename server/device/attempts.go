@@ -1,0 +1,315 @@
+package device
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+)
+
+// Attempt is the progress of an asynchronous operation.
+type Attempt struct {
+	ID        uuid.UUID
+	Type      string // an action_type of the API
+	Status    AttemptStatus
+	DeviceID  uuid.UUID // zero: not about a device
+	CodeID    uuid.UUID // zero: not about a code
+	ErrorType string    // of a failed attempt
+	Message   string    // of a failed attempt
+	CreatedAt time.Time
+}
+
+// AttemptStatus is the state of an attempt.
+type AttemptStatus string
+
+// Attempt states.
+const (
+	Pending   AttemptStatus = "pending"
+	Succeeded AttemptStatus = "success"
+	Failed    AttemptStatus = "error"
+)
+
+// attemptOptions are applied when the attempt succeeds.
+type attemptOptions struct {
+	ExternalModificationAllowed *bool     `json:"external_modification_allowed,omitempty"` // convert
+	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
+}
+
+func toAttempt(r dbsqlc.ActionAttempt) Attempt {
+	return Attempt{
+		ID:        r.ActionAttemptID,
+		Type:      r.ActionType,
+		Status:    AttemptStatus(r.Status),
+		DeviceID:  domain.IDOf(r.DeviceID),
+		CodeID:    domain.IDOf(r.AccessCodeID),
+		ErrorType: domain.TextOf(r.ErrorType),
+		Message:   domain.TextOf(r.ErrorMessage),
+		CreatedAt: r.CreatedAt,
+	}
+}
+
+// maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
+// them all.
+const maxWaiting = 20
+
+// newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
+// returns the last of them. Anything else fails with TooMany.
+func (s *Service) newAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+	opt attemptOptions,
+) (dbsqlc.ActionAttempt, error) {
+	last, err := tx.WaitingBehind(ctx, dbsqlc.WaitingBehindParams{
+		DeviceID:     c.DeviceID,
+		AccessCodeID: c.AccessCodeID,
+		ActionType:   actionType,
+		Others:       maxWaiting - 1,
+	})
+	switch {
+	case err == nil && (actionType == domain.DeleteAccessCode || actionType == domain.DeleteUnmanagedAccessCode):
+		return last, nil
+	case err == nil:
+		return last, &domain.Error{
+			Kind: domain.TooMany,
+			Type: "too_many_requests",
+			Data: map[string]any{"access_code_id": c.AccessCodeID},
+			Message: fmt.Sprintf(
+				"%d such requests already wait for the device of this access code. Try again when one of them "+
+					"has ended; /action_attempts/list with its device_id shows them.",
+				maxWaiting,
+			),
+		}
+	case !store.IsNoRows(err):
+		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
+	}
+	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
+}
+
+// doneAttempt inserts an attempt that has already succeeded.
+func (s *Service) doneAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+) (dbsqlc.ActionAttempt, error) {
+	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
+}
+
+func (s *Service) insertAttempt(
+	ctx context.Context,
+	tx store.Tx,
+	c dbsqlc.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) (dbsqlc.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
+	if err != nil {
+		return r, fmt.Errorf("write the action attempt: %w", err)
+	}
+	if status == Pending {
+		tx.Begins()
+	}
+	return r, nil
+}
+
+// attemptOf returns the row of an attempt about a code.
+func (s *Service) attemptOf(
+	c dbsqlc.AccessCode,
+	actionType string,
+	status AttemptStatus,
+	opt attemptOptions,
+) dbsqlc.InsertActionAttemptParams {
+	return dbsqlc.InsertActionAttemptParams{
+		ActionAttemptID: domain.NewID(),
+		WorkspaceID:     c.WorkspaceID,
+		DeviceID:        &c.DeviceID,
+		AccessCodeID:    &c.AccessCodeID,
+		ActionType:      actionType,
+		Gen:             c.DesiredGen,
+		Options:         domain.MustJSON(opt),
+		Status:          string(status),
+		Patience:        s.opt.AttemptPatience,
+	}
+}
+
+// finish ends an attempt. ended reports whether it was still pending.
+func (s *Service) finish(
+	ctx context.Context,
+	tx store.Tx,
+	r dbsqlc.ActionAttempt,
+	status AttemptStatus,
+	errorType, message string,
+) (ended bool, err error) {
+	n, err := tx.FinishActionAttempt(ctx, dbsqlc.FinishActionAttemptParams{
+		ActionAttemptID: r.ActionAttemptID,
+		Status:          string(status),
+		ErrorType:       domain.NonEmpty(errorType),
+		ErrorMessage:    domain.NonEmpty(domain.Storable(message)),
+	})
+	if err != nil {
+		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
+	}
+	if n == 1 {
+		tx.AfterCommit(func() { s.waiting.notify(r.ActionAttemptID) })
+	}
+	return n == 1, nil
+}
+
+func options(r dbsqlc.ActionAttempt) (o attemptOptions) {
+	_ = json.Unmarshal(r.Options, &o) // written by this package
+	return o
+}
+
+// GetAttempt reads an action attempt. It fails with NotFound.
+func (s *Service) GetAttempt(ctx context.Context, p domain.Principal, id string) (Attempt, error) {
+	notFound := &domain.Error{
+		Kind:    domain.NotFound,
+		Type:    "action_attempt_not_found",
+		Message: "Could not find an action_attempt with this action_attempt_id.",
+		Data:    map[string]any{"action_attempt_id": id},
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Attempt{}, notFound
+	}
+	r, err := s.db.GetActionAttempt(
+		ctx,
+		dbsqlc.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Scope: p.Scope},
+	)
+	if store.IsNoRows(err) {
+		return Attempt{}, notFound
+	}
+	if err != nil {
+		return Attempt{}, fmt.Errorf("read the action attempt: %w", err)
+	}
+	return toAttempt(r), nil
+}
+
+// ListAttempts lists action attempts by identifiers, by device, or by both, oldest first, and reports whether
+// more follow the page. It fails with Invalid if neither is given, and with NotFound if none of the identifiers
+// exists.
+func (s *Service) ListAttempts(
+	ctx context.Context,
+	p domain.Principal,
+	ids *[]string,
+	deviceID string,
+	page domain.Page,
+) ([]Attempt, bool, error) {
+	if ids == nil && deviceID == "" {
+		return nil, false, domain.Invalidf("", "Must specify at least one of action_attempt_ids or device_id")
+	}
+	var device *uuid.UUID
+	if deviceID != "" {
+		d, err := s.GetDevice(ctx, p, deviceID, "")
+		if err != nil {
+			return nil, false, err
+		}
+		device = &d.ID
+	}
+	var rows []dbsqlc.ActionAttempt
+	var err error
+	if ids != nil {
+		rows, err = s.db.ListActionAttempts(ctx, dbsqlc.ListActionAttemptsParams{
+			WorkspaceID:      p.WorkspaceID,
+			AfterAt:          page.After.At,
+			AfterID:          page.After.ID,
+			ActionAttemptIds: domain.ParseIDs(ids),
+			DeviceID:         device,
+			MaxRows:          page.Rows(),
+		})
+	} else {
+		rows, err = s.db.ListActionAttemptsOfDevice(ctx, dbsqlc.ListActionAttemptsOfDeviceParams{
+			WorkspaceID: p.WorkspaceID,
+			DeviceID:    *device,
+			AfterAt:     page.After.At,
+			AfterID:     page.After.ID,
+			MaxRows:     page.Rows(),
+		})
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("list the action attempts: %w", err)
+	}
+	if len(rows) == 0 && ids != nil && len(*ids) > 0 && page.After.At.IsZero() {
+		return nil, false, &domain.Error{
+			Kind:    domain.NotFound,
+			Type:    "action_attempts_not_found",
+			Message: "Could not find any of these action attempts.",
+		}
+	}
+	rows, more := domain.Cut(page, rows)
+	out := make([]Attempt, len(rows))
+	for i, r := range rows {
+		out[i] = toAttempt(r)
+	}
+	return out, more, nil
+}
+
+// expireAttempts fails the attempts that are past their deadline.
+func (t *deviceTx) expireAttempts(ctx context.Context) error {
+	for _, late := range []struct {
+		what    func(dbsqlc.ActionAttempt) bool
+		message string
+	}{
+		{func(a dbsqlc.ActionAttempt) bool { return a.ActionType == domain.ConfigureAutoLock },
+			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again."},
+		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
+		{func(dbsqlc.ActionAttempt) bool { return true }, t.expired()},
+	} {
+		over := func(a dbsqlc.ActionAttempt) bool { return t.pastDeadline(a) && late.what(a) }
+		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expired returns the message of an expired attempt.
+func (t *deviceTx) expired() string {
+	if !t.d.Online {
+		return "The device was offline all the time. The server applies the change when the device is back."
+	}
+	return "The device did not confirm in time. The server keeps retrying."
+}
+
+// unconverted is expired for a conversion, which the server does not retry.
+func (t *deviceTx) unconverted() string {
+	if !t.d.Online {
+		return "The device was offline all the time. " +
+			"The code stays unmanaged. Convert it when the device is back."
+	}
+	return "The device could not be read in time. The code stays unmanaged. Convert it again."
+}
+
+// EndLateAttempts fails the attempts on a workspace itself whose deadline has passed.
+func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
+	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, " +
+		"reset the workspace again."
+	var ended []uuid.UUID
+	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		ended, err = tx.FailLateWorkspaceAttempts(
+			ctx,
+			dbsqlc.FailLateWorkspaceAttemptsParams{
+				WorkspaceID:  workspace,
+				ErrorType:    new("action_attempt_expired"),
+				ErrorMessage: &message,
+			},
+		)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("fail late attempts on workspace %s: %w", workspace, err)
+	}
+	for _, id := range ended {
+		s.waiting.notify(id)
+	}
+	return nil
+}

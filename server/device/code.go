@@ -1,0 +1,502 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+)
+
+// Status is the state of a code on its device.
+type Status string
+
+// Code states.
+const (
+	StatusUnset    Status = "unset"    // not on the device, or on it but not open yet
+	StatusSetting  Status = "setting"  // being set
+	StatusSet      Status = "set"      // opens
+	StatusRemoving Status = "removing" // being removed
+	StatusUnknown  Status = "unknown"  // the device cannot be read
+)
+
+// Code is an access code: managed by the workspace, or found on a device and unmanaged.
+type Code struct {
+	ID                          uuid.UUID
+	WorkspaceID                 uuid.UUID
+	DeviceID                    uuid.UUID
+	Managed                     bool
+	Name                        *string
+	PIN                         *string // nil: hidden, or not chosen yet
+	CommonCodeKey               *string // shared by codes with the same PIN
+	StartsAt, EndsAt            *time.Time
+	Status                      Status
+	ExternalModificationAllowed bool
+	Backup                      bool        // created ahead of time and pulled to replace another
+	OfflineKind                 OfflineKind // empty: an online code
+	BackupAvailable             bool        // a backup code can be pulled for it
+	PulledBackup                uuid.UUID   // the backup code that was pulled for it; zero: none
+	OnDevice                    bool        // on the device, open or scheduled
+	WaitingForPIN               bool        // the vendor has not chosen it yet
+	CannotBeManaged             bool        // unmanaged: the device does not support a conversion
+	CannotBeDeleted             bool        // unmanaged: the device does not support a deletion
+	Errors, Warnings            []domain.Problem
+	Mutations                   []Mutation
+	CreatedAt                   time.Time
+}
+
+// TimeBound reports whether the code has a start or an end. Some vendors list codes with only one of them.
+func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
+
+// Mutation is a change that the device has not confirmed: a mutation_code of the API.
+type Mutation struct {
+	Code        string
+	Message     string
+	At          time.Time
+	ScheduledAt *time.Time     // deferring_creation
+	From, To    map[string]any // updating_name, updating_code, updating_time_frame; may contain PINs
+}
+
+func pinPlace(code uuid.UUID) string { return "access_codes.pin/" + code.String() }
+
+func pinScope(device uuid.UUID) string { return "access_codes.pin/device/" + device.String() }
+
+// setPIN sets the PIN of a row. An empty PIN clears it. A changed PIN clears the common code key.
+func (s *Service) setPIN(r *dbsqlc.AccessCode, pin string) {
+	was := r.PinMac
+	r.PinSealed, r.PinMac = nil, nil
+	if pin != "" {
+		r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
+		r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
+	}
+	if was != nil && !encryption.Equal(was, r.PinMac) {
+		r.CommonCodeKey = nil
+	}
+}
+
+// pinOf returns the PIN of a row, or "".
+func (s *Service) pinOf(r dbsqlc.AccessCode) (string, error) {
+	if r.PinSealed == nil {
+		return "", nil
+	}
+	b, err := s.keys.Open(pinPlace(r.AccessCodeID), r.PinSealed)
+	if err != nil {
+		return "", fmt.Errorf("open the PIN of access code %s: %w", r.AccessCodeID, err)
+	}
+	return string(b), nil
+}
+
+func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
+	pin, err := s.pinOf(r)
+	if err != nil {
+		return Code{}, err
+	}
+	caps := toCapabilities(d.Capabilities, d.ReportedCodeLengths)
+	c := Code{
+		ID:                          r.AccessCodeID,
+		WorkspaceID:                 r.WorkspaceID,
+		DeviceID:                    r.DeviceID,
+		Managed:                     r.IsManaged,
+		Name:                        r.Name,
+		PIN:                         domain.NonEmpty(pin),
+		StartsAt:                    r.StartsAt,
+		EndsAt:                      r.EndsAt,
+		Status:                      Status(r.Status),
+		ExternalModificationAllowed: r.ExternalModificationAllowed,
+		CommonCodeKey:               r.CommonCodeKey,
+		OnDevice:                    r.AppliedGen > 0 && !offline(r),
+		WaitingForPIN:               r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "",
+		OfflineKind:                 OfflineKind(domain.TextOf(r.OfflineKind)),
+		CreatedAt:                   r.CreatedAt,
+	}
+	if !r.IsManaged {
+		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
+	}
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, domain.IDOf(
+		r.PulledBackupCodeID,
+	), backupAvailable(
+		r,
+		d.BackupPool,
+		s.opt.Now(),
+	)
+	if r.ErrorCode != nil {
+		c.Errors = append(c.Errors, domain.Problem{
+			Code:    *r.ErrorCode,
+			Message: domain.TextOf(r.ErrorMessage),
+			Scope:   domain.OfCode,
+			At:      domain.TimeOf(r.ErrorAt),
+			Other:   domain.IDOf(r.ErrorCodeID),
+			Change:  externalChange(r, r.ErrorCode),
+		})
+	}
+	if r.IsManaged {
+		device := partialDevice(d)
+		if offline(r) { // independent of the device's connection
+			c.Errors = append(c.Errors, device.AccountErrors...)
+			c.Warnings = append(c.Warnings, offlineWarnings(r)...)
+		} else {
+			c.Errors = append(c.Errors, device.Errors()...)
+		}
+		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) &&
+			slices.ContainsFunc(device.AccountErrors, func(p domain.Problem) bool { return p.Code == account.AccountDisconnected }) {
+			c.Status = StatusUnknown // the vendor rejects our credentials
+		}
+		if c.Mutations, err = s.mutations(r, caps); err != nil {
+			return c, err
+		}
+	}
+	unframed, err := s.pendingTimeFrame(r)
+	if err != nil {
+		return c, err
+	}
+	c.Warnings = append(c.Warnings, unframed...)
+	if r.WarningCode != nil && unframed == nil { // otherwise it is the delay warning, which says less
+		c.Warnings = append(c.Warnings, domain.Problem{
+			Code:    *r.WarningCode,
+			Message: domain.TextOf(r.WarningMessage),
+			Scope:   domain.OfCode,
+			At:      domain.TimeOf(r.WarningAt),
+			Change:  externalChange(r, r.WarningCode),
+		})
+	}
+	if r.PulledBackupCodeID != nil {
+		c.Warnings = append(c.Warnings, domain.Problem{
+			Code:    "using_backup_access_code",
+			Message: "A backup access code was pulled and replaces this one.",
+			Scope:   domain.OfCode,
+			At:      r.DesiredAt,
+		})
+	}
+	if r.RemovingSince != nil {
+		c.Warnings = append(c.Warnings, domain.Problem{
+			Code:    "being_deleted",
+			Message: "The code is being removed from its device.",
+			Scope:   domain.OfCode,
+			At:      *r.RemovingSince,
+		})
+	}
+	return c, nil
+}
+
+// externalChange returns what happened to a code on its device, for the error and the warning about that.
+func externalChange(r dbsqlc.AccessCode, problem *string) string {
+	if p := domain.TextOf(problem); p != domain.ErrExternal && p != domain.WarnExternal {
+		return ""
+	}
+	return domain.TextOf(r.ExternalChange)
+}
+
+// mutations returns the changes of a managed code that its device has not confirmed.
+func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation, error) {
+	switch {
+	case r.RemovingSince != nil:
+		return []Mutation{
+			{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince},
+		}, nil
+	case r.AppliedGen >= r.DesiredGen:
+		return nil, nil
+	case r.AppliedGen > 0:
+		return s.pendingUpdates(r)
+	}
+	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
+		return []Mutation{{
+			Code:        "deferring_creation",
+			Message:     "The server programs the code shortly before its time frame.",
+			At:          r.DesiredAt,
+			ScheduledAt: when,
+		}}, nil
+	}
+	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.DesiredAt}}, nil
+}
+
+// pendingUpdates returns the changes of a code that is on its device. A change that was reverted before the
+// device confirmed still counts, because the device has not confirmed the revert.
+func (s *Service) pendingUpdates(r dbsqlc.AccessCode) (out []Mutation, err error) {
+	const message = "The change is on its way to the device."
+	wanted, err := s.stateOf(r)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.appliedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if applied != nil {
+		for _, c := range applied.changes(wanted) {
+			out = append(out, Mutation{
+				Code:    "updating_" + c.what,
+				Message: message,
+				At:      r.DesiredAt,
+				From:    c.from,
+				To:      c.to,
+			})
+		}
+	} else {
+		applied = &codeState{}
+	}
+	if out == nil { // an update always carries from and to, even if they are equal
+		out = []Mutation{{
+			Code:    "updating_code",
+			Message: message,
+			At:      r.DesiredAt,
+			From:    map[string]any{"code": applied.PIN},
+			To:      map[string]any{"code": wanted.PIN},
+		}}
+	}
+	return out, nil
+}
+
+const (
+	nativeAhead  = 72 * time.Hour   // for a device that enforces time frames
+	programAhead = 60 * time.Minute // for any other device
+)
+
+// programAt returns when a time-bound code must be on its device, or nil for an ongoing code.
+func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
+	if r.StartsAt == nil || offline(r) {
+		return nil
+	}
+	ahead := programAhead
+	if nativeSchedule(r, caps) {
+		ahead = nativeAhead
+	}
+	t := r.StartsAt.Add(-ahead)
+	return &t
+}
+
+// nativeSchedule reports whether the device enforces the code's time frame. A pulled backup code is not
+// recreated for that: it opens immediately and is removed at its end.
+func nativeSchedule(r dbsqlc.AccessCode, caps Capabilities) bool {
+	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.RecreateToChange || !r.IsBackup)
+}
+
+func codeNotFound(id string) *domain.Error {
+	e := &domain.Error{
+		Kind:    domain.NotFound,
+		Type:    "access_code_not_found",
+		Message: "Could not find an access_code with device_id or access_code_id",
+	}
+	if id != "" {
+		e.Data = map[string]any{"access_code_id": id}
+	}
+	return e
+}
+
+// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. It fails with
+// Invalid unless exactly one of the two is given, and with NotFound, also for a code of the other kind.
+func (s *Service) GetCode(ctx context.Context, p domain.Principal, managed bool, id, deviceID, pin string) (Code, error) {
+	if (id != "") == (pin != "") || (id == "" && deviceID == "") {
+		return Code{}, domain.Invalidf("", "Must specify either access_code_id or both device_id and code")
+	}
+	if id != "" {
+		parsed, err := uuid.Parse(id)
+		if err != nil {
+			return Code{}, codeNotFound(id)
+		}
+		r, err := s.db.GetAccessCode(
+			ctx,
+			dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed},
+		)
+		if store.IsNoRows(err) ||
+			(err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !domain.IsID(deviceID, r.AccessCode.DeviceID))) {
+			return Code{}, codeNotFound(id)
+		}
+		if err != nil {
+			return Code{}, fmt.Errorf("read the access code: %w", err)
+		}
+		return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+	}
+	device, err := uuid.Parse(deviceID)
+	if err != nil {
+		return Code{}, codeNotFound("")
+	}
+	r, err := s.db.GetAccessCodeByPIN(ctx, dbsqlc.GetAccessCodeByPINParams{
+		WorkspaceID: p.WorkspaceID,
+		DeviceID:    device,
+		IsManaged:   managed,
+		PinMac:      s.keys.MAC(pinScope(device), []byte(pin)),
+	})
+	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
+		return Code{}, codeNotFound("")
+	}
+	if err != nil {
+		return Code{}, fmt.Errorf("read the access code: %w", err)
+	}
+	return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+}
+
+// CodeFilter is a set of conditions that must all hold.
+type CodeFilter struct {
+	Managed     bool
+	DeviceID    string    // must exist
+	IDs         *[]string // without a device, managed codes only
+	CustomerKey string    // of the account; without a device, managed codes only
+	Search      string
+	Nothing     bool // matches no code, such as a condition on an access grant
+}
+
+// ListCodes lists codes, oldest first, and reports whether more follow the page. It fails with Invalid where
+// the filter names no device, codes, or customer, and with NotFound for the device.
+func (s *Service) ListCodes(ctx context.Context, p domain.Principal, f CodeFilter, page domain.Page) ([]Code, bool, error) {
+	if f.Nothing {
+		return nil, false, nil
+	}
+	pairs, err := s.findCodes(ctx, p, f, page)
+	if e, ok := domain.AsError(err); ok {
+		return nil, false, e
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("list the access codes: %w", err)
+	}
+	pairs, more := domain.Cut(page, pairs)
+	out, err := s.toCodesWithErrors(ctx, pairs)
+	return out, more, err
+}
+
+func (s *Service) findCodes(
+	ctx context.Context,
+	p domain.Principal,
+	f CodeFilter,
+	page domain.Page,
+) (pairs []dbsqlc.ListAccessCodesOfDeviceRow, err error) {
+	accounts := p.Scope // nil: all
+	if f.CustomerKey != "" {
+		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case f.DeviceID != "":
+		d, err := s.findDevice(ctx, p, f.DeviceID)
+		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
+			return nil, err
+		}
+		return s.db.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{
+			WorkspaceID:   p.WorkspaceID,
+			DeviceID:      d.DeviceID,
+			IsManaged:     f.Managed,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: domain.ParseIDs(f.IDs),
+			Search:        domain.NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
+	case f.CustomerKey != "" && f.Managed:
+		rows, err := s.db.UnpreparedQueries.ListAccessCodesOfAccounts(ctx, dbsqlc.ListAccessCodesOfAccountsParams{
+			WorkspaceID:   p.WorkspaceID,
+			AccountIds:    accounts,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: domain.ParseIDs(f.IDs),
+			Search:        domain.NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+		})
+		for _, r := range rows {
+			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
+		}
+		return pairs, err
+	case f.IDs != nil && f.Managed:
+		rows, err := s.db.ListAccessCodes(ctx, dbsqlc.ListAccessCodesParams{
+			WorkspaceID:   p.WorkspaceID,
+			AfterAt:       page.After.At,
+			AfterID:       page.After.ID,
+			AccessCodeIds: domain.ParseIDs(f.IDs),
+			Search:        domain.NonEmpty(f.Search),
+			MaxRows:       page.Rows(),
+			Scope:         accounts,
+		})
+		for _, r := range rows {
+			pairs = append(pairs, dbsqlc.ListAccessCodesOfDeviceRow(r))
+		}
+		return pairs, err
+	default:
+		return nil, domain.Invalidf(
+			"",
+			"Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, "+
+				"access_method_id or customer_key",
+		)
+	}
+}
+
+// accountsOfCustomer returns the customer's accounts in scope. It is never nil, which would mean all accounts.
+func (s *Service) accountsOfCustomer(ctx context.Context, p domain.Principal, key string) ([]uuid.UUID, error) {
+	all, err := s.db.AccountsOfCustomer(
+		ctx,
+		dbsqlc.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key},
+	)
+	reached := []uuid.UUID{}
+	for _, id := range all {
+		if p.CanSee(id) {
+			reached = append(reached, id)
+		}
+	}
+	return reached, err
+}
+
+// CodeByRef reads the code with the vendor reference ref, if it has been read from the device.
+func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (c Code, found bool, err error) {
+	r, err := s.db.GetAccessCodeByRef(ctx, dbsqlc.GetAccessCodeByRefParams{DeviceID: device, VendorRef: &ref})
+	if store.IsNoRows(err) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("read the access code: %w", err)
+	}
+	c, err = s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+	return c, err == nil, err
+}
+
+// toCodeWithErrors is toCode with the details of the conflicting codes in the errors.
+func (s *Service) toCodeWithErrors(ctx context.Context, r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error) {
+	codes, err := s.toCodesWithErrors(ctx, []dbsqlc.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
+	if err != nil {
+		return Code{}, err
+	}
+	return codes[0], nil
+}
+
+// toCodesWithErrors is toCodeWithErrors for codes of one workspace.
+func (s *Service) toCodesWithErrors(ctx context.Context, rows []dbsqlc.ListAccessCodesOfDeviceRow) ([]Code, error) {
+	out := make([]Code, len(rows))
+	var others []uuid.UUID
+	for i, r := range rows {
+		c, err := s.toCode(r.AccessCode, r.CodeDevice)
+		if err != nil {
+			return nil, err
+		}
+		if out[i] = c; r.AccessCode.ErrorCodeID != nil {
+			others = append(others, *r.AccessCode.ErrorCodeID)
+		}
+	}
+	if others == nil {
+		return out, nil
+	}
+	found, err := s.db.CodesInTheWay(ctx, dbsqlc.CodesInTheWayParams{
+		WorkspaceID:   out[0].WorkspaceID,
+		AccessCodeIds: others,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the conflicting codes: %w", err)
+	}
+	managed := make(map[uuid.UUID]bool, len(found))
+	for _, r := range found {
+		managed[r.AccessCodeID] = r.IsManaged
+	}
+	for _, c := range out {
+		for i, p := range c.Errors {
+			is, there := managed[p.Other]
+			// A conflicting code that has been deleted has no identifier to show.
+			if c.Errors[i].Managed = is; !there {
+				c.Errors[i].Other = uuid.Nil
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,297 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+)
+
+// NewCode is a request for a managed access code. Zero values are not set.
+type NewCode struct {
+	DeviceID                    string
+	Name                        *string
+	PIN                         string
+	PreferredLength             int
+	StartsAt, EndsAt            string
+	ExternalModificationAllowed bool
+	NativeScheduling            bool
+	CommonCodeKey               string // shares the PIN of the codes with this key
+	BackupPool                  bool   // a backup code can be pulled for it
+	Offline                     bool   // the vendor computes it, and the device accepts it without a connection
+	OneTime                     bool   // Offline: opens once
+	Rounding                    string // Offline: how much the time frame may be widened; empty: 1h
+	EvenIfOffline               bool   // wait for an offline device instead of failing
+}
+
+const defaultName = "New Access Code"
+
+// CreateCode creates a code for a device, and the attempt to program it.
+//
+// It fails with NotFound for the device, and with Conflict (duplicate_access_code) where the PIN is on the
+// device already. It fails with Invalid where the device does not support codes, does not accept the PIN, name,
+// or time frame, is full, or is offline while EvenIfOffline is false.
+func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode) (c Code, a Attempt, err error) {
+	device, err := uuid.Parse(n.DeviceID)
+	if err != nil {
+		return c, a, deviceNotFound("device_id", n.DeviceID)
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		n := n // each retry of the transaction starts from the caller's values
+		if err := s.joinKey(ctx, tx, p, &n); err != nil {
+			return err
+		}
+		at, err := lockPlace(ctx, tx, p, device)
+		if err != nil {
+			return err
+		}
+		row, err := s.newCode(at.device, at.taken, n)
+		if err != nil {
+			return err
+		}
+		r, attempt, err := s.insertCode(ctx, tx, at.device, row, tx.BatchLast)
+		if err != nil {
+			return err
+		}
+		a = toAttempt(attempt)
+		c, err = s.toCode(r, deviceOfCode(toAnnouncedDevice(at.device)))
+		return err
+	})
+	if _, ok := domain.AsError(err); err != nil && !ok {
+		err = fmt.Errorf("create an access code on device %s: %w", device, err)
+	}
+	return c, a, err
+}
+
+// insertCode inserts a new code and the attempt to program it in one round trip of write, the last of the
+// transaction. A code that is programmed later has an attempt that already succeeded, because only the time
+// must pass.
+func (s *Service) insertCode(
+	ctx context.Context,
+	tx store.Tx,
+	d dbsqlc.Device,
+	row dbsqlc.InsertAccessCodeParams,
+	write together,
+) (r dbsqlc.AccessCode, a dbsqlc.ActionAttempt, err error) {
+	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
+	if ahead > 0 {
+		status = Succeeded
+	} else {
+		tx.Begins()
+	}
+	if row.Status == string(StatusUnset) {
+		mutation = "deferring_creation"
+	}
+	c := dbsqlc.AccessCode{
+		AccessCodeID: row.AccessCodeID,
+		WorkspaceID:  row.WorkspaceID,
+		DeviceID:     row.DeviceID,
+		DesiredGen:   1,
+	}
+	attempt := s.attemptOf(c, domain.CreateAccessCode, status, attemptOptions{})
+	events := make([]dbsqlc.InsertEventParams, 2)
+	if events[0], err = s.events.NewRow("access_code.created", event.AboutCode(d, c)); err != nil {
+		return r, a, err
+	}
+	if events[1], err = s.events.NewRow(mutationsRequested, asking(event.AboutCode(d, c), mutation)); err != nil {
+		return r, a, err
+	}
+	if row.UsesBackupPool {
+		if err := s.enablePool(ctx, tx, d); err != nil {
+			return r, a, err
+		}
+	}
+	var waits bool
+	if err := s.waker.WakeIf(ctx, tx, domain.OutboxLane, d.WorkspaceID, &waits); err != nil {
+		return r, a, err
+	}
+	if ahead == 0 {
+		if err := s.waker.Wake(ctx, tx, domain.DeviceLane, d.DeviceID); err != nil {
+			return r, a, err
+		}
+	}
+	err = write(ctx,
+		func(tx store.Tx) (err error) { r, err = tx.InsertAccessCode(ctx, row); return err },
+		func(tx store.Tx) (err error) { a, err = tx.InsertActionAttempt(ctx, attempt); return err },
+		func(tx store.Tx) (err error) { waits, err = tx.InsertEvent(ctx, events[0]); return err },
+		func(tx store.Tx) (err error) { _, err = tx.InsertEvent(ctx, events[1]); return err },
+		func(tx store.Tx) error {
+			if ahead > 0 {
+				return tx.ExpectDevice(ctx, dbsqlc.ExpectDeviceParams{DeviceID: d.DeviceID, After: ahead})
+			}
+			return tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: d.DeviceID})
+		})
+	return r, a, err
+}
+
+// together is Tx.Batch, or Tx.BatchLast for the last batch of a transaction.
+type together func(context.Context, ...func(store.Tx) error) error
+
+// ahead returns how long a new code needs no work on its device. It is 0 where the device is due now, also
+// where a backup pool may need to make room for the code.
+func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time.Duration {
+	when := programAt(
+		dbsqlc.AccessCode{
+			StartsAt:               row.StartsAt,
+			PreferNativeScheduling: row.PreferNativeScheduling,
+			OfflineKind:            row.OfflineKind,
+		},
+		capabilities(d),
+	)
+	if when == nil || row.UsesBackupPool || readPool(d).Enabled {
+		return 0
+	}
+	return max(when.Sub(s.opt.Now()), 0)
+}
+
+// newCode returns the row of a code on d, checked against the device and its codes.
+func (s *Service) newCode(
+	d dbsqlc.Device,
+	taken []dbsqlc.TakenOnDeviceRow,
+	n NewCode,
+) (r dbsqlc.InsertAccessCodeParams, err error) {
+	caps := capabilities(d)
+	if n.Offline || n.OneTime {
+		return s.newOfflineCode(d, taken, n)
+	}
+	if !caps.OnlineCodes {
+		return r, &domain.Error{
+			Kind:    domain.Invalid,
+			Type:    "device_type_not_supported",
+			Field:   "device_id",
+			Message: "This device cannot hold access codes.",
+		}
+	}
+	if !d.Online && !n.EvenIfOffline {
+		return r, &domain.Error{
+			Kind:    domain.Invalid,
+			Type:    "device_offline",
+			Field:   "device_id",
+			Message: "The device is offline. Leave attempt_for_offline_device out to set the code when it returns.",
+		}
+	}
+	if caps.ProviderPIN && n.CommonCodeKey != "" {
+		return r, domain.Invalidf(
+			"common_code_key",
+			"The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out",
+		)
+	}
+	name := defaultNameFor(caps)
+	if n.Name != nil {
+		name = *n.Name
+	}
+	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
+	if err := domain.All(
+		checkName(name, caps),
+		checkNewPIN(n.PIN, caps),
+		err,
+		checkPool(n.BackupPool, starts != nil || err != nil),
+	); err != nil {
+		return r, err
+	}
+	row := dbsqlc.AccessCode{
+		AccessCodeID:           domain.NewID(),
+		DeviceID:               d.DeviceID,
+		IsManaged:              true,
+		StartsAt:               starts,
+		EndsAt:                 ends,
+		PreferNativeScheduling: n.NativeScheduling,
+	}
+	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
+		return r, err
+	}
+	switch {
+	case caps.ProviderPIN:
+	case n.PIN == "":
+		if n.PIN, err = s.generatePIN(d.DeviceID, caps, taken, n.PreferredLength); err != nil {
+			return r, err
+		}
+	default:
+		if err := s.checkFree(d.DeviceID, taken, uuid.Nil, n.PIN); err != nil {
+			return r, err
+		}
+	}
+	s.setPIN(&row, n.PIN)
+	status := StatusSetting
+	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
+		status = StatusUnset
+	}
+	return dbsqlc.InsertAccessCodeParams{
+		AccessCodeID:                row.AccessCodeID,
+		WorkspaceID:                 d.WorkspaceID,
+		DeviceID:                    d.DeviceID,
+		IsManaged:                   true,
+		Name:                        &name,
+		PinSealed:                   row.PinSealed,
+		PinMac:                      row.PinMac,
+		StartsAt:                    starts,
+		EndsAt:                      ends,
+		Status:                      string(status),
+		ExternalModificationAllowed: n.ExternalModificationAllowed,
+		PreferNativeScheduling:      n.NativeScheduling,
+		DesiredAt:                   s.opt.Now().UTC(),
+		CommonCodeKey:               domain.NonEmpty(n.CommonCodeKey),
+		UsesBackupPool:              n.BackupPool,
+	}, nil
+}
+
+// checkNewPIN fails with Invalid where a device does not accept the PIN for a new code. An empty PIN passes.
+func checkNewPIN(pin string, caps Capabilities) error {
+	switch {
+	case pin == "":
+		return nil
+	case caps.ProviderPIN:
+		return domain.Invalidf(
+			"code",
+			"The vendor of this device chooses the PINs (cannot_specify_pin_code). Leave `code` out",
+		)
+	default:
+		return checkPIN(pin, caps)
+	}
+}
+
+// defaultNameFor returns the default name of a code, short enough for the device.
+func defaultNameFor(caps Capabilities) string {
+	for _, name := range []string{defaultName, "Access Code", "Code"} {
+		if checkName(name, caps) == nil {
+			return name
+		}
+	}
+	return defaultName
+}
+
+// checkFree fails with Conflict where another code than self has the PIN. It ignores codes that are being
+// removed and those of the backup pool, which are removed before this one is set.
+func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, pin string) error {
+	mac := s.keys.MAC(pinScope(device), []byte(pin))
+	i := slices.IndexFunc(taken, func(c dbsqlc.TakenOnDeviceRow) bool {
+		return c.AccessCodeID != self && !c.Leaving && !c.InPool && encryption.Equal(c.PinMac, mac)
+	})
+	if i < 0 {
+		return nil
+	}
+	e := &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Field: "code"}
+	if other := taken[i]; other.IsManaged {
+		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
+		e.Message = fmt.Sprintf(
+			"The device already has this code: managed access code %s. Choose another code.",
+			other.AccessCodeID,
+		)
+	} else {
+		e.Data = map[string]any{"unmanaged_access_code_id": other.AccessCodeID}
+		e.Message = fmt.Sprintf(
+			"The device already has this code: unmanaged access code %s. Convert that one, delete it, or "+
+				"choose another code.",
+			other.AccessCodeID,
+		)
+	}
+	return e
+}

@@ -1,0 +1,13 @@
+package domain
+
+import (
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Fence proves in a transaction that the caller holds the lease of a device or an account.
+type Fence interface {
+	// Check fails if the lease is lost.
+	Check(ctx context.Context, tx store.Tx) error
+}

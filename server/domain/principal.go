@@ -1,0 +1,37 @@
+package domain
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// CredentialKind is the kind of a credential. Existing clients of this API require the token prefixes
+// (spec/contract.md section 3).
+type CredentialKind string
+
+const (
+	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
+	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces that it may enter
+	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
+	PublishableKey CredentialKind = "publishable_key" // seam_pk1<8>_<24>, public, bound to one workspace
+	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
+)
+
+// Principal is the caller of a request: a credential, and the workspace that it acts in.
+type Principal struct {
+	WorkspaceID  uuid.UUID // zero where the request names none
+	CredentialID uuid.UUID
+	Kind         CredentialKind
+	Name         string // of the credential; client sessions have none
+	Suspended    bool   // whether the workspace is suspended
+	// Scope are the accounts that the caller can see, with everything that belongs to them. nil means the whole
+	// workspace.
+	Scope    []uuid.UUID
+	Customer string // the customer key of a client session that sees a customer's accounts
+}
+
+// CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
+func (p Principal) CanSee(account uuid.UUID) bool {
+	return p.Scope == nil || slices.Contains(p.Scope, account)
+}

@@ -1,0 +1,67 @@
+package domain
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ProblemFields returns errors or warnings in the form of event fields; field is "error_code" or "warning_code".
+func ProblemFields(field string, list []Problem) []map[string]any {
+	out := []map[string]any{}
+	for _, p := range list {
+		shown := map[string]any{field: p.Code, "message": p.Message, "created_at": p.At.UTC()}
+		if field == "error_code" {
+			shown["is_"+string(p.Scope)+"_error"] = true
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// Scope is the kind of resource that has a Problem.
+type Scope string
+
+// Scopes of problems.
+const (
+	OfCode    Scope = "access_code"
+	OfDevice  Scope = "device"
+	OfAccount Scope = "connected_account"
+)
+
+// Problem is an error or a warning that a resource carries until the cause is resolved.
+type Problem struct {
+	// Code is the error_code or warning_code of the API.
+	Code    string
+	Message string
+	Scope   Scope
+	At      time.Time
+	// Other is the code that has the PIN, for duplicate_code_on_device. It is zero where that code is unknown
+	// or deleted.
+	Other   uuid.UUID
+	Managed bool // whether Other is managed
+	// Change is what happened to the code on its device: modified or removed. It is empty where that is
+	// unknown.
+	Change string
+}
+
+// External changes of a code on its device.
+const (
+	ChangeModified = "modified"
+	ChangeRemoved  = "removed"
+)
+
+// Error and warning codes of access codes (spec/contract.md section 8).
+const (
+	ErrDuplicate     = "duplicate_code_on_device"
+	ErrNoSpace       = "no_space_for_access_code_on_device"
+	ErrConstraints   = "code_constraints_violated"
+	ErrFailedToSet   = "failed_to_set_on_device"
+	ErrFailedToUpd   = "failed_to_update"
+	ErrFailedToRem   = "failed_to_remove_from_device"
+	ErrFailedToIssue = "failed_to_issue"
+	ErrInactive      = "access_code_inactive"
+	ErrFailedToExp   = "failed_to_expire"
+	ErrExternal      = "conflicting_external_modification"
+	WarnExternal     = "external_modification_in_effect"
+)

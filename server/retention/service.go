@@ -1,0 +1,34 @@
+package retention
+
+import (
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+)
+
+// Rooms are the other rooms that a Service calls.
+type Rooms struct {
+	Auth        *auth.Service
+	Webhooks    *webhook.Service
+	Devices     *device.Service
+	Idempotency *idempotency.Service
+	Audit       *audit.Service
+}
+
+// Service removes old rows.
+type Service struct {
+	db          *store.DB
+	auth        *auth.Service
+	webhooks    *webhook.Service
+	devices     *device.Service
+	idempotency *idempotency.Service
+	audit       *audit.Service
+}
+
+// New creates a Service. db must be migrated.
+func New(db *store.DB, r Rooms) *Service {
+	return &Service{db: db, auth: r.Auth, webhooks: r.Webhooks, devices: r.Devices, idempotency: r.Idempotency, audit: r.Audit}
+}
