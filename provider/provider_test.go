@@ -348,7 +348,7 @@ func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
 			answerRaw(http.StatusOK, "application/json", `{"ok": true, "webhook": {"webh`),
 			"not what the contract says",
 		},
-		"nothing in it": {answerRaw(http.StatusOK, "application/json", `{"ok": true}`), "names no webhook"},
+		"nothing in it": {answerRaw(http.StatusOK, "application/json", `{"ok": true}`), "contains no webhook"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

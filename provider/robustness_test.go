@@ -86,10 +86,10 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		},
 		"another JSON": {
 			answers(t, answerRaw(200, "application/json", `{"status": "up"}`)),
-			[]string{"names no workspace", "Check `endpoint`"},
+			[]string{"contains no workspace", "Check `endpoint`"},
 		},
-		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "cut off", "proxy"}},
-		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
+		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "cut off", "proxies"}},
+		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxies"}},
 		"no certificate":    {secure.URL, []string{"certificate", trustAdvice(runtime.GOOS)}},
 		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"must begin with http://"}},
 		"nothing listens":   {unusedAddress(t), []string{"connection refused", "Check that the server is running"}},
@@ -157,7 +157,7 @@ func TestAnswerThatDragsOnIsExplained(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = api.Call[api.WorkspaceResponse](t.Context(), client.GetWorkspace, api.EmptyRequest{})
-		expectDiagnostic(t, err, []string{"did not end within", "too slow", "proxy"})
+		expectDiagnostic(t, err, []string{"did not end within", "too slow", "proxies"})
 	})
 }
 

@@ -102,7 +102,7 @@ func TestUnreadResponsesAreNotLoggedAsErrors(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/devices/list", nil)
 		r.Header.Set("Authorization", "Bearer "+goodKey)
 		b.handler.ServeHTTP(deaf{httptest.NewRecorder(), cause}, r)
-		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) || !strings.Contains(log, "was not read to its end") {
+		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) || !strings.Contains(log, "did not read the whole response") {
 			t.Errorf("%v: the log: %s", cause, log)
 		}
 	}

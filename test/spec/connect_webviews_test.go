@@ -518,7 +518,7 @@ func TestWebview_Ends(t *testing.T) {
 		"nuki",
 		as("jane"),
 	); status != http.StatusNotFound ||
-		!strings.Contains(body, "no longer") {
+		!strings.Contains(body, "has expired") {
 		t.Errorf("after eight days: %d", status)
 	}
 	if len(accounts(t, s, map[string]any{})) != 1 {

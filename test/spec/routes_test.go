@@ -71,7 +71,7 @@ func TestRoutes_AreInContractOrListed(t *testing.T) {
 	}
 	contract, there := map[string]bool{}, map[string]bool{}
 	for route := range routes(t) {
-		if path, ok := strings.CutPrefix(route, "rest options.BaseURL + "); ok {
+		if path, ok := strings.CutPrefix(route, "openapi options.BaseURL + "); ok {
 			contract[strings.Trim(path, `"`)] = true
 			continue
 		}

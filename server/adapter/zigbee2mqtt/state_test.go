@@ -98,7 +98,7 @@ func TestStoredSlotsAreLimited(t *testing.T) {
 	if size := sizeOf(&a.locks); size > 8<<20 {
 		t.Errorf("%d bytes are kept", size)
 	}
-	if n := strings.Count(log.String(), "remembered"); n != 1 {
+	if n := strings.Count(log.String(), "more slots than the server can store"); n != 1 {
 		t.Errorf("it is logged %d times", n)
 	}
 	a.list(locks[:40]...) // the order of the locks is random

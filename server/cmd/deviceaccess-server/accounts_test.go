@@ -187,7 +187,7 @@ func TestAccountsConnect_ErrorsSayWhatToDo(t *testing.T) {
 		"no broker's URL": {[]string{"connect", "zigbee2mqtt", "--broker", "127.0.0.1:1883"}, "mqtts://host:8883"},
 		"password in broker": {
 			[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://me:hidden@127.0.0.1"},
-			"give them apart",
+			"give them in their own settings",
 		},
 		"no topic": {
 			[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1", "--topic", "home/#"},

@@ -49,7 +49,7 @@ var broughtBack = []back{
 // elsewhere maps lines of the guide to the files that test them.
 var elsewhere = map[string]string{
 	"The master key is that of the backup":             "restore_test.go",
-	"Terraform's state may contain resources that the": "../../../provider/forgotten_codes_test.go",
+	"Terraform's state may contain resources that the": "../../../provider/backup_restore_test.go",
 }
 
 // A restore has the effects that the guide lists, at locks and access systems, in the API, and for webhooks. Each line

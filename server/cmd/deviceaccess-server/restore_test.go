@@ -111,8 +111,8 @@ func TestRestore_FailureChangesNothing(t *testing.T) {
 	wrong := "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 	for want, args := range map[string][]string{
 		"the backup is damaged":     {at("cut"), "--master-key", wrong},
-		"it was cut off":            {at("end"), "--master-key", wrong},
-		"is something else":         {at("text"), "--master-key", wrong},
+		"it is truncated":           {at("end"), "--master-key", wrong},
+		"is another kind of file":   {at("text"), "--master-key", wrong},
 		"is the master key the one": {b.withoutKey, "--master-key", wrong},
 		"openssl rand -base64 32":   {b.withoutKey, "--master-key", "abc"},
 	} {
