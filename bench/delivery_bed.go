@@ -101,7 +101,7 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 	return b, b.engine.Start(ctx)
 }
 
-// publish writes an event in a transaction like the operations of package access.
+// publish writes an event in a transaction like the operations of the domain.
 func (b *deliveryBed) publish(ctx context.Context) error { return b.emit(ctx, eventType) }
 
 func (b *deliveryBed) emit(ctx context.Context, eventType string) error {

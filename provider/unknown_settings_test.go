@@ -204,7 +204,7 @@ func TestTerraformThatComesBackLaterIsToldSo(t *testing.T) {
 	for name := range p.schemas.ListResourceSchemas { // which nothing comes back for
 		results := p.lists(&tfprotov6.ListResourceRequest{TypeName: name})
 		if len(results) != 1 || len(results[0].Diagnostics) != 1 ||
-			!strings.Contains(results[0].Diagnostics[0].Detail, "for `endpoint` comes from something") {
+			!strings.Contains(results[0].Diagnostics[0].Detail, "not known until apply") {
 			t.Errorf("%s: %v", name, results)
 		}
 	}

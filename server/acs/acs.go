@@ -1,6 +1,6 @@
 // Package acs is the domain of access systems, their users, and the identities that join one
 // person's users. It shares workspaces, connected accounts, events, and the form of errors and
-// pages with package access, but none of the rules of access codes. Each operation is one
+// pages with package device, but none of the rules of access codes. Each operation is one
 // transaction and documents the errors it returns. In addition, any operation may fail because the
 // database does.
 //

@@ -1,6 +1,6 @@
 // Package adapter defines the interface between the server and the devices of every vendor: the properties and
 // capabilities of a device, the codes on it, and the classes of vendor errors. It must not know who owns a code
-// ("managed" and "unmanaged" are terms of package access), and it must not know the database.
+// ("managed" and "unmanaged" are terms of package device), and it must not know the database.
 //
 // Each package below this one implements one vendor protocol. Package adaptertest holds the conformance suite that
 // every adapter must pass.

@@ -3,7 +3,7 @@
 // responses replace a part of the page.
 //
 // Any person with a page's URL can use it, so the URL must not appear in logs or be sent to other sites. The package
-// must not decide about accounts (package access does) or know vendors (Vendors does).
+// must not decide about accounts (package account does) or know vendors (Vendors does).
 package connectpage
 
 import (

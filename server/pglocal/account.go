@@ -40,7 +40,7 @@ func (e *UnreachableError) Error() string {
 }
 
 // serverAccount returns our own user. As root it returns the owner of the data directory, else the user postgres, else
-// the user nobody. Data is empty or absent before the first start.
+// the unprivileged system account. Data is empty or absent before the first start.
 func serverAccount(data string) (account, error) {
 	owner, exists, err := ownerOf(data)
 	if err != nil {
@@ -66,7 +66,7 @@ func serverAccount(data string) (account, error) {
 		}
 	}
 	return account{}, errors.New(
-		"start database: PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as: " +
+		"start database: PostgreSQL refuses to run as root, and there is no user postgres to run it as: " +
 			"create one, or run this program as another user",
 	)
 }

@@ -87,7 +87,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
 
-// toFoundDevice converts an adapter's device to the type of package access.
+// toFoundDevice converts an adapter's device to the type of package device.
 func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
 	c := device.Capabilities{
 		Lock:             d.Caps.Lock,

@@ -1,4 +1,4 @@
 package reconcile
 
-// Describe converts an adapter's device to the type of package access.
+// Describe converts an adapter's device to the type of package device.
 var Describe = toFoundDevice

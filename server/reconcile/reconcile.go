@@ -1,4 +1,4 @@
-// Package reconcile drives devices to the desired state that package access decides. It is
+// Package reconcile drives devices to the desired state that package device decides. It is
 // level-triggered: a wake-up only says "look at this device". The holder of a device's lease reads
 // the observed state, receives a plan from access, runs the missing operations, and reports each
 // outcome. The next look repairs the effects of a crash.

@@ -346,7 +346,7 @@ func (r *Reconciler) awaitObserved(
 	}
 }
 
-// toSimulationError converts a simulated device's error to the type of package access.
+// toSimulationError converts a simulated device's error to the type of package device.
 func toSimulationError(err error) error {
 	e := adapter.AsError(err)
 	if e == nil {

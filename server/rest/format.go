@@ -15,7 +15,7 @@ import (
 // format is a string format that requests are checked for. The check returns a message, or an empty string.
 type format struct {
 	problem func(string) string
-	// domain reports whether package access checks the same with an error type of its own. The edge then only adds it
+	// domain reports whether the domain checks the same with an error type of its own. The edge then only adds it
 	// to other issues.
 	domain bool
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// handlers map requests to operations of package access, and results to responses. There is one file per resource
+// handlers map requests to operations of the domain, and results to responses. There is one file per resource
 // group.
 type handlers struct {
 	access    *access.Rooms

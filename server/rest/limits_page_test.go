@@ -43,6 +43,6 @@ func TestFewRequestsWaitAtOnce(t *testing.T) {
 	}
 	w.leave(workspaceA)
 	if !w.enter(workspaceA) {
-		t.Error("nobody may wait after one that has ended")
+		t.Error("no request may wait after one that has ended")
 	}
 }

@@ -1,6 +1,6 @@
 // Package rest serves the HTTP API. It decodes and validates requests, authenticates callers, and encodes responses
 // and errors. It must not decide anything about codes, devices or webhooks: each handler maps a request to one
-// operation of package access, and the result to a response.
+// operation of the domain, and the result to a response.
 //
 // A request passes through these steps: the request ID and the access log (request_context.go), CORS (cors.go),
 // authentication (credential.go), validation of the method, the content type and the body (normalize.go), the

@@ -1,5 +1,5 @@
 // Package store is the database: its schema, its queries, and its transactions. It is the only package that knows SQL.
-// It must not know what rows mean, which package access decides.
+// It must not know what rows mean, which the domain decides.
 package store
 
 import (
@@ -25,7 +25,7 @@ type DB struct {
 	// UnpreparedQueries runs queries with optional conditions. PostgreSQL plans them for each call: the generic plan of a
 	// prepared statement would sort a whole table for one page.
 	UnpreparedQueries *dbsqlc.Queries
-	// Beside uses a connection of its own, for queries by callers that hold a connection of the pool. If all connections
+	// SideQueries uses a connection of its own, for queries by callers that hold a connection of the pool. If all connections
 	// were held by such callers, they would wait for each other.
 	SideQueries *dbsqlc.Queries
 	Pool        *pgxpool.Pool

@@ -143,7 +143,7 @@ func (b *bed) until(what string, ok func() bool) {
 	testenv.Until(b.TB, what, ok)
 }
 
-// emit writes an event like the operations of package access.
+// emit writes an event like the operations of the domain.
 func (b *bed) emit(p domain.Principal, eventType, pin string) uuid.UUID {
 	b.Helper()
 	id := uuid.Must(uuid.NewV7())

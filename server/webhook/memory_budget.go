@@ -124,7 +124,7 @@ func (l *memoryBudget) leave(workspace uuid.UUID) {
 	}
 }
 
-// dropBodyWhenSent releases the body of a request as soon as it is written. The transport cannot
+// dropBodyWhenSent releases the body of a request as soon as the transport has sent it. The transport cannot
 // resend such a request on another connection, but the delivery is retried later.
 func dropBodyWhenSent(req *http.Request, written func()) {
 	req.Body = &onceBody{ReadCloser: req.Body, left: req.ContentLength, written: written}
