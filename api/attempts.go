@@ -68,7 +68,11 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 			asked = true
 			return ended(attempt), nil
 		}
-		answer, err := Call[ActionAttemptResponse](ctx, c.GetActionAttempt, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID})
+		answer, err := Call[ActionAttemptResponse](
+			ctx,
+			c.GetActionAttempt,
+			GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID},
+		)
 		if isBare(err) && bare < maxBare404s {
 			bare++
 			return false, nil
@@ -134,7 +138,8 @@ func isBare(err error) bool {
 // failed.
 func isTransient(err error) bool {
 	if status := StatusOf(err); status != 0 {
-		return isBare(err) || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+		return isBare(err) || status == http.StatusTooManyRequests ||
+			status >= 500 && status != http.StatusNotImplemented
 	}
 	_, sent := errors.AsType[*url.Error](err)
 	return sent && !IsUntrusted(err) && !errors.Is(err, errTooLong)

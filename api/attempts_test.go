@@ -13,10 +13,18 @@ import (
 )
 
 func attempt(status, problem string) string {
-	return fmt.Sprintf(`{"ok": true, "action_attempt": {"action_attempt_id": "a1", "action_type": "CREATE_ACCESS_CODE", "status": %q, "result": null, "error": %s}}`, status, problem)
+	return fmt.Sprintf(
+		`{"ok": true, "action_attempt": {"action_attempt_id": "a1", "action_type": "CREATE_ACCESS_CODE", "status": %q, "result": null, "error": %s}}`,
+		status,
+		problem,
+	)
 }
 
-var pendingAttempt = ActionAttempt{ActionAttemptID: "a1", ActionType: "CREATE_ACCESS_CODE", Status: ActionAttemptStatusPending}
+var pendingAttempt = ActionAttempt{
+	ActionAttemptID: "a1",
+	ActionType:      "CREATE_ACCESS_CODE",
+	Status:          ActionAttemptStatusPending,
+}
 
 func TestAwait(t *testing.T) {
 	pending := says(200, attempt("pending", "null"))
@@ -25,27 +33,76 @@ func TestAwait(t *testing.T) {
 		answers []func(*http.Request) (*http.Response, error)
 		problem string
 	}{
-		"it succeeds":     {pendingAttempt, []func(*http.Request) (*http.Response, error){pending, pending, says(200, attempt("success", "null"))}, ""},
-		"it had already":  {ActionAttempt{ActionAttemptID: "a1", Status: ActionAttemptStatusSuccess}, nil, ""},
-		"there is none":   {ActionAttempt{}, nil, ""},
-		"a state to come": {pendingAttempt, []func(*http.Request) (*http.Response, error){says(200, attempt("queued", "null")), says(200, attempt("success", "null"))}, ""},
-		"it fails": {pendingAttempt, []func(*http.Request) (*http.Response, error){says(200, attempt("error", `{"type": "device_offline", "message": "The lock is offline"}`))},
-			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)"},
-		"it fails for no reason": {pendingAttempt, []func(*http.Request) (*http.Response, error){says(200, attempt("error", `null`))},
-			"action attempt a1 (CREATE_ACCESS_CODE) failed, and the server does not say why"},
-		"it may not be read": {pendingAttempt, []func(*http.Request) (*http.Response, error){pending, says(403, ``)},
-			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: the server answered 403"},
-		"it cannot be read for a while": {pendingAttempt, []func(*http.Request) (*http.Response, error){
-			pending, says(500, `{"ok": false, "error": {"type": "internal_error", "message": "No"}}`), breaks(noSuch), cutOff, says(200, attempt("success", "null"))}, ""},
-		"a proxy has lost the server": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, 5),
-			says(200, attempt("error", `{"type": "device_offline", "message": "The lock is offline"}`))),
-			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)"},
-		"the server has no such operation": {pendingAttempt, slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, maxBare404s+1), ""},
+		"it succeeds": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){pending, pending, says(200, attempt("success", "null"))},
+			"",
+		},
+		"it had already": {ActionAttempt{ActionAttemptID: "a1", Status: ActionAttemptStatusSuccess}, nil, ""},
+		"there is none":  {ActionAttempt{}, nil, ""},
+		"a state to come": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){
+				says(200, attempt("queued", "null")),
+				says(200, attempt("success", "null")),
+			},
+			"",
+		},
+		"it fails": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){
+				says(200, attempt("error", `{"type": "device_offline", "message": "The lock is offline"}`)),
+			},
+			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)",
+		},
+		"it fails for no reason": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){says(200, attempt("error", `null`))},
+			"action attempt a1 (CREATE_ACCESS_CODE) failed, and the server does not say why",
+		},
+		"it may not be read": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){pending, says(403, ``)},
+			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: the server answered 403",
+		},
+		"it cannot be read for a while": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){
+				pending,
+				says(500, `{"ok": false, "error": {"type": "internal_error", "message": "No"}}`),
+				breaks(noSuch),
+				cutOff,
+				says(200, attempt("success", "null")),
+			},
+			"",
+		},
+		"a proxy has lost the server": {
+			pendingAttempt,
+			append(slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, 5),
+				says(200, attempt("error", `{"type": "device_offline", "message": "The lock is offline"}`))),
+			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)",
+		},
+		"the server has no such operation": {
+			pendingAttempt,
+			slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, maxBare404s+1),
+			"",
+		},
 		"the server says that it has none": {pendingAttempt, []func(*http.Request) (*http.Response, error){
-			says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`)}, ""},
-		"the server stays away for long": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 3*maxTries), says(200, attempt("success", "null"))), ""},
-		"the server cannot be trusted any more": {pendingAttempt, []func(*http.Request) (*http.Response, error){breaks(http.ErrSchemeMismatch)},
-			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: "},
+			says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`),
+		}, ""},
+		"the server stays away for long": {
+			pendingAttempt,
+			append(
+				slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 3*maxTries),
+				says(200, attempt("success", "null")),
+			),
+			"",
+		},
+		"the server cannot be trusted any more": {
+			pendingAttempt,
+			[]func(*http.Request) (*http.Response, error){breaks(http.ErrSchemeMismatch)},
+			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: ",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,10 +124,16 @@ func TestAwait_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		client, s := scripted(t, slices.Repeat([]func(*http.Request) (*http.Response, error){says(200, attempt("pending", "null"))}, 1000)...)
+		client, s := scripted(
+			t,
+			slices.Repeat(
+				[]func(*http.Request) (*http.Response, error){says(200, attempt("pending", "null"))},
+				1000,
+			)...)
 		start := time.Now()
 		err := client.Await(ctx, pendingAttempt)
-		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "action attempt a1 (CREATE_ACCESS_CODE) was still pending when the time was up" {
+		if !errors.Is(err, context.DeadlineExceeded) ||
+			err.Error() != "action attempt a1 (CREATE_ACCESS_CODE) was still pending when the time was up" {
 			t.Errorf("error: %v", err)
 		}
 		if waited := time.Since(start); waited != 5*time.Minute {
@@ -108,12 +171,20 @@ func TestPages(t *testing.T) {
 		asked   []string
 		problem string
 	}{
-		"one":                 {[]Pagination{page(false, "")}, []string{""}, ""},
-		"no pagination":       {[]Pagination{{}}, []string{""}, ""},
-		"three":               {[]Pagination{page(true, "a"), page(true, "b"), page(false, "")}, []string{"", "a", "b"}, ""},
+		"one":           {[]Pagination{page(false, "")}, []string{""}, ""},
+		"no pagination": {[]Pagination{{}}, []string{""}, ""},
+		"three": {
+			[]Pagination{page(true, "a"), page(true, "b"), page(false, "")},
+			[]string{"", "a", "b"},
+			"",
+		},
 		"a cursor at the end": {[]Pagination{page(true, "a"), page(false, "b")}, []string{"", "a"}, ""},
 		"no cursor":           {[]Pagination{page(true, "")}, []string{""}, ""},
-		"a circle":            {[]Pagination{page(true, "a"), page(true, "b"), page(true, "a")}, []string{"", "a", "b"}, "the server repeats the page"},
+		"a circle": {
+			[]Pagination{page(true, "a"), page(true, "b"), page(true, "a")},
+			[]string{"", "a", "b"},
+			"the server repeats the page",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +202,8 @@ func TestPages(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(got) != 2*len(c.asked) || got[0] != "x" || got[len(got)-1] != "y"+c.asked[len(c.asked)-1] {
+			if err != nil || len(got) != 2*len(c.asked) || got[0] != "x" ||
+				got[len(got)-1] != "y"+c.asked[len(c.asked)-1] {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})

@@ -19,11 +19,18 @@ type verifyingNotFound struct {
 }
 
 // universalOperations lists operations that every server has, so that their 404s are not about the path.
-var universalOperations = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
+var universalOperations = []string{
+	"/access_codes/get",
+	"/access_codes/delete",
+	"/webhooks/get",
+	"/webhooks/delete",
+	"/devices/get",
+}
 
 func (t verifyingNotFound) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusNotFound || !slices.Contains(universalOperations, strings.TrimPrefix(req.URL.Path, t.base)) {
+	if err != nil || resp.StatusCode != http.StatusNotFound ||
+		!slices.Contains(universalOperations, strings.TrimPrefix(req.URL.Path, t.base)) {
 		return resp, err
 	}
 	return t.explain(req, resp)
@@ -73,7 +80,8 @@ func namesWorkspace(resp *http.Response) bool {
 			ID string `json:"workspace_id"`
 		}
 	}
-	return resp.StatusCode == http.StatusOK && isJSON(resp) && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Workspace.ID != ""
+	return resp.StatusCode == http.StatusOK && isJSON(resp) && json.NewDecoder(resp.Body).Decode(&answer) == nil &&
+		answer.Workspace.ID != ""
 }
 
 // peek reads a body and restores it.

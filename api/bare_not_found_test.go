@@ -22,16 +22,34 @@ func TestBareNotFound(t *testing.T) {
 		notFound  bool
 		asked     int // for the workspace, by two calls
 	}{
-		"a get":                       {read, plain, says(200, workspace), true, 2},
-		"a get, empty":                {read, says(404, ""), says(200, workspace), true, 2},
-		"a deletion":                  {gone, plain, says(200, workspace), true, 2},
-		"a change, which may not be":  {change, plain, says(200, workspace), false, 0},
-		"a reason is given":           {read, says(404, `{"ok": false, "error": {"type": "webhook_not_found", "message": "No"}}`), plain, true, 0},
-		"about the path":              {read, says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`), says(200, workspace), false, 0},
+		"a get":                      {read, plain, says(200, workspace), true, 2},
+		"a get, empty":               {read, says(404, ""), says(200, workspace), true, 2},
+		"a deletion":                 {gone, plain, says(200, workspace), true, 2},
+		"a change, which may not be": {change, plain, says(200, workspace), false, 0},
+		"a reason is given": {
+			read,
+			says(404, `{"ok": false, "error": {"type": "webhook_not_found", "message": "No"}}`),
+			plain,
+			true,
+			0,
+		},
+		"about the path": {
+			read,
+			says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`),
+			says(200, workspace),
+			false,
+			0,
+		},
 		"another server":              {read, plain, plain, false, 2},
 		"a page that is always there": {read, plain, says(200, "<h1>Welcome</h1>"), false, 2},
 		"JSON that is always there":   {read, plain, says(200, `{"ok": true}`), false, 2},
-		"a key that is refused":       {read, plain, says(401, `{"ok": false, "error": {"type": "unauthorized", "message": "No"}}`), false, 2},
+		"a key that is refused": {
+			read,
+			plain,
+			says(401, `{"ok": false, "error": {"type": "unauthorized", "message": "No"}}`),
+			false,
+			2,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +92,11 @@ func TestBareNotFound_OfProxy(t *testing.T) {
 
 func TestBareNotFound_ServerBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answers := []func(*http.Request) (*http.Response, error){says(429, "{}"), says(502, "<h1>"), says(200, `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`)}
+		answers := []func(*http.Request) (*http.Response, error){
+			says(429, "{}"),
+			says(502, "<h1>"),
+			says(200, `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`),
+		}
 		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
 			if path.Dir(req.URL.Path) == "/webhooks" {
 				return says(404, "404 page not found")(req)

@@ -34,8 +34,11 @@ func Call[Answer, Request any](ctx context.Context, operation Operation[Request]
 	answer := new(Answer)
 	if err := json.Unmarshal(body, answer); err != nil {
 		return nil, &ResponseError{
-			Status:    resp.StatusCode,
-			Message:   redactRequest(resp.Request, fmt.Sprintf("the server's answer is not what the contract says: %v", err)),
+			Status: resp.StatusCode,
+			Message: redactRequest(
+				resp.Request,
+				fmt.Sprintf("the server's answer is not what the contract says: %v", err),
+			),
 			RequestID: resp.Header.Get("seam-request-id"),
 		}
 	}

@@ -71,7 +71,10 @@ func chain(transport http.RoundTripper, config Config, base string) http.RoundTr
 	transport = authorizing{transport, config}
 	transport = logged{transport, config.Credential, config.Log}
 	transport = verifyingNotFound{transport, base}
-	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
+	transport = limited{
+		transport,
+		make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests)),
+	}
 	return retrying{transport, base, new(atomic.Bool), new(outage)}
 }
 
@@ -82,9 +85,14 @@ func CheckEndpoint(endpoint string) error {
 	case err != nil:
 		return errors.New("the endpoint is not a URL; write it like http://127.0.0.1:8500")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("the endpoint %q is not an http or https URL; write it like http://127.0.0.1:8500", u.Redacted())
+		return fmt.Errorf(
+			"the endpoint %q is not an http or https URL; write it like http://127.0.0.1:8500",
+			u.Redacted(),
+		)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return errors.New("the endpoint must have no user name, query or fragment; the credential belongs into the API key")
+		return errors.New(
+			"the endpoint must have no user name, query or fragment; the credential belongs into the API key",
+		)
 	}
 	return nil
 }

@@ -45,7 +45,12 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 // says is an answer: a body of JSON, or of HTML if it begins with "<".
 func says(status int, body string, headers ...string) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
-		resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
+		resp := &http.Response{
+			StatusCode: status,
+			Header:     http.Header{},
+			Body:       io.NopCloser(strings.NewReader(body)),
+			Request:    req,
+		}
 		resp.Header.Set("Content-Type", "application/json; charset=utf-8")
 		if strings.HasPrefix(body, "<") {
 			resp.Header.Set("Content-Type", "text/html")
@@ -71,7 +76,14 @@ const (
 func scripted(t *testing.T, answers ...func(*http.Request) (*http.Response, error)) (*Client, *script) {
 	t.Helper()
 	s := &script{t: t, answers: answers}
-	client, err := New(Config{Endpoint: "http://server.example/api/", Credential: testKey, UserAgent: "test/1", Transport: s})
+	client, err := New(
+		Config{
+			Endpoint:   "http://server.example/api/",
+			Credential: testKey,
+			UserAgent:  "test/1",
+			Transport:  s,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +141,13 @@ func TestRetriesOnlySafeRequests(t *testing.T) {
 }
 
 // check counts how often a call is asked for whose first answer is this and whose second is good.
-func check(t *testing.T, name string, call func(context.Context, *Client) error, want int, first func(*http.Request) (*http.Response, error)) {
+func check(
+	t *testing.T,
+	name string,
+	call func(context.Context, *Client) error,
+	want int,
+	first func(*http.Request) (*http.Response, error),
+) {
 	t.Helper()
 	client, s := scripted(t, first, goodRead)
 	err := call(t.Context(), client)
@@ -173,12 +191,19 @@ func TestRetriesCreationsWithIdempotencyKey(t *testing.T) {
 				if c.known {
 					before = []string{acceptsKeysHeader, "true"}
 				}
-				client, _ := scripted(t, says(200, webhookJSON, before...), creating(c.first), creating(goodRead), creating(goodRead))
+				client, _ := scripted(
+					t,
+					says(200, webhookJSON, before...),
+					creating(c.first),
+					creating(goodRead),
+					creating(goodRead),
+				)
 				if err := read(t.Context(), client); err != nil {
 					t.Fatal(err)
 				}
 				err := write(t.Context(), client)
-				if len(keys) != c.want || (c.want == 2) != (err == nil) || keys[0] == "" || keys[len(keys)-1] != keys[0] {
+				if len(keys) != c.want || (c.want == 2) != (err == nil) || keys[0] == "" ||
+					keys[len(keys)-1] != keys[0] {
 					t.Errorf("asked with %q, want %d: %v", keys, c.want, err)
 				}
 				if err := write(t.Context(), client); err != nil || keys[len(keys)-1] == keys[0] {
@@ -275,7 +300,15 @@ func TestRetriesAreBoundedByTime(t *testing.T) {
 			ctx   context.Context
 			after string
 		}{"context": {limited, "20"}, "patience": {t.Context(), "3600"}} {
-			client, s := scripted(t, says(429, `{"ok": false, "error": {"type": "too_many_requests", "message": "Slow down"}}`, "Retry-After", c.after))
+			client, s := scripted(
+				t,
+				says(
+					429,
+					`{"ok": false, "error": {"type": "too_many_requests", "message": "Slow down"}}`,
+					"Retry-After",
+					c.after,
+				),
+			)
 			start := time.Now()
 			err := read(c.ctx, client)
 			if StatusOf(err) != 429 || len(s.seen) != 1 || time.Since(start) > time.Second {
@@ -299,14 +332,22 @@ func TestRequestHeaders(t *testing.T) {
 		}))
 		defer server.Close()
 		for _, slash := range []string{"", "/"} {
-			client, err := New(Config{Endpoint: server.URL + "/api" + slash, Credential: credential, WorkspaceID: "ws-1", UserAgent: "test/1"})
+			client, err := New(
+				Config{
+					Endpoint:    server.URL + "/api" + slash,
+					Credential:  credential,
+					WorkspaceID: "ws-1",
+					UserAgent:   "test/1",
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := read(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
-			if got.Get("Authorization") != "Bearer "+credential || got.Get("User-Agent") != "test/1" || got.Get("seam-workspace") != workspace {
+			if got.Get("Authorization") != "Bearer "+credential || got.Get("User-Agent") != "test/1" ||
+				got.Get("seam-workspace") != workspace {
 				t.Errorf("headers of %s: %v", credential, got)
 			}
 		}

@@ -37,7 +37,12 @@ type sending struct{ next *http.Transport }
 
 func (t sending) RoundTrip(req *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
-	req = req.Clone(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	req = req.Clone(
+		httptrace.WithClientTrace(
+			req.Context(),
+			&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }},
+		),
+	)
 	if key := req.Header[keyHeader]; key != nil {
 		// With the canonical name, http.Transport resends the request if its connection breaks. That is safe only if the
 		// server supports keys, which is unknown here. Servers ignore the case of the name.
@@ -76,15 +81,27 @@ func IsUntrusted(err error) bool {
 // tlsRejections are the TLS alerts with which a server rejects a connection before it reads a request: it requires another
 // certificate, version or name. In TLS 1.3 they arrive after the client's part of the handshake.
 var tlsRejections = []tls.AlertError{
-	40 /* handshake failure */, 42 /* bad certificate */, 43, 44, 45, 46, 48 /* unknown authority */, 49, /* access denied */
-	70 /* version */, 71, 112 /* name */, 116 /* certificate required */, 120,
+	40, /* handshake failure */
+	42, /* bad certificate */
+	43,
+	44,
+	45,
+	46,
+	48, /* unknown authority */
+	49, /* access denied */
+	70, /* version */
+	71,
+	112, /* name */
+	116, /* certificate required */
+	120,
 }
 
 // IsTLSRejected reports whether the request was not sent, because the server rejected the TLS connection, for example
 // because the client has no certificate.
 func IsTLSRejected(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err)
-	return ok && alert.Op == "remote error" && slices.ContainsFunc(tlsRejections, func(r tls.AlertError) bool { return alert.Err.Error() == r.Error() })
+	return ok && alert.Op == "remote error" &&
+		slices.ContainsFunc(tlsRejections, func(r tls.AlertError) bool { return alert.Err.Error() == r.Error() })
 }
 
 // refusedByProxy is a proxy's rejection of the CONNECT request.
@@ -94,7 +111,12 @@ type refusedByProxy struct {
 }
 
 func (e refusedByProxy) Error() string {
-	return fmt.Sprintf("the proxy %s does not connect to the server: %d %s", e.proxy, e.status, http.StatusText(e.status))
+	return fmt.Sprintf(
+		"the proxy %s does not connect to the server: %d %s",
+		e.proxy,
+		e.status,
+		http.StatusText(e.status),
+	)
 }
 
 // proxyAnswered turns a proxy's rejection into an error.

@@ -71,14 +71,19 @@ func TestIsNotConnected(t *testing.T) {
 	closed.Close()
 	mutual := func(version uint16) *httptest.Server {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(answering))
-		server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: version} //nolint:gosec // older ones are served, too
+		server.TLS = &tls.Config{
+			ClientAuth: tls.RequireAnyClientCert,
+			MaxVersion: version,
+		} //nolint:gosec // older ones are served, too
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		return server
 	}
 	refusing := func(status int) *httptest.Server {
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		proxy := httptest.NewServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
+		)
 		t.Cleanup(proxy.Close)
 		return proxy
 	}
@@ -94,17 +99,42 @@ func TestIsNotConnected(t *testing.T) {
 		kind   string
 		says   string
 	}{
-		"server closed":                      {server: closed, says: "connect"},
-		"a server that speaks no TLS":        {url: strings.Replace(plain.URL, "http:", "https:", 1), kind: "untrusted", says: "HTTP response to HTTPS client"},
-		"a certificate that is not trusted":  {server: mutual(0), kind: "untrusted", says: "certificate"},
-		"a client certificate, TLS 1.3":      {server: mutual(tls.VersionTLS13), kind: "turned away", says: "certificate required"},
-		"a client certificate, TLS 1.2":      {server: mutual(tls.VersionTLS12), kind: "turned away", says: "remote error"},
-		"a handshake that does not end":      {url: "https://" + silent.Addr().String(), says: "handshake timeout"},
-		"no proxy there":                     {server: plain, proxy: closed.URL, kind: "proxy", says: "proxyconnect"},
-		"no SOCKS proxy there":               {server: plain, proxy: "socks5" + strings.TrimPrefix(closed.URL, "http"), kind: "proxy", says: "connect"},
-		"a proxy that wants a password":      {url: "https://server.example", proxy: refusing(407).URL, kind: "proxy", says: "407 Proxy Authentication Required"},
-		"a proxy that does not let through":  {url: "https://server.example", proxy: refusing(403).URL, kind: "proxy", says: "403 Forbidden"},
-		"a proxy that does not reach anyone": {url: "https://server.example", proxy: refusing(502).URL, kind: "proxy", says: "502 Bad Gateway"},
+		"server closed":                     {server: closed, says: "connect"},
+		"a server that speaks no TLS":       {url: strings.Replace(plain.URL, "http:", "https:", 1), kind: "untrusted", says: "HTTP response to HTTPS client"},
+		"a certificate that is not trusted": {server: mutual(0), kind: "untrusted", says: "certificate"},
+		"a client certificate, TLS 1.3":     {server: mutual(tls.VersionTLS13), kind: "turned away", says: "certificate required"},
+		"a client certificate, TLS 1.2":     {server: mutual(tls.VersionTLS12), kind: "turned away", says: "remote error"},
+		"a handshake that does not end":     {url: "https://" + silent.Addr().String(), says: "handshake timeout"},
+		"no proxy there": {
+			server: plain,
+			proxy:  closed.URL,
+			kind:   "proxy",
+			says:   "proxyconnect",
+		},
+		"no SOCKS proxy there": {
+			server: plain,
+			proxy:  "socks5" + strings.TrimPrefix(closed.URL, "http"),
+			kind:   "proxy",
+			says:   "connect",
+		},
+		"a proxy that wants a password": {
+			url:   "https://server.example",
+			proxy: refusing(407).URL,
+			kind:  "proxy",
+			says:  "407 Proxy Authentication Required",
+		},
+		"a proxy that does not let through": {
+			url:   "https://server.example",
+			proxy: refusing(403).URL,
+			kind:  "proxy",
+			says:  "403 Forbidden",
+		},
+		"a proxy that does not reach anyone": {
+			url:   "https://server.example",
+			proxy: refusing(502).URL,
+			kind:  "proxy",
+			says:  "502 Bad Gateway",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

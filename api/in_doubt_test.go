@@ -17,7 +17,14 @@ func TestMayHaveHappened(t *testing.T) {
 	t.Parallel()
 	type answer = func(*http.Request) (*http.Response, error)
 	lost := breaks(&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded})
-	busy := says(409, `{"ok":false,"error":{"type":"idempotency_key_in_use","message":"Wait"}}`, acceptsKeysHeader, "true", "Retry-After", "1")
+	busy := says(
+		409,
+		`{"ok":false,"error":{"type":"idempotency_key_in_use","message":"Wait"}}`,
+		acceptsKeysHeader,
+		"true",
+		"Retry-After",
+		"1",
+	)
 	again := func(n int, a answer) []answer { return slices.Repeat([]answer{a}, n) }
 	for name, c := range map[string]struct {
 		first answer
@@ -43,7 +50,9 @@ func TestMayHaveHappened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				client, _ := scripted(t, append([]answer{says(200, webhookJSON, acceptsKeysHeader, "true"), c.first}, c.then...)...)
+				client, _ := scripted(
+					t,
+					append([]answer{says(200, webhookJSON, acceptsKeysHeader, "true"), c.first}, c.then...)...)
 				if err := read(t.Context(), client); err != nil {
 					t.Fatal(err)
 				}

@@ -45,7 +45,10 @@ type load[T any] struct {
 }
 
 // newListCache returns an empty cache. names returns the key and the identifier of a record.
-func newListCache[T any](list func(context.Context, string) iter.Seq2[T, error], names func(*T) (key, id string)) *listCache[T] {
+func newListCache[T any](
+	list func(context.Context, string) iter.Seq2[T, error],
+	names func(*T) (key, id string),
+) *listCache[T] {
 	return &listCache[T]{
 		list:     list,
 		names:    names,

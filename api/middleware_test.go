@@ -39,13 +39,17 @@ func TestConcurrentRequestsAreLimited(t *testing.T) {
 				now += change
 				most = max(most, now)
 			}
-			client := clientOver(t, Config{MaxConcurrentRequests: allowed}, func(req *http.Request) (*http.Response, error) {
-				count(1)
-				time.Sleep(time.Second)
-				resp, err := goodRead(req)
-				resp.Body = &slowBody{content: webhookJSON, closed: func() { count(-1) }}
-				return resp, err
-			})
+			client := clientOver(
+				t,
+				Config{MaxConcurrentRequests: allowed},
+				func(req *http.Request) (*http.Response, error) {
+					count(1)
+					time.Sleep(time.Second)
+					resp, err := goodRead(req)
+					resp.Body = &slowBody{content: webhookJSON, closed: func() { count(-1) }}
+					return resp, err
+				},
+			)
 			var all sync.WaitGroup
 			for range 25 {
 				all.Go(func() {
@@ -127,7 +131,8 @@ func TestSlowResponsesTimeOut(t *testing.T) {
 		})
 		start := time.Now()
 		err := write(t.Context(), client)
-		if err == nil || !strings.Contains(err.Error(), "did not end within 2m") || !IsBadResponse(err) || errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || !strings.Contains(err.Error(), "did not end within 2m") || !IsBadResponse(err) ||
+			errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error: %v", err)
 		}
 		if waited := time.Since(start); tries != 1 || waited != tryTimeout+keySupportTimeout {
@@ -141,10 +146,17 @@ func TestProtocolSwitchIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
 			resp, err := goodRead(req)
-			resp.StatusCode, resp.Body = http.StatusSwitchingProtocols, &slowBody{ctx: context.Background(), endless: true}
+			resp.StatusCode, resp.Body = http.StatusSwitchingProtocols, &slowBody{
+				ctx:     context.Background(),
+				endless: true,
+			}
 			return resp, err
 		})
-		if err := write(t.Context(), client); err == nil || !strings.Contains(err.Error(), "another protocol") || !IsBadResponse(err) {
+		if err := write(
+			t.Context(),
+			client,
+		); err == nil || !strings.Contains(err.Error(), "another protocol") ||
+			!IsBadResponse(err) {
 			t.Errorf("error: %v", err)
 		}
 	})
@@ -186,16 +198,36 @@ func TestTriesAreLoggedWithoutSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []Try
 		answers := []func(*http.Request) (*http.Response, error){
-			breaks(fmt.Errorf("proxy refuses Bearer %s and %s: %w", testKey, pin, refused)), says(200, `{"ok": true, "access_code": {"access_code_id": "c1", "code": "`+pin+`"}}`),
+			breaks(
+				fmt.Errorf("proxy refuses Bearer %s and %s: %w", testKey, pin, refused),
+			),
+			says(200, `{"ok": true, "access_code": {"access_code_id": "c1", "code": "`+pin+`"}}`),
 		}
 		s := &script{t: t, answers: answers}
-		client := clientOver(t, Config{Log: func(_ context.Context, try Try) { tries = append(tries, try) }}, s.RoundTrip)
-		if _, err := Call[AccessCodeCreatedResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d", Code: pin}); err != nil {
+		client := clientOver(
+			t,
+			Config{Log: func(_ context.Context, try Try) { tries = append(tries, try) }},
+			s.RoundTrip,
+		)
+		if _, err := Call[AccessCodeCreatedResponse](
+			t.Context(),
+			client.CreateAccessCode,
+			CreateAccessCodeRequest{DeviceID: "d", Code: pin},
+		); err != nil {
 			t.Fatal(err)
 		}
 		want := []Try{
-			{Method: "POST", Path: "/access_codes/create", Err: "proxy refuses Bearer (hidden) and (hidden): dial tcp: connection refused"},
-			{Method: "POST", Path: "/access_codes/create", Status: 200, RequestID: "r-1"},
+			{
+				Method: "POST",
+				Path:   "/access_codes/create",
+				Err:    "proxy refuses Bearer (hidden) and (hidden): dial tcp: connection refused",
+			},
+			{
+				Method:    "POST",
+				Path:      "/access_codes/create",
+				Status:    200,
+				RequestID: "r-1",
+			},
 		}
 		if fmt.Sprint(tries) != fmt.Sprint(want) {
 			t.Errorf("got  %v\nwant %v", tries, want)

@@ -28,7 +28,13 @@ func Pages[T any](fetch func(cursor string) ([]T, Pagination, error)) iter.Seq2[
 			}
 			cursor = *pagination.NextPageCursor
 			if seen[cursor] {
-				yield(none, fmt.Errorf("the server repeats the page at cursor %q, so the list cannot be read to its end", cursor))
+				yield(
+					none,
+					fmt.Errorf(
+						"the server repeats the page at cursor %q, so the list cannot be read to its end",
+						cursor,
+					),
+				)
 				return
 			}
 			seen[cursor] = true

@@ -24,10 +24,18 @@ type Reads struct {
 // NewReads returns the Reads of a client, and makes the client report each write to it.
 func NewReads(client *Client) *Reads {
 	r := &Reads{
-		codes:     newListCache(client.AccessCodes, func(c *AccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
-		unmanaged: newListCache(client.UnmanagedAccessCodes, func(c *UnmanagedAccessCode) (string, string) { return c.DeviceID, c.AccessCodeID }),
-		webhooks: newListCache(func(ctx context.Context, _ string) iter.Seq2[Webhook, error] { return client.Webhooks(ctx) },
-			func(w *Webhook) (string, string) { return "", w.WebhookID }),
+		codes: newListCache(
+			client.AccessCodes,
+			func(c *AccessCode) (string, string) { return c.DeviceID, c.AccessCodeID },
+		),
+		unmanaged: newListCache(
+			client.UnmanagedAccessCodes,
+			func(c *UnmanagedAccessCode) (string, string) { return c.DeviceID, c.AccessCodeID },
+		),
+		webhooks: newListCache(
+			func(ctx context.Context, _ string) iter.Seq2[Webhook, error] { return client.Webhooks(ctx) },
+			func(w *Webhook) (string, string) { return "", w.WebhookID },
+		),
 	}
 	client.Client = invalidating{client.Client, r}
 	return r

@@ -29,7 +29,11 @@ func TestAccessCodesOn(t *testing.T) {
 			all(t, r, "a", "b", "c", "d")
 			expect(t, r, "d1", "a", true)
 			expectCount(t, s, listing, 2)
-			if _, err := Call[OkResponse](t.Context(), client.UpdateAccessCode, UpdateAccessCodeRequest{AccessCodeID: "a"}); err != nil {
+			if _, err := Call[OkResponse](
+				t.Context(),
+				client.UpdateAccessCode,
+				UpdateAccessCodeRequest{AccessCodeID: "a"},
+			); err != nil {
 				t.Fatal(err)
 			}
 			all(t, r)

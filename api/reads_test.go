@@ -57,11 +57,17 @@ func (s *shelf) RoundTrip(req *http.Request) (*http.Response, error) {
 	for device, ids := range s.codes {
 		for _, id := range ids {
 			if device == body.DeviceID || s.all {
-				records = append(records, map[string]string{"access_code_id": id, "device_id": device, "name": "of " + path})
+				records = append(
+					records,
+					map[string]string{"access_code_id": id, "device_id": device, "name": "of " + path},
+				)
 			}
 		}
 	}
-	slices.SortFunc(records, func(a, b map[string]string) int { return strings.Compare(a["access_code_id"], b["access_code_id"]) })
+	slices.SortFunc(
+		records,
+		func(a, b map[string]string) int { return strings.Compare(a["access_code_id"], b["access_code_id"]) },
+	)
 	from := len(body.PageCursor)
 	to := min(from+3, len(records))
 	answer := map[string]any{"ok": true, "access_codes": records[from:to]}
@@ -86,7 +92,14 @@ func (s *shelf) count(request string) (n int) {
 // reading is a client of the shelf, and its reads. The shelf is left alone by its own client from then on.
 func (s *shelf) reading(t *testing.T) (*Client, *Reads) {
 	t.Helper()
-	client, err := New(Config{Endpoint: "http://server.example/api/", Credential: testKey, UserAgent: "test/1", Transport: s})
+	client, err := New(
+		Config{
+			Endpoint:   "http://server.example/api/",
+			Credential: testKey,
+			UserAgent:  "test/1",
+			Transport:  s,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +192,11 @@ func TestReads_AfterWrite(t *testing.T) {
 		s := newShelf()
 		client, r := s.reading(t)
 		expect(t, r, "d2", "x", true)
-		if _, err := Call[OkResponse](t.Context(), client.CreateWebhook, CreateWebhookRequest{URL: "https://example.com"}); err != nil {
+		if _, err := Call[OkResponse](
+			t.Context(),
+			client.CreateWebhook,
+			CreateWebhookRequest{URL: "https://example.com"},
+		); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, r, "d2", "x", true)
@@ -200,7 +217,11 @@ func TestReads_WriteDuringList(t *testing.T) {
 		var early *AccessCode
 		go func() { early = r.AccessCode(t.Context(), "d2", "x") }()
 		synctest.Wait()
-		if _, err := Call[OkResponse](t.Context(), client.UpdateAccessCode, UpdateAccessCodeRequest{AccessCodeID: "x"}); err != nil {
+		if _, err := Call[OkResponse](
+			t.Context(),
+			client.UpdateAccessCode,
+			UpdateAccessCodeRequest{AccessCodeID: "x"},
+		); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, r, "d2", "x", false)
@@ -300,7 +321,11 @@ func TestReads_ServerIgnoresFilter(t *testing.T) {
 	expect(t, r, "d2", "x", true)
 	expect(t, r, "d3", "missing", false)
 	expectCount(t, s, listing, 2)
-	if _, err := Call[OkResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d1"}); err != nil {
+	if _, err := Call[OkResponse](
+		t.Context(),
+		client.CreateAccessCode,
+		CreateAccessCodeRequest{DeviceID: "d1"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, r, "d1", "a", false)
@@ -341,12 +366,20 @@ func TestReads_OtherKinds(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
 	client, r := s.reading(t)
-	if code := r.UnmanagedAccessCode(t.Context(), "d2", "x"); code == nil || *code.Name != "of /access_codes/unmanaged/list" {
+	if code := r.UnmanagedAccessCode(
+		t.Context(),
+		"d2",
+		"x",
+	); code == nil ||
+		*code.Name != "of /access_codes/unmanaged/list" {
 		t.Errorf("%v", code)
 	}
 	s.fails = func(path string) func(*http.Request) (*http.Response, error) {
 		if path == "/webhooks/list" {
-			return says(200, `{"ok": true, "webhooks": [{"webhook_id": "w1", "url": "https://example.com", "event_types": ["*"]}]}`)
+			return says(
+				200,
+				`{"ok": true, "webhooks": [{"webhook_id": "w1", "url": "https://example.com", "event_types": ["*"]}]}`,
+			)
 		}
 		return nil
 	}
@@ -356,7 +389,11 @@ func TestReads_OtherKinds(t *testing.T) {
 		}
 	}
 	expectCount(t, s, "/webhooks/list", 1)
-	if _, err := Call[OkResponse](t.Context(), client.UpdateWebhook, UpdateWebhookRequest{WebhookID: "w1", EventTypes: []string{"*"}}); err != nil {
+	if _, err := Call[OkResponse](
+		t.Context(),
+		client.UpdateWebhook,
+		UpdateWebhookRequest{WebhookID: "w1", EventTypes: []string{"*"}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if webhook := r.Webhook(t.Context(), "w1"); webhook != nil {

@@ -78,7 +78,8 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 			resp, err = markInDoubt(resp, err)
 		}
 		harmless := isRepeatable(req.URL.Path) || key != "" && t.supportsKeysFlag.Load()
-		if ctx.Err() != nil || !isRetryable(resp, err, harmless) && (key == "" || !isRetryable(resp, err, true) || !t.supportsKeys(req)) {
+		if ctx.Err() != nil ||
+			!isRetryable(resp, err, harmless) && (key == "" || !isRetryable(resp, err, true) || !t.supportsKeys(req)) {
 			return resp, err
 		}
 		doubt = doubt || key != "" && mayHaveHappened(resp, err)

@@ -45,8 +45,15 @@ func TestTransportTimeouts(t *testing.T) {
 			defer cancel()
 			err := read(ctx, clientOf(t, mute.URL, c.way))
 			ended := errors.Is(err, context.DeadlineExceeded)
-			if err == nil || IsNotConnected(err) != c.notConnected || IsBadResponse(err) != c.badAnswer || ended != c.ended {
-				t.Errorf("not connected %v, bad answer %v, ended %v: %v", IsNotConnected(err), IsBadResponse(err), ended, err)
+			if err == nil || IsNotConnected(err) != c.notConnected || IsBadResponse(err) != c.badAnswer ||
+				ended != c.ended {
+				t.Errorf(
+					"not connected %v, bad answer %v, ended %v: %v",
+					IsNotConnected(err),
+					IsBadResponse(err),
+					ended,
+					err,
+				)
 			}
 		})
 	}

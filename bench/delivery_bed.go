@@ -168,7 +168,11 @@ func (b *deliveryBed) hang(ctx context.Context) error {
 			return err
 		}
 	}
-	return poll(ctx, "all of them hang", func() (bool, error) { return b.receiver.stuck.Load() >= hangingEndpoints, nil })
+	return poll(
+		ctx,
+		"all of them hang",
+		func() (bool, error) { return b.receiver.stuck.Load() >= hangingEndpoints, nil },
+	)
 }
 
 // untilLogged waits until all deliveries to the healthy endpoint are recorded.

@@ -208,7 +208,8 @@ func (b *bed) authenticated(f func(
 	ctx context.Context,
 	workspace uuid.UUID,
 	body []byte,
-) (any, error)) http.HandlerFunc {
+) (any, error),
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hash := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
 		var workspace uuid.UUID

@@ -355,7 +355,10 @@ func withProblems(err error, problems []api.Problem) error {
 	for _, problem := range problems {
 		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
 	}
-	return &problemError{explainedError{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
+	return &problemError{
+		explainedError{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err},
+		problems,
+	}
 }
 
 // problemError is an error with the errors of the access code.
@@ -377,7 +380,10 @@ const logInAgain = "The account of the lock is disconnected: its owner must log 
 	"gateway, set the new password there with `deviceaccess-server accounts update`. "
 
 func stillWaiting(status string, err error) error {
-	return &explainedError{"the access code was still " + status + " when the time was up" + api.PollFailureSuffix(err), err}
+	return &explainedError{
+		"the access code was still " + status + " when the time was up" + api.PollFailureSuffix(err),
+		err,
+	}
 }
 
 // explainedError is an error with another text.
@@ -416,7 +422,10 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &explainedError{"the code was still on its way to the lock when the time was up" + api.PollFailureSuffix(err), err}
+		return nil, &explainedError{
+			"the code was still on its way to the lock when the time was up" + api.PollFailureSuffix(err),
+			err,
+		}
 	case err == nil && !isSettled(code):
 		return nil, &explainedError{"the lock has rejected the code after its action attempt expired", expired}
 	}

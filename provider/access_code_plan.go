@@ -203,32 +203,50 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 		at     string
 		detail string
 	}{
-		{offline && hasPIN, "is_offline_access_code",
+		{
+			offline && hasPIN, "is_offline_access_code",
 			"The lock's vendor computes the PIN of an offline code, so it cannot be configured. Leave `code` and " +
-				"`code_wo` out: `code` has the PIN after apply."},
-		{offline && unframed && !m.IsOneTimeUse.IsUnknown() && !m.IsOneTimeUse.ValueBool(), "is_offline_access_code",
+				"`code_wo` out: `code` has the PIN after apply.",
+		},
+		{
+			offline && unframed && !m.IsOneTimeUse.IsUnknown() && !m.IsOneTimeUse.ValueBool(), "is_offline_access_code",
 			"An offline code needs a time frame. Set `starts_at` and `ends_at`; they are optional only with " +
-				"`is_one_time_use`, and the code then starts immediately."},
-		{m.IsOneTimeUse.ValueBool() && !offline && !m.IsOfflineAccessCode.IsUnknown(), "is_one_time_use",
+				"`is_one_time_use`, and the code then starts immediately.",
+		},
+		{
+			m.IsOneTimeUse.ValueBool() && !offline && !m.IsOfflineAccessCode.IsUnknown(), "is_one_time_use",
 			"Only offline codes can be limited to one use. Set `is_offline_access_code = true`, if the lock " +
-				"supports it, or leave `is_one_time_use` out."},
-		{offline && m.UseBackupAccessCodePool.ValueBool(), "use_backup_access_code_pool",
+				"supports it, or leave `is_one_time_use` out.",
+		},
+		{
+			offline && m.UseBackupAccessCodePool.ValueBool(), "use_backup_access_code_pool",
 			"Offline codes have no backup codes, and need none: the lock accepts them without a connection. Leave " +
-				"it out."},
-		{offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
-			"An offline code cannot be changed at the lock. Leave it out."},
-		{offline && hasKey, "common_code_key",
+				"it out.",
+		},
+		{
+			offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
+			"An offline code cannot be changed at the lock. Leave it out.",
+		},
+		{
+			offline && hasKey, "common_code_key",
 			"The lock's vendor computes the PIN of an offline code, so it cannot be shared. Leave " +
-				"`common_code_key` out."},
-		{m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
+				"`common_code_key` out.",
+		},
+		{
+			m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
 			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave " +
-				"`use_backup_access_code_pool` out."},
-		{hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
+				"`use_backup_access_code_pool` out.",
+		},
+		{
+			hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
 			"The length can be set only if the server chooses the PIN. Leave `preferred_code_length` out, or " +
-				"`code` and `code_wo`."},
-		{hasPIN && hasKey, "common_code_key",
+				"`code` and `code_wo`.",
+		},
+		{
+			hasPIN && hasKey, "common_code_key",
 			"A code with a `common_code_key` gets the PIN of the other codes with that key. Leave out `code` and " +
-				"`code_wo`, or the key: codes with the same configured PIN share it anyway."},
+				"`code_wo`, or the key: codes with the same configured PIN share it anyway.",
+		},
 	} {
 		if rule.broken {
 			diagnostics.ErrorAt(diags, path.Root(rule.at), action, rule.detail)
@@ -340,7 +358,9 @@ func (m *accessCodeModel) planOffline(
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
-	changed = append(changed, m.replacingAttributes(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
+	changed = append(
+		changed,
+		m.replacingAttributes(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
 	if len(changed) > 0 && state.isIssued() {
 		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.acceptedUntil()+" It can be "+
 			"neither changed nor deleted before that.\n\nRestore its configuration, and add another resource for "+
@@ -351,8 +371,12 @@ func (m *accessCodeModel) planOffline(
 // warnOfDestroy warns that an issued offline code cannot be destroyed.
 func (m *accessCodeModel) warnOfDestroy(diags *diag.Diagnostics) {
 	if m.isIssued() {
-		diagnostics.Warning(diags, "Offline access code cannot be deleted", m.acceptedUntil()+" Applying this plan will "+
-			"fail before that.\n\n"+removeFromStateHelp)
+		diagnostics.Warning(
+			diags,
+			"Offline access code cannot be deleted",
+			m.acceptedUntil()+" Applying this plan will "+
+				"fail before that.\n\n"+removeFromStateHelp,
+		)
 	}
 }
 
@@ -459,7 +483,12 @@ func isStillThere(err error) bool {
 // replace creates the code on a lock after the old one, which is being deleted, has left the lock.
 func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) lockResult {
 	if err := deleteCode(ctx, conn.api, deviceID, id); err != nil && !errors.Is(err, errGone) {
-		return m.failedResult(ctx, conn.api, id, stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)})
+		return m.failedResult(
+			ctx,
+			conn.api,
+			id,
+			stillThere{fmt.Errorf("its code %s is still being deleted: %w", id, err)},
+		)
 	}
 	return m.createOn(ctx, conn, deviceID)
 }

@@ -185,7 +185,8 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.resend(plan.writesOnly() || !configured.IsNull())
 	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
-	resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, attemptFailed(err) || (unseen || doubted) && err != nil)...)
+	resp.Diagnostics.Append(
+		recordUncertainChange(ctx, resp.Private, attemptFailed(err) || (unseen || doubted) && err != nil)...)
 	if err != nil {
 		reportNext(&resp.Diagnostics, action, redacted(err, plan.pin(), former), changeAdvice(err))
 		return

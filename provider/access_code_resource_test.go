@@ -427,9 +427,10 @@ func TestAccessCodeKeepsThePINThatTheServerDoesNotTell(t *testing.T) {
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config},
 		{
-			PreConfig:        func() { f.do(func() { _, c := f.only(); c.code = nil }) },
-			Config:           config,
-			ConfigPlanChecks: plansNothing(), ConfigStateChecks: []statecheck.StateCheck{has("code", isText("2468"))},
+			PreConfig:         func() { f.do(func() { _, c := f.only(); c.code = nil }) },
+			Config:            config,
+			ConfigPlanChecks:  plansNothing(),
+			ConfigStateChecks: []statecheck.StateCheck{has("code", isText("2468"))},
 		},
 	}})
 }
@@ -940,15 +941,20 @@ func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: settings, ConfigStateChecks: sameCode()},
 		{
-			PreConfig: func() { adopted = managedOn(t, srv, device)[0].AccessCodeID; unmanage() },
-			Config:    settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode(),
+			PreConfig:         func() { adopted = managedOn(t, srv, device)[0].AccessCodeID; unmanage() },
+			Config:            settings,
+			ConfigPlanChecks:  convertsInPlace(),
+			ConfigStateChecks: sameCode(),
 		},
 		{Config: settings, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 		{
-			PreConfig: unmanage,
-			Config:    settings, ResourceName: front, ImportState: true, ImportStatePersist: true,
-			ImportStateIdFunc: func(*terraform.State) (string, error) { return device + "/" + adopted, nil },
+			PreConfig:          unmanage,
+			Config:             settings,
+			ResourceName:       front,
+			ImportState:        true,
+			ImportStatePersist: true,
+			ImportStateIdFunc:  func(*terraform.State) (string, error) { return device + "/" + adopted, nil },
 		},
 		{Config: settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode()},
 		{Config: settings, ConfigPlanChecks: plansNothing()},
@@ -1339,7 +1345,11 @@ func TestImportByBareIDConvertsAtOnce(t *testing.T) {
 			config := f.config(accessCode(""))
 			run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 				{
-					Config: config, ResourceName: front, ImportState: true, ImportStateId: id, ImportStatePersist: true,
+					Config:             config,
+					ResourceName:       front,
+					ImportState:        true,
+					ImportStateId:      id,
+					ImportStatePersist: true,
 					ImportStateCheck: func(states []*terraform.InstanceState) error {
 						f.expectWrites(t, "after the import", converting)
 						if managed := states[0].Attributes["is_managed"]; managed != "true" {
@@ -1939,8 +1949,9 @@ func TestPINChangeThatFailedIsMadeAgainUntilTheLockHasIt(t *testing.T) {
 			),
 		},
 		{
-			PreConfig: func() { f.do(func() { f.nextAttempt = nil }) },
-			Config:    config("8642"), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			PreConfig:         func() { f.do(func() { f.nextAttempt = nil }) },
+			Config:            config("8642"),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, front),
 			ConfigStateChecks: []statecheck.StateCheck{has("code", isText("8642")), has("status", isText("set"))},
 		},
 		{Config: config("8642"), ConfigPlanChecks: plansNothing()},
@@ -2207,8 +2218,10 @@ func TestWriteOnlyPINIsWrittenWhenItsVersionChangesAndNeverKept(t *testing.T) {
 		},
 		{Config: f.config(accessCode("")), ConfigPlanChecks: plansNothing()},
 		{ // from the state to a PIN that is written only
-			Config: story(first, 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
-			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null())}, Check: showsNo(second),
+			Config:            story(first, 1),
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null())},
+			Check:             showsNo(second),
 		},
 	}})
 	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != first {
@@ -2300,8 +2313,10 @@ func TestWriteOnlyPIN_WrittenAgainAfterFailedChangeOfKind(t *testing.T) {
 			Config: f.config(accessCode(`code = "` + other + `"`)), ExpectError: says("It is away"),
 		},
 		{
-			PreConfig: func() { f.do(func() { f.nextAttempt = nil; _, c := f.only(); c.code = other }) },
-			Config:    written, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), Check: showsNo(other),
+			PreConfig:        func() { f.do(func() { f.nextAttempt = nil; _, c := f.only(); c.code = other }) },
+			Config:           written,
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			Check:            showsNo(other),
 		},
 		{
 			PreConfig: func() {

@@ -204,7 +204,8 @@ func (m *accessCodeModel) replacingAttributes(
 		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
 		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
 		{
-			"preferred_code_length", planmodifiers.RequiresReplaceUnlessImported{},
+			"preferred_code_length",
+			planmodifiers.RequiresReplaceUnlessImported{},
 			m.PreferredCodeLength, state.PreferredCodeLength,
 		},
 		{"use_backup_access_code_pool", falseByDefault, m.UseBackupAccessCodePool, state.UseBackupAccessCodePool},

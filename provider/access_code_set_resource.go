@@ -78,7 +78,10 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		}
 		plan.Code = types.StringValue(pin)
 	}
-	results := onEach(plan.devices(ctx), func(deviceID string) lockResult { return plan.createOn(ctx, r.connection, deviceID) })
+	results := onEach(
+		plan.devices(ctx),
+		func(deviceID string) lockResult { return plan.createOn(ctx, r.connection, deviceID) },
+	)
 	codes, failures := map[string]lockCode{}, map[string]lockResult{}
 	exists := false
 	for deviceID, result := range results {
@@ -195,7 +198,13 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 			"not return it. Set `code`.")
 		return
 	}
-	unsettled := state.findUnanswered(ctx, client, codes, state.uncertainLocks(ctx, req.Private, &resp.Diagnostics), &plan)
+	unsettled := state.findUnanswered(
+		ctx,
+		client,
+		codes,
+		state.uncertainLocks(ctx, req.Private, &resp.Diagnostics),
+		&plan,
+	)
 	r.dropUnknownLocks(ctx, req.Private, unsettled, &resp.Diagnostics)
 	if plan.changesSearch(&state) && plan.reportUnsearched(ctx, client, unsettled, &resp.Diagnostics) {
 		return
@@ -349,7 +358,13 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	defer cancel()
 
 	codes := model.codes(ctx)
-	unsettled := model.findUnanswered(ctx, client, codes, model.uncertainLocks(ctx, req.Private, &resp.Diagnostics), &model)
+	unsettled := model.findUnanswered(
+		ctx,
+		client,
+		codes,
+		model.uncertainLocks(ctx, req.Private, &resp.Diagnostics),
+		&model,
+	)
 	r.dropUnknownLocks(ctx, req.Private, unsettled, &resp.Diagnostics)
 	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) lockResult {
 		if unsettled[deviceID].err != nil {
@@ -919,7 +934,12 @@ func (m *accessCodeSetModel) createOn(ctx context.Context, conn *connection, dev
 }
 
 // arrived waits until a code is on its lock, unless wait_for_set is false.
-func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) lockResult {
+func (m *accessCodeSetModel) arrived(
+	ctx context.Context,
+	conn *connection,
+	id string,
+	attempt api.ActionAttempt,
+) lockResult {
 	var code *api.AccessCode
 	var err error
 	if conn.waitForSet {
@@ -1028,8 +1048,11 @@ func (m *accessCodeSetModel) reportLock(
 		next = uncertainAdvice(err, look)
 		others = untouched
 	case failed.uncertain != nil:
-		next = uncertainAdvice(err, "The set is not in the state: check this lock before you run Terraform again, which "+
-			"would create a second access code.")
+		next = uncertainAdvice(
+			err,
+			"The set is not in the state: check this lock before you run Terraform again, which "+
+				"would create a second access code.",
+		)
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched

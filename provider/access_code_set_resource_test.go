@@ -312,8 +312,19 @@ func (httptestDiscard) WriteHeader(int)             {}
 func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 	f := startFakeLocks(t)
 	for id, code := range map[string]*fakeCode{
-		"aaaaaaaa-2222-4222-8222-222222222222": {device: lockA, name: "Nanny", code: "905173846251", managed: true, status: "set"},
-		"bbbbbbbb-2222-4222-8222-222222222222": {device: lockB, name: "Nanny B", code: "905173846251", status: "set"},
+		"aaaaaaaa-2222-4222-8222-222222222222": {
+			device:  lockA,
+			name:    "Nanny",
+			code:    "905173846251",
+			managed: true,
+			status:  "set",
+		},
+		"bbbbbbbb-2222-4222-8222-222222222222": {
+			device: lockB,
+			name:   "Nanny B",
+			code:   "905173846251",
+			status: "set",
+		},
 	} {
 		f.codes[id] = code
 	}
@@ -321,7 +332,13 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 	config := f.config(codeSet("", lockA, lockB))
 	id := lockA + "/aaaaaaaa-2222-4222-8222-222222222222, " + lockB + "/bbbbbbbb-2222-4222-8222-222222222222"
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: id, ImportStatePersist: true},
+		{
+			Config:             config,
+			ResourceName:       nanny,
+			ImportState:        true,
+			ImportStateId:      id,
+			ImportStatePersist: true,
+		},
 		{
 			PreConfig:        func() { wrote("after the import") },
 			Config:           config,
@@ -660,7 +677,10 @@ func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 	}{
 		"destroyed": {warns: true, wrote: []string{"delete " + lockA}},
 		"destroyed, code was deleted": {
-			before: func(f *fake, lost string) { delete(f.codes, lost) }, warns: true, says: "the lock has no code of this name and PIN now", wrote: []string{"delete " + lockA},
+			before: func(f *fake, lost string) { delete(f.codes, lost) },
+			warns:  true,
+			says:   "the lock has no code of this name and PIN now",
+			wrote:  []string{"delete " + lockA},
 		},
 		"tried again":                          {config: writtenOnly(first, 1), wrote: []string{"update " + lockC}},
 		"with the same PIN of another version": {config: writtenOnly(first, 2), wrote: []string{"update " + lockA, "update " + lockC}},
@@ -677,9 +697,18 @@ func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 		"written only, where it was kept in the state": {
 			pin: `code = "` + first + `"`, config: writtenOnly(second, 1), wrote: []string{"update " + lockA, "update " + lockC},
 		},
-		"tried again, where no PIN is told": {hides: true, config: writtenOnly(first, 1), warns: true, wrote: []string{"create " + lockC}},
+		"tried again, where no PIN is told": {
+			hides:  true,
+			config: writtenOnly(first, 1),
+			warns:  true,
+			wrote:  []string{"create " + lockC},
+		},
 		"kept in the state, tried again where no PIN is told": {
-			pin: `code = "` + first + `"`, hides: true, config: `code = "` + first + `"`, warns: true, wrote: []string{"create " + lockC},
+			pin:    `code = "` + first + `"`,
+			hides:  true,
+			config: `code = "` + first + `"`,
+			warns:  true,
+			wrote:  []string{"create " + lockC},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -868,7 +897,13 @@ func (p *plugin) codesOf(identity *tfprotov6.ResourceIdentityData) (codes []stri
 func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", code: "905173846251", managed: true, status: "set"}
+	f.codes[keeper] = &fakeCode{
+		device:  lockA,
+		name:    "Nanny",
+		code:    "905173846251",
+		managed: true,
+		status:  "set",
+	}
 	p := f.plugin(t)
 	one := lockA + "/" + keeper
 	read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: setType, Identity: p.codesIdentity(one)})
@@ -933,8 +968,20 @@ func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 func TestImportOfASetGoesByTheCodeThatIsNamedFirst(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", code: "905173846251", managed: true, status: "set"}
-	f.codes[first] = &fakeCode{device: lockB, name: "Anna", code: "640297158306", managed: true, status: "set"}
+	f.codes[keeper] = &fakeCode{
+		device:  lockA,
+		name:    "Nanny",
+		code:    "905173846251",
+		managed: true,
+		status:  "set",
+	}
+	f.codes[first] = &fakeCode{
+		device:  lockB,
+		name:    "Anna",
+		code:    "640297158306",
+		managed: true,
+		status:  "set",
+	}
 	codes := []string{lockC + "/" + late, lockB + "/" + first, lockA + "/" + keeper} // the first is not there any more
 	for form, request := range map[string]*tfprotov6.ImportResourceStateRequest{
 		"an ID":       {TypeName: setType, ID: strings.Join(codes, ", ")},
@@ -1325,7 +1372,12 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 
 func TestSetWhosePINNobodyTellsAsksForOne(t *testing.T) {
 	f := startFakeLocks(t)
-	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", managed: true, status: "set"}
+	f.codes[keeper] = &fakeCode{
+		device:  lockA,
+		name:    "Nanny",
+		managed: true,
+		status:  "set",
+	}
 	config := f.config(codeSet("", lockA, lockB))
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{

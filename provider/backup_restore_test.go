@@ -24,7 +24,12 @@ func newAftermath(t *testing.T) aftermath {
 	t.Helper()
 	srv := apptest.Start(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
-	a := aftermath{lock: srv.Lock(t, device), device: device, pins: map[string]string{}, found: map[string]string{}}
+	a := aftermath{
+		lock:   srv.Lock(t, device),
+		device: device,
+		pins:   map[string]string{},
+		found:  map[string]string{},
+	}
 	code := func(label, more string) string {
 		return strings.Replace(accessCodeOn(device, "name = \""+label+"\"\n"+more), `"front"`, `"`+label+`"`, 1)
 	}

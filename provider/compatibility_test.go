@@ -87,7 +87,12 @@ func TestOtherServersOfThisAPI(t *testing.T) {
 			server.odd(f)
 			id := f.unmanaged(fakeCode{name: "Plumber", code: "640297"})
 			f.do(func() {
-				f.codes["elsewhere"] = &fakeCode{device: "another", name: "Cook", code: "715938", status: "set"}
+				f.codes["elsewhere"] = &fakeCode{
+					device: "another",
+					name:   "Cook",
+					code:   "715938",
+					status: "set",
+				}
 			})
 			config := func(eventTypes, name string) string {
 				return fmt.Sprintf(

@@ -52,9 +52,13 @@ type connection struct {
 // are appended to the error.
 func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client {
 	if !c.isConnected() {
-		diagnostics.Error(diags, "Connect to the server", c.unconnectedReason()+", so the provider cannot connect.\n\nApply "+
-			"in two steps: first the resource that the value comes from, with `terraform apply -target=ADDRESS`, "+
-			"then everything. Or set the value directly, for example with a variable. "+strings.Join(more, " "))
+		diagnostics.Error(
+			diags,
+			"Connect to the server",
+			c.unconnectedReason()+", so the provider cannot connect.\n\nApply "+
+				"in two steps: first the resource that the value comes from, with `terraform apply -target=ADDRESS`, "+
+				"then everything. Or set the value directly, for example with a variable. "+strings.Join(more, " "),
+		)
 		return nil
 	}
 	return c.api
@@ -75,8 +79,12 @@ func (c *connection) skipsRefresh(diags *diag.Diagnostics) bool {
 	if c == nil || len(c.unknown) == 0 {
 		return false
 	}
-	diagnostics.Warning(diags, "Not refreshed", c.unconnectedReason()+", so this plan uses the state without a refresh. Run "+
-		"Terraform again after apply to see changes made elsewhere.")
+	diagnostics.Warning(
+		diags,
+		"Not refreshed",
+		c.unconnectedReason()+", so this plan uses the state without a refresh. Run "+
+			"Terraform again after apply to see changes made elsewhere.",
+	)
 	return true
 }
 

@@ -118,7 +118,7 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 		"Nothing is removed from the state",
 		"terraform state rm",
 	)
-	var codes, webhooks = map[string]*fakeCode{}, map[string]*fakeWebhook{}
+	codes, webhooks := map[string]*fakeCode{}, map[string]*fakeWebhook{}
 	swap := func(workspace string) func() {
 		return func() {
 			f.do(func() {

@@ -210,10 +210,20 @@ func TestUnmanagedAccessCodesAreAllListedAndHiddenPINsAreNull(t *testing.T) {
 	f := startFake(t)
 	f.pageSize = 1
 	f.unmanaged(
-		fakeCode{name: "Plumber", code: "2468", startsAt: "2030-01-01T02:00:00+02:00", endsAt: "2030-01-02T00:00:00Z"},
+		fakeCode{
+			name:     "Plumber",
+			code:     "2468",
+			startsAt: "2030-01-01T02:00:00+02:00",
+			endsAt:   "2030-01-02T00:00:00Z",
+		},
 	)
 	f.unmanaged(
-		fakeCode{name: "Plumber", code: "2468", startsAt: "2030-01-01T02:00:00+02:00", endsAt: "2030-01-02T00:00:00Z"},
+		fakeCode{
+			name:     "Plumber",
+			code:     "2468",
+			startsAt: "2030-01-01T02:00:00+02:00",
+			endsAt:   "2030-01-02T00:00:00Z",
+		},
 	)
 	empty := "33333333-2222-4222-8222-222222222222"
 	is := func(index int, attribute string, value knownvalue.Check) statecheck.StateCheck {

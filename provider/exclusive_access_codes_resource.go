@@ -378,8 +378,14 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 		}
 	case len(deletable) > 0:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(deletable), types.MapUnknown(foreignCodeType)
-		diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes will be deleted",
-			"Applying this plan deletes these codes from the lock "+plan.DeviceID.ValueString()+":"+formatCodes(deletable))
+		diagnostics.WarningAt(
+			diags,
+			path.Root("deleted_access_codes"),
+			"Access codes will be deleted",
+			"Applying this plan deletes these codes from the lock "+plan.DeviceID.ValueString()+":"+formatCodes(
+				deletable,
+			),
+		)
 	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs) && plan.Timeouts.Equal(state.Timeouts):
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = state.DeletedAccessCodes, state.ForeignAccessCodes
 	default:
@@ -645,7 +651,10 @@ func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
 // names, so a plan cannot show their deletion before the next refresh.
 func released(plan, state *exclusiveAccessCodesModel, onLock map[string]foreignCode) map[string]foreignCode {
 	were, may, codes := state.allowed(), plan.allowed(), maps.Clone(onLock)
-	maps.DeleteFunc(codes, func(id string, code foreignCode) bool { return !were.allows(id, code) || may.allows(id, code) })
+	maps.DeleteFunc(
+		codes,
+		func(id string, code foreignCode) bool { return !were.allows(id, code) || may.allows(id, code) },
+	)
 	return codes
 }
 

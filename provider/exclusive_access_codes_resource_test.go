@@ -37,10 +37,32 @@ func exclusive(device string, ids ...string) string {
 // startCrowdedFake is a fake with a lock that has a code to keep, two others, and one on another lock.
 func startCrowdedFake(t *testing.T) *fake {
 	f := startFakeLocks(t)
-	f.codes[keeper] = &fakeCode{device: lockA, name: "Owner", code: "905173846251", managed: true, status: "set"}
-	f.codes[first] = &fakeCode{device: lockA, name: "Plumber 715938426052", code: "715938426052", status: "set"}
-	f.codes[second] = &fakeCode{device: lockA, name: "Guest", code: "640297158306", managed: true, status: "set"}
-	f.codes[late] = &fakeCode{device: lockB, name: "Nanny", code: "905173846251", status: "set"}
+	f.codes[keeper] = &fakeCode{
+		device:  lockA,
+		name:    "Owner",
+		code:    "905173846251",
+		managed: true,
+		status:  "set",
+	}
+	f.codes[first] = &fakeCode{
+		device: lockA,
+		name:   "Plumber 715938426052",
+		code:   "715938426052",
+		status: "set",
+	}
+	f.codes[second] = &fakeCode{
+		device:  lockA,
+		name:    "Guest",
+		code:    "640297158306",
+		managed: true,
+		status:  "set",
+	}
+	f.codes[late] = &fakeCode{
+		device: lockB,
+		name:   "Nanny",
+		code:   "905173846251",
+		status: "set",
+	}
 	return f
 }
 
@@ -324,8 +346,10 @@ func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 	if status := srv.Post(
 		t,
 		"/access_codes/create",
-		map[string]any{"device_id": device, "name": "Guest", "use_backup_access_code_pool": true,
-			"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)},
+		map[string]any{
+			"device_id": device, "name": "Guest", "use_backup_access_code_pool": true,
+			"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour),
+		},
 		&guest,
 	); status != http.StatusOK {
 		t.Fatalf("create: %d", status)
@@ -364,7 +388,12 @@ func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 	allowing, none := onServer(srv, exclusive(device, `"`+original+`"`)), onServer(srv, exclusive(device))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: allowing, ConfigStateChecks: foreign(0)}, // nor are those of the pool
-		{PreConfig: pull, Config: allowing, ConfigPlanChecks: plansNothing(), ConfigStateChecks: foreign(0)},
+		{
+			PreConfig:         pull,
+			Config:            allowing,
+			ConfigPlanChecks:  plansNothing(),
+			ConfigStateChecks: foreign(0),
+		},
 		{Config: none, ExpectNonEmptyPlan: true, Check: opens(true)}, // which shows that both are to go
 		{ // unless they may stay after all
 			Config:            allowing,
@@ -379,7 +408,9 @@ func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 					t.Error("nothing was pulled")
 				}
 			},
-			Config: none, ConfigStateChecks: foreign(0), Check: opens(false),
+			Config:            none,
+			ConfigStateChecks: foreign(0),
+			Check:             opens(false),
 		},
 	}})
 	if left := managedOn(t, srv, device); len(left) != 0 {
@@ -410,7 +441,13 @@ func TestExclusiveAccessCodes_AcceptsOtherIdentifierFormats(t *testing.T) {
 	f := startFake(t)
 	f.anyID = true
 	f.devices = append(f.devices, device("lock_1", "august_lock", map[string]any{}))
-	f.codes["code_1"] = &fakeCode{device: "lock_1", name: "Owner", code: "905173846251", managed: true, status: "set"}
+	f.codes["code_1"] = &fakeCode{
+		device:  "lock_1",
+		name:    "Owner",
+		code:    "905173846251",
+		managed: true,
+		status:  "set",
+	}
 	config := f.config(exclusive("lock_1", `"code_1"`))
 	run(
 		t,
@@ -478,8 +515,10 @@ func TestServerExclusiveAccessCodes_KeepsIssuedOfflineCode(t *testing.T) {
 	if status := srv.Post(
 		t,
 		"/access_codes/create",
-		map[string]any{"device_id": device, "name": "Guest", "is_offline_access_code": true, "sync": true,
-			"starts_at": begins, "ends_at": begins.Add(5 * time.Hour)},
+		map[string]any{
+			"device_id": device, "name": "Guest", "is_offline_access_code": true, "sync": true,
+			"starts_at": begins, "ends_at": begins.Add(5 * time.Hour),
+		},
 		&issued,
 	); status != http.StatusOK {
 		t.Fatalf("create: %d", status)

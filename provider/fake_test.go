@@ -86,9 +86,14 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	onceOnly(t)
 	f := &fake{
-		odd: map[string][]http.HandlerFunc{}, webhooks: map[string]*fakeWebhook{}, codes: map[string]*fakeCode{},
-		attempts: map[string]*fakeAttempt{}, pageSize: 1000, workspace: fakeWorkspace,
-		allTypes: []string{"access_code.created", "device.connected", "device.disconnected"}, newID: uuid.NewString,
+		odd:       map[string][]http.HandlerFunc{},
+		webhooks:  map[string]*fakeWebhook{},
+		codes:     map[string]*fakeCode{},
+		attempts:  map[string]*fakeAttempt{},
+		pageSize:  1000,
+		workspace: fakeWorkspace,
+		allTypes:  []string{"access_code.created", "device.connected", "device.disconnected"},
+		newID:     uuid.NewString,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if front := f.front.Load(); front != nil {

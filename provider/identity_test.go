@@ -43,8 +43,12 @@ func TestImportByIdentityWritesNothingAndShowsTheConversion(t *testing.T) {
 	)
 	config := object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice)})
 	plan, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: codeType, PriorState: read.NewState, PriorIdentity: read.NewIdentity, PriorPrivate: read.Private,
-		ProposedNewState: p.pack(proposed), Config: p.pack(config),
+		TypeName:         codeType,
+		PriorState:       read.NewState,
+		PriorIdentity:    read.NewIdentity,
+		PriorPrivate:     read.Private,
+		ProposedNewState: p.pack(proposed),
+		Config:           p.pack(config),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -104,8 +104,10 @@ func TestAdoptionOfCodesIsPlannedByAListPerLock(t *testing.T) {
 			return &tfprotov6.ImportResourceStateRequest{TypeName: codeType, ID: device + "/" + id}
 		},
 		"identity": func(p *plugin, id, device string) *tfprotov6.ImportResourceStateRequest {
-			return &tfprotov6.ImportResourceStateRequest{TypeName: codeType,
-				Identity: p.identity(codeType, map[string]string{"access_code_id": id, "device_id": device})}
+			return &tfprotov6.ImportResourceStateRequest{
+				TypeName: codeType,
+				Identity: p.identity(codeType, map[string]string{"access_code_id": id, "device_id": device}),
+			}
 		},
 	}
 	servers := map[string]struct {

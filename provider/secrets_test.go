@@ -215,7 +215,8 @@ func TestErrorsOfASetTellNoPINThatOnlyTheServerKnows(t *testing.T) {
 							}
 						})
 					},
-					RefreshState: true, ExpectNonEmptyPlan: one.drifted,
+					RefreshState:       true,
+					ExpectNonEmptyPlan: one.drifted,
 					Check: resource.ComposeAggregateTestCheckFunc(
 						showsNo(one.told),
 						resource.TestCheckResourceAttr(
@@ -689,10 +690,13 @@ func (j *journey) imports() {
 	j.t.Helper()
 	ids := j.ids()
 	for _, one := range [][2]string{
-		{"access_code.kept", ids["Guest on August"]}, {"access_code.written", j.locks[1] + "/" + ids["Neighbour on Yale"]},
+		{"access_code.kept", ids["Guest on August"]},
+		{"access_code.written", j.locks[1] + "/" + ids["Neighbour on Yale"]},
 		{"access_code_set.kept", j.locks[0] + "/" + ids["Nanny on August"] + "," + j.locks[1] + "/" + ids["Nanny on Yale"]},
 		{"access_code_set.written", j.locks[1] + "/" + ids["Family on Yale"]},
-		{"exclusive_access_codes.this", j.locks[2]}, {"webhook.this", ids["webhook"]}, {"connect_webview.this", ids["webview"]},
+		{"exclusive_access_codes.this", j.locks[2]},
+		{"webhook.this", ids["webhook"]},
+		{"connect_webview.this", ids["webview"]},
 	} {
 		j.expect(true, "state", "rm", "deviceaccess_"+one[0])
 		j.expect(true, "import", "deviceaccess_"+one[0], one[1])

@@ -196,9 +196,10 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 				Check:            opens(august, "2468", true),
 			},
 			{
-				PreConfig:        behind("/access_codes/update", map[string]any{"is_managed": false}),
-				Config:           config,
-				ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: isManagedNow(),
+				PreConfig:         behind("/access_codes/update", map[string]any{"is_managed": false}),
+				Config:            config,
+				ConfigPlanChecks:  convertsInPlace(),
+				ConfigStateChecks: isManagedNow(),
 			},
 			{
 				PreConfig:        behind("/access_codes/delete", map[string]any{}),
@@ -248,14 +249,20 @@ func TestServerImportByBareIDConvertsAtOnce(t *testing.T) {
 	id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 	config := onServer(srv, accessCodeOn(device, ""))
 	play(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ResourceName: front, ImportState: true, ImportStateId: id, ImportStatePersist: true,
+		{
+			Config:             config,
+			ResourceName:       front,
+			ImportState:        true,
+			ImportStateId:      id,
+			ImportStatePersist: true,
 			ImportStateCheck: func(states []*terraform.InstanceState) error {
 				expectConversions(t, srv, "after the import", 1)
 				if managed := states[0].Attributes["is_managed"]; managed != "true" {
 					return fmt.Errorf("is_managed = %s", managed)
 				}
 				return nil
-			}},
+			},
+		},
 		{Config: config, ConfigPlanChecks: plansNothing(), ConfigStateChecks: isManagedNow()},
 	}})
 	expectConversions(t, srv, "in the end", 1)
@@ -265,7 +272,13 @@ func TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce(t *testing.T) {
 	forms := map[string]func(config, id string) []resource.TestStep{
 		"terraform import": func(config, id string) []resource.TestStep {
 			return []resource.TestStep{
-				{Config: config, ResourceName: front, ImportState: true, ImportStateId: id, ImportStatePersist: true},
+				{
+					Config:             config,
+					ResourceName:       front,
+					ImportState:        true,
+					ImportStateId:      id,
+					ImportStatePersist: true,
+				},
 				{Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
 				{Config: config},
 			}

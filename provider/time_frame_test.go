@@ -26,8 +26,20 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			id := f.unmanaged(fakeCode{name: "Tenant", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
-			of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
+			id := f.unmanaged(fakeCode{
+				name:     "Tenant",
+				code:     longPIN,
+				startsAt: began,
+				endsAt:   ends,
+				managed:  managed,
+			})
+			of := f.unmanaged(fakeCode{
+				name:     "Nanny",
+				code:     longPIN,
+				startsAt: began,
+				endsAt:   ends,
+				managed:  managed,
+			})
 			f.codes[of].device = lockB
 			w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode("")+codeSet("", lockB))})
 			w.expect(true, "import", front, lockA+"/"+id)

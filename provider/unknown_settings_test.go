@@ -96,7 +96,8 @@ func TestWhatWaitsForAnUnknownServerIsPlanned(t *testing.T) {
 ephemeral "deviceaccess_access_code" "it" {
   access_code_id = ` + front + `.access_code_id
 }
-`)}}})
+`),
+		}}})
 	})
 }
 

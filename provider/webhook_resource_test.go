@@ -178,15 +178,23 @@ func TestImportedWebhookOfAServerThatExpandsTheWildcardIsKept(t *testing.T) {
 			f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: f.allTypes}
 			config := f.config(webhook("https://example.com/a", ""))
 			run(t, resource.TestCase{Steps: []resource.TestStep{
-				{Config: config, ResourceName: hook, ImportState: true, ImportStateId: "w1", ImportStatePersist: true},
+				{
+					Config:             config,
+					ResourceName:       hook,
+					ImportState:        true,
+					ImportStateId:      "w1",
+					ImportStatePersist: true,
+				},
 				{Config: config, ConfigPlanChecks: plans(c.action, hook)},
 				{
 					Config:           f.config(webhook("https://example.com/a", `event_types = ["*"]`)),
 					ConfigPlanChecks: plansNothing(),
 				},
 				{ // fewer are not all
-					PreConfig: func() { f.do(func() { f.webhooks["w1"].eventTypes = oldEventTypes[1:] }) },
-					Config:    config, PlanOnly: true, ExpectNonEmptyPlan: true,
+					PreConfig:          func() { f.do(func() { f.webhooks["w1"].eventTypes = oldEventTypes[1:] }) },
+					Config:             config,
+					PlanOnly:           true,
+					ExpectNonEmptyPlan: true,
 				},
 			}})
 			if created := f.count("/webhooks/create"); created != 0 {
@@ -258,12 +266,21 @@ func TestErrorsThatNameNoParameterPointToTheAttributeAllTheSame(t *testing.T) {
 		config   string
 		problems []string
 	}{
-		"event type": {"/webhooks/create", answerError(http.StatusBadRequest, "invalid_event_types", "No such event type: no.such."),
-			webhook("https://example.com/a", `event_types = ["no.such"]`), []string{"Error: Create webhook", `event_types = ["no.such"]`, "no.such (HTTP 400"}},
-		"device": {"/access_codes/create", answerError(http.StatusNotFound, "device_not_found", "Could not find a device with this device_id."),
-			accessCode(""), []string{"Error: Create access code", "device_id = ", "Could not find a device", "Check the identifier"}},
-		"a parameter first": {"/access_codes/create", answerError(http.StatusBadRequest, "invalid_input", "ends_at must be in the future"),
-			accessCode(""), []string{"Error: Create access code", "ends_at must be in the future"}},
+		"event type": {
+			"/webhooks/create", answerError(http.StatusBadRequest, "invalid_event_types", "No such event type: no.such."),
+			webhook("https://example.com/a", `event_types = ["no.such"]`),
+			[]string{"Error: Create webhook", `event_types = ["no.such"]`, "no.such (HTTP 400"},
+		},
+		"device": {
+			"/access_codes/create", answerError(http.StatusNotFound, "device_not_found", "Could not find a device with this device_id."),
+			accessCode(""),
+			[]string{"Error: Create access code", "device_id = ", "Could not find a device", "Check the identifier"},
+		},
+		"a parameter first": {
+			"/access_codes/create", answerError(http.StatusBadRequest, "invalid_input", "ends_at must be in the future"),
+			accessCode(""),
+			[]string{"Error: Create access code", "ends_at must be in the future"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
@@ -347,8 +364,9 @@ func TestWebhookThatIsDisabledElsewhereShowsItAndPlansNothing(t *testing.T) {
 			ConfigStateChecks: disabledIs(knownvalue.Null(), knownvalue.Null(), knownvalue.Null()),
 		}, // it does not tell
 		{
-			PreConfig: f.changeWebhook("", map[string]any{"disabled": false}),
-			Config:    config, ConfigPlanChecks: plansNothing(),
+			PreConfig:         f.changeWebhook("", map[string]any{"disabled": false}),
+			Config:            config,
+			ConfigPlanChecks:  plansNothing(),
 			ConfigStateChecks: disabledIs(knownvalue.Bool(false), knownvalue.Null(), knownvalue.Null()),
 		},
 		{

@@ -64,7 +64,13 @@ func (m RequiresReplaceUnlessImported) MarkdownDescription(ctx context.Context) 
 func (m RequiresReplaceUnlessImported) PlanModifyBool(
 	ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse,
 ) {
-	c := change{at: req.Path, all: req.State, state: req.StateValue, plan: req.PlanValue, private: req.Private}
+	c := change{
+		at:      req.Path,
+		all:     req.State,
+		state:   req.StateValue,
+		plan:    req.PlanValue,
+		private: req.Private,
+	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
 }
 
@@ -72,7 +78,13 @@ func (m RequiresReplaceUnlessImported) PlanModifyBool(
 func (m RequiresReplaceUnlessImported) PlanModifyInt64(
 	ctx context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response,
 ) {
-	c := change{at: req.Path, all: req.State, state: req.StateValue, plan: req.PlanValue, private: req.Private}
+	c := change{
+		at:      req.Path,
+		all:     req.State,
+		state:   req.StateValue,
+		plan:    req.PlanValue,
+		private: req.Private,
+	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
 }
 
@@ -80,7 +92,13 @@ func (m RequiresReplaceUnlessImported) PlanModifyInt64(
 func (m RequiresReplaceUnlessImported) PlanModifyString(
 	ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse,
 ) {
-	c := change{at: req.Path, all: req.State, state: req.StateValue, plan: req.PlanValue, private: req.Private}
+	c := change{
+		at:      req.Path,
+		all:     req.State,
+		state:   req.StateValue,
+		plan:    req.PlanValue,
+		private: req.Private,
+	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
 }
 
@@ -88,7 +106,13 @@ func (m RequiresReplaceUnlessImported) PlanModifyString(
 func (m RequiresReplaceUnlessImported) PlanModifySet(
 	ctx context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse,
 ) {
-	c := change{at: req.Path, all: req.State, state: req.StateValue, plan: req.PlanValue, private: req.Private}
+	c := change{
+		at:      req.Path,
+		all:     req.State,
+		state:   req.StateValue,
+		plan:    req.PlanValue,
+		private: req.Private,
+	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
 }
 

@@ -72,12 +72,23 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		Idempotency: idempotency.New(db, keys, idempotency.Options{KeyPatience: opt.KeyPatience, Log: opt.Log}),
 		ServerKeys:  keyrotation.New(db, keys, keyrotation.Options{RotationPause: opt.RotationPause}),
 	}
-	r.Auth = auth.New(db, keys, r.Events, r.ServerKeys, auth.Options{UnclaimedSessions: opt.UnclaimedSessions, Now: opt.Now})
+	r.Auth = auth.New(
+		db,
+		keys,
+		r.Events,
+		r.ServerKeys,
+		auth.Options{UnclaimedSessions: opt.UnclaimedSessions, Now: opt.Now},
+	)
 	r.Webhooks = webhook.NewService(db, keys, waker, r.Events, webhook.ServiceOptions{
 		MostWebhooks: opt.MostWebhooks, RefusedAddress: opt.RefusedAddress, Now: opt.Now,
 	})
 	r.Accounts = account.New(db, keys, waker,
-		account.Rooms{Events: r.Events, Auth: r.Auth, Webhooks: r.Webhooks, ServerKeys: r.ServerKeys},
+		account.Rooms{
+			Events:     r.Events,
+			Auth:       r.Auth,
+			Webhooks:   r.Webhooks,
+			ServerKeys: r.ServerKeys,
+		},
 		account.Options{
 			MostWorkspaces: opt.MostWorkspaces,
 			MostFound:      opt.MostFound,
@@ -87,7 +98,12 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Providers:      opt.Providers,
 		})
 	r.Devices = device.New(db, keys, waker,
-		device.Rooms{Events: r.Events, Auth: r.Auth, Accounts: r.Accounts, Idempotency: r.Idempotency},
+		device.Rooms{
+			Events:      r.Events,
+			Auth:        r.Auth,
+			Accounts:    r.Accounts,
+			Idempotency: r.Idempotency,
+		},
 		device.Options{
 			AttemptPatience: opt.AttemptPatience,
 			ConfirmTimeout:  opt.ConfirmTimeout,
@@ -105,7 +121,11 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Log:             opt.Log,
 		})
 	r.Retention = retention.New(db, retention.Rooms{
-		Auth: r.Auth, Webhooks: r.Webhooks, Devices: r.Devices, Idempotency: r.Idempotency, Audit: r.Audit,
+		Auth:        r.Auth,
+		Webhooks:    r.Webhooks,
+		Devices:     r.Devices,
+		Idempotency: r.Idempotency,
+		Audit:       r.Audit,
 	})
 	return r
 }

@@ -315,7 +315,12 @@ type WebviewFilter struct {
 }
 
 // ListWebviews lists webviews, oldest first, and reports whether more follow the page.
-func (s *Service) ListWebviews(ctx context.Context, p domain.Principal, f WebviewFilter, page domain.Page) ([]Webview, bool, error) {
+func (s *Service) ListWebviews(
+	ctx context.Context,
+	p domain.Principal,
+	f WebviewFilter,
+	page domain.Page,
+) ([]Webview, bool, error) {
 	session, err := s.sessionSeeing(ctx, p, f.UserKey)
 	if e, ok := domain.AsError(err); ok && e.Kind == domain.NotFound {
 		return nil, false, nil

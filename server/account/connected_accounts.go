@@ -96,7 +96,11 @@ func ReadAccountError(kept []byte) []domain.Problem {
 
 // GetConnectedAccount reads an account by its identifier or, if that is empty, the oldest account with an email
 // address. It fails with Invalid unless exactly one is given, and with NotFound.
-func (s *Service) GetConnectedAccount(ctx context.Context, p domain.Principal, id, email string) (ConnectedAccount, error) {
+func (s *Service) GetConnectedAccount(
+	ctx context.Context,
+	p domain.Principal,
+	id, email string,
+) (ConnectedAccount, error) {
 	if (id == "") == (email == "") {
 		return ConnectedAccount{}, domain.Invalidf("", "Must specify either connected_account_id or email")
 	}

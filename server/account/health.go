@@ -72,11 +72,21 @@ func (s *Service) RecordAccountRefused(ctx context.Context, h domain.Fence, acco
 }
 
 // RecordAccountUnreachable records that an account's gateway cannot be reached.
-func (s *Service) RecordAccountUnreachable(ctx context.Context, h domain.Fence, account uuid.UUID, message string) error {
+func (s *Service) RecordAccountUnreachable(
+	ctx context.Context,
+	h domain.Fence,
+	account uuid.UUID,
+	message string,
+) error {
 	return s.recordAccountError(ctx, h, account, "bridge_disconnected", message)
 }
 
-func (s *Service) recordAccountError(ctx context.Context, h domain.Fence, account uuid.UUID, code, message string) error {
+func (s *Service) recordAccountError(
+	ctx context.Context,
+	h domain.Fence,
+	account uuid.UUID,
+	code, message string,
+) error {
 	message = domain.Storable(message)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {

@@ -62,6 +62,13 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt 
 	}
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	return &Service{
-		db: db, keys: keys, waker: waker, events: r.Events, auth: r.Auth, webhooks: r.Webhooks, serverKeys: r.ServerKeys, opt: opt,
+		db:         db,
+		keys:       keys,
+		waker:      waker,
+		events:     r.Events,
+		auth:       r.Auth,
+		webhooks:   r.Webhooks,
+		serverKeys: r.ServerKeys,
+		opt:        opt,
 	}
 }

@@ -24,7 +24,11 @@ const maxLogins = 10
 // OpenWebview returns the webview of a URL and its workspace. It fails with NotFound, also for a webview that
 // expired without a login, and in a suspended workspace.
 func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Workspace, error) {
-	gone := &domain.Error{Kind: domain.NotFound, Type: "connect_webview_not_found", Message: "This link has expired or isn't valid."}
+	gone := &domain.Error{
+		Kind:    domain.NotFound,
+		Type:    "connect_webview_not_found",
+		Message: "This link has expired or isn't valid.",
+	}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < len(uuid.UUID{}) {
 		return Webview{}, Workspace{}, gone
@@ -88,7 +92,11 @@ func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
 	r, err := s.db.OpenConnectWebview(ctx, webview)
 	switch {
 	case err == nil && r.LoginAttempts >= maxLogins && WebviewStatus(r.Status) != WebviewAuthorized:
-		return &domain.Error{Kind: domain.Conflict, Type: tooManyLogins, Message: "This link has had too many login attempts."}
+		return &domain.Error{
+			Kind:    domain.Conflict,
+			Type:    tooManyLogins,
+			Message: "This link has had too many login attempts.",
+		}
 	case err == nil || store.IsNoRows(err):
 		return domain.WebviewNotFound(webview.String())
 	}
@@ -108,7 +116,11 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		}
 		if err := tx.SetLogin(
 			ctx,
-			dbsqlc.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider},
+			dbsqlc.SetLoginParams{
+				ConnectWebviewID: webview,
+				Status:           string(WebviewFailed),
+				SelectedProvider: &provider,
+			},
 		); err != nil {
 			return err
 		}

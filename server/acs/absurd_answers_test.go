@@ -56,7 +56,8 @@ func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 		said = truth
 		record("the truth after " + twist)
 		var groups []string
-		if err := h.db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1 and deleting_at is null", h.jane.ID).Scan(&groups); err != nil ||
+		if err := h.db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1 and deleting_at is null", h.jane.ID).
+			Scan(&groups); err != nil ||
 			len(groups) != 1 {
 			t.Errorf("after %s: groups %v: %v", twist, groups, err)
 		}

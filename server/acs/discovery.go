@@ -122,8 +122,14 @@ func (s *Service) recordSystem(
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, message string) error {
 	errors := []any{}
 	if message != "" {
-		errors = append(errors,
-			map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Devices.Now().UTC()})
+		errors = append(
+			errors,
+			map[string]any{
+				"error_code": systemDisconnected,
+				"message":    message,
+				"created_at": s.access.Devices.Now().UTC(),
+			},
+		)
 	}
 	return s.access.Events.EmitFields(
 		ctx,
@@ -131,9 +137,11 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.Ac
 		"acs_system.disconnected",
 		r.WorkspaceID,
 		r.ConnectedAccountID,
-		map[string]any{"acs_system_id": r.AcsSystemID,
+		map[string]any{
+			"acs_system_id":     r.AcsSystemID,
 			"acs_system_errors": errors, "acs_system_warnings": []any{},
-			"connected_account_errors": []any{}, "connected_account_warnings": []any{}},
+			"connected_account_errors": []any{}, "connected_account_warnings": []any{},
+		},
 	)
 }
 
@@ -292,9 +300,17 @@ func (s *Service) emitParts(
 	field string,
 	ids []uuid.UUID,
 ) error {
-	return s.access.Events.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
-		return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
-	})
+	return s.access.Events.EmitEach(
+		ctx,
+		tx,
+		event,
+		r.WorkspaceID,
+		r.ConnectedAccountID,
+		len(ids),
+		func(i int) map[string]any {
+			return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
+		},
+	)
 }
 
 // keepable reports whether a vendor's reference can be stored unchanged. Objects with other
@@ -389,7 +405,11 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.AcsSystemID] = worker.Owners{Account: r.ConnectedAccountID, Workspace: r.WorkspaceID, Creator: r.CreatedBy}
+		owners[r.AcsSystemID] = worker.Owners{
+			Account:   r.ConnectedAccountID,
+			Workspace: r.WorkspaceID,
+			Creator:   r.CreatedBy,
+		}
 	}
 	return owners, err
 }

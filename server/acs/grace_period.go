@@ -68,7 +68,10 @@ func (s *Service) RecordUnreachable(
 				return err
 			}
 		}
-		if err := tx.AcsUsersWait(ctx, dbsqlc.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil ||
+		if err := tx.AcsUsersWait(
+			ctx,
+			dbsqlc.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message},
+		); err != nil ||
 			r.ErrorMessage != nil {
 			return err
 		}

@@ -69,7 +69,8 @@ func (h *house) settled(after string) {
 		h.Errorf("after %s: planned %+v", after, todo)
 	}
 	var groups []string
-	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).Scan(&groups); err != nil ||
+	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).
+		Scan(&groups); err != nil ||
 		len(groups) != 1 {
 		h.Errorf("after %s: groups %v: %v", after, groups, err)
 	}
@@ -115,7 +116,12 @@ func TestGracePeriod_RestartsAfterOutage(t *testing.T) {
 		"a normal look": func() error { h.look(h.users); return nil },
 		"an outage":     func() error { return h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false) },
 	} {
-		if err := h.s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "b", Name: "B", Online: true}}); err != nil {
+		if err := h.s.RecordSystems(
+			t.Context(),
+			alone{},
+			account,
+			[]acs.FoundSystem{{Ref: "b", Name: "B", Online: true}},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := between(); err != nil {
@@ -148,7 +154,12 @@ func TestGracePeriod_OldOneDoesNotCount(t *testing.T) {
 
 	account := h.account()
 	for range 2 {
-		if err := h.s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "b", Name: "B", Online: true}}); err != nil {
+		if err := h.s.RecordSystems(
+			t.Context(),
+			alone{},
+			account,
+			[]acs.FoundSystem{{Ref: "b", Name: "B", Online: true}},
+		); err != nil {
 			t.Fatal(err)
 		}
 		h.now = h.now.Add(3 * time.Hour)
@@ -208,7 +219,8 @@ func TestGracePeriod_EndsSeparately(t *testing.T) {
 // account returns the account of the house.
 func (h *house) account() (id uuid.UUID) {
 	h.Helper()
-	if err := h.db.Pool.QueryRow(h.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&id); err != nil {
+	if err := h.db.Pool.QueryRow(h.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).
+		Scan(&id); err != nil {
 		h.Fatal(err)
 	}
 	return id
@@ -260,7 +272,15 @@ func TestUserTimes_AreStorable(t *testing.T) {
 	h.settled("a time in a zone that there is not")
 
 	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	if _, err := h.s.CreateUser(t.Context(), h.p, acs.NewUser{SystemID: h.system.String(), FullName: "Sam Okafor", Schedule: &acs.NewSchedule{EndsAt: last.Format(time.RFC3339)}}); err != nil {
+	if _, err := h.s.CreateUser(
+		t.Context(),
+		h.p,
+		acs.NewUser{
+			SystemID: h.system.String(),
+			FullName: "Sam Okafor",
+			Schedule: &acs.NewSchedule{EndsAt: last.Format(time.RFC3339)},
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range h.look(h.users) {

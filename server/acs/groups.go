@@ -177,8 +177,10 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p domain.Principal, name 
 	}
 	rows, err := s.db.ListAcsEntrancesOfGroups(
 		ctx,
-		dbsqlc.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
-			GroupRefs: r.AcsUser.GroupRefs},
+		dbsqlc.ListAcsEntrancesOfGroupsParams{
+			WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+			GroupRefs: r.AcsUser.GroupRefs,
+		},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)

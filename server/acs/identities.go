@@ -134,7 +134,10 @@ func findIdentity(
 		if bad != nil {
 			return r, missing
 		}
-		r, err = q.GetUserIdentity(ctx, dbsqlc.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		r, err = q.GetUserIdentity(
+			ctx,
+			dbsqlc.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed},
+		)
 	} else {
 		r, err = q.GetUserIdentityByKey(ctx, dbsqlc.GetUserIdentityByKeyParams{
 			WorkspaceID:     p.WorkspaceID,
@@ -308,10 +311,12 @@ func describe(
 			if fields := mismatchedFields(r, u); len(fields) > 0 {
 				d.Warnings = append(
 					d.Warnings,
-					Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
+					Problem{
+						Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
 						Message: fmt.Sprintf(
 							"The access system user %s has a different %s. Update the user or the identity.",
-							u.AcsUserID, strings.Join(fields, ", "))},
+							u.AcsUserID, strings.Join(fields, ", ")),
+					},
 				)
 			}
 		}

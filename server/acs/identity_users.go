@@ -53,9 +53,11 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIde
 				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
 			}
 		case store.IsNoRows(err) && i.FullName == nil:
-			return domain.Invalidf("full_name",
+			return domain.Invalidf(
+				"full_name",
 				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
-				at)
+				at,
+			)
 		case store.IsNoRows(err):
 			_, err = s.insertUser(ctx, tx, system, dbsqlc.InsertAcsUserParams{
 				UserIdentityID: &i.UserIdentityID,

@@ -17,7 +17,23 @@ func TestJoinSystems_FindsUserOfPerson(t *testing.T) {
 	of := func(ref, email, phone string) acs.FoundUser {
 		return acs.FoundUser{Ref: ref, Profile: acs.Profile{FullName: ref, Email: email, Phone: phone}}
 	}
-	other, byNumber, byAddress, both := of("other", "joe@example.com", number), of("number", "", number), of("address", "JANE@example.com", "+15555550199"), of("both", address, number)
+	other, byNumber, byAddress, both := of(
+		"other",
+		"joe@example.com",
+		number,
+	), of(
+		"number",
+		"",
+		number,
+	), of(
+		"address",
+		"JANE@example.com",
+		"+15555550199",
+	), of(
+		"both",
+		address,
+		number,
+	)
 	for name, c := range map[string]struct {
 		there []acs.FoundUser
 		who   acs.NewIdentity
@@ -35,7 +51,14 @@ func TestJoinSystems_FindsUserOfPerson(t *testing.T) {
 			t.Parallel()
 			_, s, p, systems := twoSystems(t)
 			for n := range c.there { // in sequence, so that the worst match is the oldest
-				if _, _, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), c.there[:n+1], nil, nil); err != nil {
+				if _, _, err := s.RecordContent(
+					t.Context(),
+					alone{},
+					uuid.MustParse(systems[0]),
+					c.there[:n+1],
+					nil,
+					nil,
+				); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -87,7 +87,11 @@ func TestListUsers_DelayedCreationIsOnLaterPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "select 1 from acs_systems where acs_system_id = $1 for update", uuid.MustParse(systems[0])); err != nil {
+	if _, err := tx.Exec(
+		t.Context(),
+		"select 1 from acs_systems where acs_system_id = $1 for update",
+		uuid.MustParse(systems[0]),
+	); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)

@@ -62,7 +62,12 @@ func TestTakenForAnother_ChangeIsRefusedOnce(t *testing.T) {
 	h.users = append(h.users, robin,
 		acs.FoundUser{Ref: "u2", Key: joe.ID.String(), Profile: acs.Profile{FullName: "Joe"}})
 	h.look(h.users)
-	if err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: joe.ID.String()}, acs.UserChange{FullName: "Joseph"}); err != nil {
+	if err := h.s.UpdateUser(
+		t.Context(),
+		h.p,
+		acs.UserName{UserID: joe.ID.String()},
+		acs.UserChange{FullName: "Joseph"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	h.written(h.look(h.users)[0], "u1")
@@ -104,7 +109,13 @@ func TestWriteOrder_FailingDeletionsComeLast(t *testing.T) {
 		if len(todo) != 1 || !todo[0].Delete {
 			t.Fatalf("planned %+v", todo)
 		}
-		if _, err := h.s.RecordFailure(t.Context(), alone{}, h.system, todo[0], acs.Failure{Message: "no answer"}); err != nil {
+		if _, err := h.s.RecordFailure(
+			t.Context(),
+			alone{},
+			h.system,
+			todo[0],
+			acs.Failure{Message: "no answer"},
+		); err != nil {
 			t.Fatal(err)
 		}
 		h.now = h.now.Add(time.Hour)

@@ -29,7 +29,14 @@ func TestRecordContent_LargeSystem(t *testing.T) {
 	}
 	record := func() {
 		t.Helper()
-		if todo, later, err := s.RecordContent(t.Context(), alone{}, uuid.MustParse(systems[0]), users, groups, entrances); err != nil ||
+		if todo, later, err := s.RecordContent(
+			t.Context(),
+			alone{},
+			uuid.MustParse(systems[0]),
+			users,
+			groups,
+			entrances,
+		); err != nil ||
 			len(todo) > 0 ||
 			later > 0 {
 			t.Fatalf("planned %v, next in %s: %v", todo, later, err)
@@ -82,7 +89,8 @@ func TestSystems_AreBounded(t *testing.T) {
 	t.Parallel()
 	db, s, p, systems := systemsOf(t, access.Options{MostSystems: 3})
 	var account uuid.UUID
-	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", systems[0]).Scan(&account); err != nil {
+	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", systems[0]).
+		Scan(&account); err != nil {
 		t.Fatal(err)
 	}
 	for _, refs := range [][]string{{"c", "d", "c"}, {"e"}, {"b", "a"}} {

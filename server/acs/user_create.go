@@ -147,7 +147,12 @@ func (s *Service) emitUser(
 
 // groupOn returns a group of a system. field is the parameter that names the group. It fails with
 // NotFound, and with Invalid for a group of another system.
-func groupOn(ctx context.Context, tx store.Tx, system dbsqlc.AcsSystem, id, field string) (dbsqlc.AcsAccessGroup, error) {
+func groupOn(
+	ctx context.Context,
+	tx store.Tx,
+	system dbsqlc.AcsSystem,
+	id, field string,
+) (dbsqlc.AcsAccessGroup, error) {
 	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
 	if err == nil && g.AcsSystemID != system.AcsSystemID {
 		return g, domain.Invalidf(field, "The access group belongs to another access system")

@@ -59,7 +59,11 @@ func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 		want = append(want, g.VendorRef)
 	}
 	before := asked.Load()
-	u, err := New(db, a, waker).CreateUser(t.Context(), domain.Principal{WorkspaceID: w.ID}, NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids})
+	u, err := New(
+		db,
+		a,
+		waker,
+	).CreateUser(t.Context(), domain.Principal{WorkspaceID: w.ID}, NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,8 @@ func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 		t.Errorf("%d round trips for %d groups", n, len(rows))
 	}
 	var refs []string
-	if err := db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1", u.ID).Scan(&refs); err != nil {
+	if err := db.Pool.QueryRow(t.Context(), "select group_refs from acs_users where acs_user_id = $1", u.ID).
+		Scan(&refs); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(refs, want) {

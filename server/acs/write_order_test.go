@@ -86,7 +86,12 @@ func TestWriteOrder_ReductionsPrecedeOtherChanges(t *testing.T) {
 				Groups:   []string{"g1"},
 			}})
 			h.settled("all writes")
-			if err := h.s.UpdateUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, acs.UserChange{FullName: "Jane Roe"}); err != nil {
+			if err := h.s.UpdateUser(
+				t.Context(),
+				h.p,
+				acs.UserName{UserID: h.jane.ID.String()},
+				acs.UserChange{FullName: "Jane Roe"},
+			); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.change(h, u); err != nil {

@@ -22,7 +22,10 @@ func StartCommandSpan(ctx context.Context, vendor, address, command string) (con
 	if !traces.Recording(ctx) {
 		return ctx, traces.Span{}
 	}
-	return traces.Start(ctx, command, append(traces.ServerAddress(address), traces.Adapter(vendor), traces.Operation(command))...)
+	return traces.Start(
+		ctx,
+		command,
+		append(traces.ServerAddress(address), traces.Adapter(vendor), traces.Operation(command))...)
 }
 
 // EndSpan ends the span of a call. err is the result of the call.

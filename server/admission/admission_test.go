@@ -284,7 +284,12 @@ func TestSlotsGoToCallerWithFewest(t *testing.T) {
 		v.end()
 	}
 	if c.freeSlots != 4 || len(c.callers) > 0 || c.held != 0 {
-		t.Errorf("afterwards %d slots are free, %d callers are known, %d bytes held", c.freeSlots, len(c.callers), c.held)
+		t.Errorf(
+			"afterwards %d slots are free, %d callers are known, %d bytes held",
+			c.freeSlots,
+			len(c.callers),
+			c.held,
+		)
 	}
 }
 

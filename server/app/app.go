@@ -159,7 +159,13 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.Access, a.ACS = a.db.services(c.Access)
-	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, sandboxName), c.Log); err != nil {
+	if a.Sandbox, err = newSandbox(
+		ctx,
+		a.Access,
+		c.Sandboxing,
+		filepath.Join(c.DataDir, sandboxName),
+		c.Log,
+	); err != nil {
 		return nil, err
 	}
 	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log); err != nil {

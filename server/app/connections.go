@@ -256,7 +256,9 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 	}
 	i := slices.IndexFunc(workspaces, func(w account.Workspace) bool { return w.IsSandbox })
 	if i < 0 {
-		return uuid.Nil, errors.New("there is no sandbox workspace; create one with `deviceaccess-server serve --sandbox`")
+		return uuid.Nil, errors.New(
+			"there is no sandbox workspace; create one with `deviceaccess-server serve --sandbox`",
+		)
 	}
 	config, err := json.Marshal(sandboxConfig{Key: uuid.NewString(), Systems: systems})
 	if err != nil {

@@ -25,7 +25,10 @@ type delivery struct {
 }
 
 func newDelivery(w *worker.Waker, a *access.Rooms, c Config) (*delivery, error) {
-	d := &delivery{deliverer: webhook.New(a.Webhooks, c.Webhooks), sweeper: retention.NewSweeper(a.Retention, c.Retention)}
+	d := &delivery{
+		deliverer: webhook.New(a.Webhooks, c.Webhooks),
+		sweeper:   retention.NewSweeper(a.Retention, c.Retention),
+	}
 	c.Work.Workers, c.Work.NoConnQuotas = endpointWorkers, true
 	var err error
 	d.engine, err = worker.NewEngine(w, c.Work, append(d.deliverer.Lanes(), d.sweeper.Lanes()...)...)

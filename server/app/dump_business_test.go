@@ -104,7 +104,10 @@ func (b *business) ask(path string, in map[string]any, note func(id string)) (id
 	defer b.mu.Unlock()
 	b.answers++
 	if out.Webhook.Secret != "" {
-		b.hooks[out.Webhook.ID], b.paths[out.Webhook.ID] = out.Webhook.Secret, strings.TrimPrefix(out.Webhook.URL, b.receiver)
+		b.hooks[out.Webhook.ID], b.paths[out.Webhook.ID] = out.Webhook.Secret, strings.TrimPrefix(
+			out.Webhook.URL,
+			b.receiver,
+		)
 		return out.Webhook.ID
 	}
 	note(out.Code.ID)
@@ -143,7 +146,11 @@ func (b *business) begin() {
 					b.mu.Lock()
 					delete(b.codes, id) // unknown from now on
 					b.mu.Unlock()
-					b.ask("/access_codes/delete", map[string]any{"access_code_id": id}, func(string) { b.gone[id] = true })
+					b.ask(
+						"/access_codes/delete",
+						map[string]any{"access_code_id": id},
+						func(string) { b.gone[id] = true },
+					)
 				}
 			}
 		})
@@ -198,7 +205,14 @@ func (b *business) judge(before *business, due []string) {
 	}
 	for id, c := range there {
 		var now kept
-		if _, err := fmt.Sscanf(c.Name, "%d.%d.%d", &now.client, &now.code, &now.version); err != nil || c.PIN != now.pin() {
+		if _, err := fmt.Sscanf(
+			c.Name,
+			"%d.%d.%d",
+			&now.client,
+			&now.code,
+			&now.version,
+		); err != nil ||
+			c.PIN != now.pin() {
 			b.Errorf("code %s, %q, has the PIN of another version", id, c.Name)
 		}
 		if before.gone[id] {
@@ -268,7 +282,8 @@ func (b *business) goesOn(before *business, code string) {
 		b.post(b.url, "/access_codes/unmanaged/list", fmt.Sprintf(`{"device_id":%q}`, b.devices[0]), &unmanaged)
 		return slices.ContainsFunc(unmanaged.Codes, func(c struct {
 			PIN string `json:"code"`
-		}) bool {
+		},
+		) bool {
 			return c.PIN == late.pin()
 		})
 	})

@@ -149,8 +149,12 @@ func (b *business) due() (events []string) {
 	conn, err := pgx.Connect(b.Context(), b.dsn)
 	b.must(err)
 	defer conn.Close(b.Context())
-	rows, err := conn.Query(b.Context(), `select event_id::text from deliveries where state = 'pending' and webhook_id = $1
-		union select event_id::text from events where fanned_out_at is null and created_at > (select created_at from webhooks where webhook_id = $1)`, b.main)
+	rows, err := conn.Query(
+		b.Context(),
+		`select event_id::text from deliveries where state = 'pending' and webhook_id = $1
+		union select event_id::text from events where fanned_out_at is null and created_at > (select created_at from webhooks where webhook_id = $1)`,
+		b.main,
+	)
 	b.must(err)
 	events, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	b.must(err)
@@ -180,7 +184,13 @@ func newBusiness(t *testing.T) *business {
 		if os.Getenv("INSTANCES") == "" { // several instances have a separate cloud anyway
 			cloud, err := app.StartCloud(
 				t.Context(),
-				app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log},
+				app.CloudConfig{
+					Database:   c.Database,
+					Listen:     "127.0.0.1:0",
+					Sandboxing: c.Sandboxing,
+					Wrap:       c.Wrap,
+					Log:        c.Log,
+				},
 			)
 			b.must(err)
 			stopAtEnd(t, cloud.Stop)
@@ -193,7 +203,10 @@ func newBusiness(t *testing.T) *business {
 		b.master = key[0]
 	})
 	b.secrets.Learn("master key", string(b.master))
-	b.url, b.cloud, b.token, b.stop = srv.URL, strings.TrimSuffix(srv.CloudURL(), "/sandbox/cloud"), srv.APIKey, srv.Stop
+	b.url, b.cloud, b.token, b.stop = srv.URL, strings.TrimSuffix(
+		srv.CloudURL(),
+		"/sandbox/cloud",
+	), srv.APIKey, srv.Stop
 	var devices struct {
 		Devices []struct {
 			ID string `json:"device_id"`

@@ -53,8 +53,13 @@ func (o *old) newAccount() {
 	o.must(err)
 	_, err = admin.Access.Accounts.ConnectAccount(
 		o.Context(),
-		account.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
-			Adapter: account.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config},
+		account.NewAccount{
+			WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
+			Adapter:     account.SandboxAdapter,
+			DisplayName: "More locks",
+			Address:     "new",
+			Config:      config,
+		},
 	)
 	o.must(err)
 	o.must(admin.Close(o.Context()))

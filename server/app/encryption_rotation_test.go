@@ -78,7 +78,10 @@ func (s *safe) serve(masters ...[]byte) {
 func (s *safe) rotate(masters ...[]byte) (resumed bool, current byte) {
 	s.Helper()
 	s.open(app.OpenAdmin, func(a *access.Rooms) error {
-		if err := a.ServerKeys.RotateEncryption(s.Context(), func(r keyrotation.Rotation) { resumed = resumed || r.Resumed }); err != nil {
+		if err := a.ServerKeys.RotateEncryption(
+			s.Context(),
+			func(r keyrotation.Rotation) { resumed = resumed || r.Resumed },
+		); err != nil {
 			return err
 		}
 		got, err := a.Webhooks.GetWebhook(s.Context(), s.p, s.hook.ID.String())
@@ -126,7 +129,13 @@ func TestRotateEncryption_StartsOverAfterMasterKeyChange(t *testing.T) {
 	s.serve(older)
 	s.open(app.OpenAdmin, func(a *access.Rooms) error {
 		ctx, stop := context.WithCancel(t.Context())
-		if err := a.ServerKeys.RotateEncryption(ctx, func(keyrotation.Rotation) { stop() }); !errors.Is(err, context.Canceled) {
+		if err := a.ServerKeys.RotateEncryption(
+			ctx,
+			func(keyrotation.Rotation) { stop() },
+		); !errors.Is(
+			err,
+			context.Canceled,
+		) {
 			t.Errorf("stopped: %v", err)
 		}
 		return nil

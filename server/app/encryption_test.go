@@ -276,7 +276,10 @@ func TestMasterKey_Change(t *testing.T) {
 	}))
 	for range 2 { // first without a data key, then with one
 		must(
-			with(newer+","+older, func(a *access.Rooms) { must(a.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {})) }),
+			with(
+				newer+","+older,
+				func(a *access.Rooms) { must(a.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {})) },
+			),
 		)
 		must(with(newer, func(a *access.Rooms) {
 			got, err := a.Webhooks.GetWebhook(t.Context(), p, hook.ID.String())
@@ -346,7 +349,10 @@ func TestMasterKey_RollingChange(t *testing.T) {
 			everybodySeals()
 			servers = append(servers, start(app.OpenOrCreateAdmin, older)) // which has crashed
 			everybodySeals()
-			servers = []*access.Rooms{start(app.OpenOrCreateAdmin, newer+","+older), start(app.OpenOrCreateAdmin, newer+","+older)}
+			servers = []*access.Rooms{
+				start(app.OpenOrCreateAdmin, newer+","+older),
+				start(app.OpenOrCreateAdmin, newer+","+older),
+			}
 			everybodySeals()
 			if err := servers[0].ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {
 				t.Fatal(err)

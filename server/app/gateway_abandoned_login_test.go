@@ -66,7 +66,11 @@ func TestGateway_AbandonedLoginIsNotRejected(t *testing.T) {
 			t.Cleanup(func() { conn.Close() })
 		}
 	}()
-	body := url.Values{"url": {"ws://" + gateway.Addr().String()}, "username": {"jane"}, "password": {"secret"}}.Encode()
+	body := url.Values{
+		"url":      {"ws://" + gateway.Addr().String()},
+		"username": {"jane"},
+		"password": {"secret"},
+	}.Encode()
 	req, err := http.NewRequestWithContext(
 		ctx,
 		http.MethodPost,

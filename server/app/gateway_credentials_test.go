@@ -25,7 +25,12 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 	before, oldPassword := g.User(t)
 	after, newPassword := g.User(t)
 	connection := app.Zigbee2MQTT{
-		Config: zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: before, Password: oldPassword},
+		Config: zigbee2mqtt.Config{
+			Broker:   g.Broker,
+			Topic:    zigbee.Topic,
+			Username: before,
+			Password: oldPassword,
+		},
 	}
 	account, err := admin.Connect(t.Context(), uuid.MustParse(s.WorkspaceID), "Home", connection)
 	if err != nil {
@@ -80,7 +85,11 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 		if g.Connections(t, before) == len(instances) {
 			return true
 		}
-		if err := instances[1].App.Access.Accounts.Hint(t.Context(), account, ""); err != nil { // processed after the other hint
+		if err := instances[1].App.Access.Accounts.Hint(
+			t.Context(),
+			account,
+			"",
+		); err != nil { // processed after the other hint
 			t.Fatal(err)
 		}
 		return false

@@ -164,7 +164,9 @@ func TestGateway_ConcurrentLoginsAtTwoAddresses(t *testing.T) {
 		var both sync.WaitGroup
 		for i, address := range []string{g.address, g.aliases()[1]} {
 			both.Go(func() {
-				client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+				client := http.Client{
+					CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+				}
 				if res, err := client.PostForm(pages[i]+"/zwave_js", url.Values{"url": {address}}); err != nil {
 					t.Error(err)
 				} else {

@@ -52,7 +52,9 @@ func TestGateway_ConnectedOnPageTwice(t *testing.T) {
 		); status != http.StatusOK {
 			t.Fatalf("create a webview: %d", status)
 		}
-		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		client := http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 		res, err := client.PostForm(
 			page.ConnectWebview.URL+"/zigbee2mqtt",
 			url.Values{"broker": {g.Broker}, "topic": {zigbee.Topic}, "username": {user}, "password": {password}},

@@ -30,8 +30,10 @@ type strangers struct {
 
 func newStrangers(t *testing.T) strangers {
 	t.Helper()
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{Gateways: true,
-		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}))
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(app.Connecting{
+		Gateways:      true,
+		AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	}))
 	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,13 @@ func newStrangers(t *testing.T) strangers {
 func (b strangers) page() string {
 	b.Helper()
 	var page api.ConnectWebviewResponse
-	if status := b.s.PostAs(b, b.mallory, "/connect_webviews/create", map[string]any{}, &page); status != http.StatusOK {
+	if status := b.s.PostAs(
+		b,
+		b.mallory,
+		"/connect_webviews/create",
+		map[string]any{},
+		&page,
+	); status != http.StatusOK {
 		b.Fatalf("create a webview: %d", status)
 	}
 	return page.ConnectWebview.URL
@@ -105,8 +113,15 @@ func announce(t *testing.T, broker, topic, user, password, coordinator string) {
 	client := paho.NewClient(paho.ClientConfig{ClientID: rand.Text(), Conn: conn})
 	if _, err := client.Connect(
 		t.Context(),
-		&paho.Connect{ClientID: client.ClientID(), CleanStart: true, KeepAlive: 30, Username: user, UsernameFlag: true,
-			Password: []byte(password), PasswordFlag: true},
+		&paho.Connect{
+			ClientID:     client.ClientID(),
+			CleanStart:   true,
+			KeepAlive:    30,
+			Username:     user,
+			UsernameFlag: true,
+			Password:     []byte(password),
+			PasswordFlag: true,
+		},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +141,12 @@ func announce(t *testing.T, broker, topic, user, password, coordinator string) {
 		}
 		if _, err := client.Publish(
 			t.Context(),
-			&paho.Publish{Topic: topic + "/" + name, Retain: true, QoS: 1, Payload: b},
+			&paho.Publish{
+				Topic:   topic + "/" + name,
+				Retain:  true,
+				QoS:     1,
+				Payload: b,
+			},
 		); err != nil {
 			t.Fatal(err)
 		}

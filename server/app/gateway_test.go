@@ -46,14 +46,25 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	}
 	user, password := g.User(t)
 	config, err := json.Marshal(
-		zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password},
+		zigbee2mqtt.Config{
+			Broker:   g.Broker,
+			Topic:    zigbee.Topic,
+			Username: user,
+			Password: password,
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	account, err := s.App.Access.Accounts.ConnectAccount(
 		ctx,
-		account.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config},
+		account.NewAccount{
+			WorkspaceID: w.ID,
+			Adapter:     "zigbee2mqtt",
+			DisplayName: "Locks",
+			Address:     g.Broker,
+			Config:      config,
+		},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,11 @@ func TestGateway_UnprovenLoginGetsNoAccess(t *testing.T) {
 			c.Write(
 				r.Context(),
 				websocket.MessageText,
-				fmt.Appendf(nil, `{"type":"result","success":true,"messageId":%q,"result":{"state":{"nodes":[]}}}`, m.ID),
+				fmt.Appendf(
+					nil,
+					`{"type":"result","success":true,"messageId":%q,"result":{"state":{"nodes":[]}}}`,
+					m.ID,
+				),
 			)
 		}
 	}))
@@ -76,8 +80,13 @@ func TestGateway_UnprovenLoginGetsNoAccess(t *testing.T) {
 	}
 	account, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		account.NewAccount{WorkspaceID: w.ID, Adapter: "zwavejs", DisplayName: "The house", Address: address,
-			Config: fmt.Appendf(nil, `{"url":%q,"time_zone":"Europe/Berlin"}`, address)},
+		account.NewAccount{
+			WorkspaceID: w.ID,
+			Adapter:     "zwavejs",
+			DisplayName: "The house",
+			Address:     address,
+			Config:      fmt.Appendf(nil, `{"url":%q,"time_zone":"Europe/Berlin"}`, address),
+		},
 	)
 	if err != nil {
 		t.Fatal(err)

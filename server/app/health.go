@@ -64,7 +64,9 @@ func newHealth(a *access.Rooms, opt HealthOptions, log *slog.Logger) *monitor {
 func (h *monitor) now(context.Context) rest.Health {
 	if h.stopping.Load() {
 		return rest.Health{
-			Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is shutting down."}},
+			Parts: []api.ServiceHealth{
+				{Service: "server", Status: api.Down, Description: "The server is shutting down."},
+			},
 		}
 	}
 	h.mu.Lock()
@@ -166,7 +168,16 @@ func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
 		if p.Status == api.Healthy {
 			level = slog.LevelInfo
 		}
-		attributes := []any{"part", p.Service, "status", string(p.Status), "was", string(was), "description", p.Description}
+		attributes := []any{
+			"part",
+			p.Service,
+			"status",
+			string(p.Status),
+			"was",
+			string(was),
+			"description",
+			p.Description,
+		}
 		if cause := causes[p.Service]; cause != nil {
 			attributes = append(attributes, "cause", cause)
 		}

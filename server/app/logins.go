@@ -81,7 +81,11 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 		_, categories := rest.Provider(sandbox.AccessSystems)
 		out = append(
 			out,
-			account.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{account.AccessControl}},
+			account.Provider{
+				Name:         sandbox.AccessSystems,
+				Categories:   categories,
+				Capabilities: []string{account.AccessControl},
+			},
 		)
 	}
 	return out
@@ -192,7 +196,10 @@ func (l *logins) LogIn(
 		}
 	case vendor == "zwave_js":
 		c := &ZWaveJS{
-			Config:         zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard},
+			Config: zwavejs.Config{
+				URL:     withUser(entered["url"], entered["username"], entered["password"]),
+				Control: l.guard,
+			},
 			pageConnection: fromPage,
 		}
 		var stranger Connection
@@ -227,7 +234,12 @@ func (l *logins) logInToSandbox(
 ) (n account.NewAccount, err error) {
 	partner := in.ID.String()
 	body, err := json.Marshal(
-		map[string]string{"partner": partner, "provider": vendor, "email": entered["email"], "password": entered["password"]},
+		map[string]string{
+			"partner":  partner,
+			"provider": vendor,
+			"email":    entered["email"],
+			"password": entered["password"],
+		},
 	)
 	if err != nil {
 		return n, fmt.Errorf("encode the login: %w", err)

@@ -29,7 +29,11 @@ func listenForMetrics(ctx context.Context, address string) (net.Listener, error)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for metrics: %w; choose another address with --metrics-listen", address, err)
+		return nil, fmt.Errorf(
+			"listen on %s for metrics: %w; choose another address with --metrics-listen",
+			address,
+			err,
+		)
 	}
 	return listener, nil
 }

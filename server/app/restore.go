@@ -306,7 +306,12 @@ func (r *restore) verify(ctx context.Context, m backup.Manifest) (err error) {
 		return err
 	}
 	if schema != m.Schema {
-		return fmt.Errorf("%w (the schema has version %d, but the manifest says %d)", backup.ErrDamaged, schema, m.Schema)
+		return fmt.Errorf(
+			"%w (the schema has version %d, but the manifest says %d)",
+			backup.ErrDamaged,
+			schema,
+			m.Schema,
+		)
 	}
 	err = checkKey(ctx, key, own.DSN("postgres"))
 	if errors.Is(err, encryption.ErrDecrypt) {

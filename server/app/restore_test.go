@@ -186,7 +186,15 @@ func TestRestore_HostileFileNames(t *testing.T) {
 		w, err := backup.NewWriter(&out, r.Manifest)
 		must(t, err)
 		for _, name := range []string{"sandbox/first", name} {
-			must(t, w.Put(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: 2}, strings.NewReader("{}")))
+			must(
+				t,
+				w.Put(&tar.Header{
+					Typeflag: tar.TypeReg,
+					Name:     name,
+					Mode:     0o600,
+					Size:     2,
+				}, strings.NewReader("{}")),
+			)
 		}
 		must(t, w.Close())
 		_, err = Restore(t.Context(), to, &out, discard)

@@ -207,7 +207,10 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 	}
 	all, err := s.access.Auth.ListCredentials(ctx)
 	if err != nil ||
-		slices.ContainsFunc(all, func(c auth.Credential) bool { return slices.Contains(c.WorkspaceIDs, s.WorkspaceID) }) {
+		slices.ContainsFunc(
+			all,
+			func(c auth.Credential) bool { return slices.Contains(c.WorkspaceIDs, s.WorkspaceID) },
+		) {
 		return err
 	}
 	s.APIKey, err = s.NewKey(ctx, "sandbox")
@@ -215,7 +218,9 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 }
 
 func (s *Sandbox) account(workspace uuid.UUID, key string) (account.NewAccount, error) {
-	config, err := json.Marshal(sandboxConfig{Key: key, Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile})
+	config, err := json.Marshal(
+		sandboxConfig{Key: key, Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile},
+	)
 	return account.NewAccount{
 		WorkspaceID: workspace,
 		Adapter:     account.SandboxAdapter,
@@ -241,7 +246,13 @@ func (s *Sandbox) Forget(ctx context.Context, accounts []account.Account) {
 			continue
 		}
 		if err := s.cloud.Forget(ctx, c.Key); err != nil {
-			s.log.Warn("failed to remove the files of deleted simulated locks and access systems", "account", a.ID, "error", err)
+			s.log.Warn(
+				"failed to remove the files of deleted simulated locks and access systems",
+				"account",
+				a.ID,
+				"error",
+				err,
+			)
 		}
 	}
 }

@@ -38,7 +38,12 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 		return nil, err
 	}
 	token := sandbox.Tokens(binary.BigEndian.Uint64(key)).Account(c.Key)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cloudAt(endpoint)+"/sandbox/locks/"+d.Ref+"/memory", nil)
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		cloudAt(endpoint)+"/sandbox/locks/"+d.Ref+"/memory",
+		nil,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("ask the simulated cloud: %w", err)
 	}

@@ -54,8 +54,11 @@ func TestMigrationsKeepRows(t *testing.T) {
 // until all are filled.
 func (o *old) fillTables(conn *pgx.Conn, after string, known map[string]string) {
 	o.Helper()
-	names, err := conn.Query(o.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-		and not relispartition and relname <> 'goose_db_version' and relname not like 'river\_%'`)
+	names, err := conn.Query(
+		o.Context(),
+		`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+		and not relispartition and relname <> 'goose_db_version' and relname not like 'river\_%'`,
+	)
 	o.must(err)
 	tables, err := pgx.CollectRows(names, pgx.RowTo[string])
 	o.must(err)
@@ -87,13 +90,17 @@ type column struct{ Name, Type, Of, Its, Check string }
 
 func (o *old) columns(conn *pgx.Conn, table string) []column {
 	o.Helper()
-	rows, err := conn.Query(o.Context(), `select a.attname, format_type(a.atttypid, null), coalesce(f.confrelid::regclass::text, ''), coalesce(r.attname, ''), coalesce(pg_get_constraintdef(k.oid), '')
+	rows, err := conn.Query(
+		o.Context(),
+		`select a.attname, format_type(a.atttypid, null), coalesce(f.confrelid::regclass::text, ''), coalesce(r.attname, ''), coalesce(pg_get_constraintdef(k.oid), '')
 		from pg_attribute a
 		left join lateral (select * from pg_constraint c where c.contype = 'f' and c.conrelid = a.attrelid and a.attnum = any(c.conkey) limit 1) f on true
 		left join pg_attribute r on r.attrelid = f.confrelid and r.attnum = f.confkey[array_position(f.conkey, a.attnum)]
 		left join lateral (select * from pg_constraint c where c.contype = 'c' and c.conrelid = a.attrelid and c.conkey = array[a.attnum] limit 1) k on true
 		where a.attrelid = ('public.' || quote_ident($1))::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity <> 'a'
-		order by a.attnum`, table)
+		order by a.attnum`,
+		table,
+	)
 	o.must(err)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[column])
 	o.must(err)
@@ -105,9 +112,18 @@ var word = regexp.MustCompile(`'([^']+)'::text`)
 
 // values are expressions for columns of a type.
 var values = map[string]string{
-	"uuid": "gen_random_uuid()", "text": "'t' || gen_random_uuid()", "bytea": "decode(md5(random()::text), 'hex')",
-	"boolean": "true", "smallint": "1 + floor(random() * 200)::smallint", "integer": "1 + floor(random() * 1000000)::integer", "bigint": "1 + floor(random() * 1000000000)::bigint",
-	"double precision": "0.5", "jsonb": `'{"k": "v"}'`, "timestamp with time zone": "now()", "interval": "interval '1 minute'", "date": "current_date",
+	"uuid":                     "gen_random_uuid()",
+	"text":                     "'t' || gen_random_uuid()",
+	"bytea":                    "decode(md5(random()::text), 'hex')",
+	"boolean":                  "true",
+	"smallint":                 "1 + floor(random() * 200)::smallint",
+	"integer":                  "1 + floor(random() * 1000000)::integer",
+	"bigint":                   "1 + floor(random() * 1000000000)::bigint",
+	"double precision":         "0.5",
+	"jsonb":                    `'{"k": "v"}'`,
+	"timestamp with time zone": "now()",
+	"interval":                 "interval '1 minute'",
+	"date":                     "current_date",
 }
 
 func insertRow(ctx context.Context, conn *pgx.Conn, table string, columns []column) error {
@@ -127,7 +143,15 @@ func insertRow(ctx context.Context, conn *pgx.Conn, table string, columns []colu
 		}
 		names, exprs = append(names, pgx.Identifier{c.Name}.Sanitize()), append(exprs, expr)
 	}
-	_, err := conn.Exec(ctx, fmt.Sprintf("insert into %s (%s) values (%s)", pgx.Identifier{table}.Sanitize(), strings.Join(names, ", "), strings.Join(exprs, ", ")))
+	_, err := conn.Exec(
+		ctx,
+		fmt.Sprintf(
+			"insert into %s (%s) values (%s)",
+			pgx.Identifier{table}.Sanitize(),
+			strings.Join(names, ", "),
+			strings.Join(exprs, ", "),
+		),
+	)
 	if err != nil {
 		return fmt.Errorf("%s: %w", table, err)
 	}

@@ -50,7 +50,13 @@ type old struct {
 
 func newOld(t *testing.T, hook string) *old {
 	t.Helper()
-	o := &old{T: t, dsn: storetest.New(t), master: encryption.NewMaster(), token: "seam_testUpgrade1_Q7tHc2ZfVx9LrKpN3wYbDm5sGj", secret: encryption.NewMaster()}
+	o := &old{
+		T:      t,
+		dsn:    storetest.New(t),
+		master: encryption.NewMaster(),
+		token:  "seam_testUpgrade1_Q7tHc2ZfVx9LrKpN3wYbDm5sGj",
+		secret: encryption.NewMaster(),
+	}
 	keys, err := encryption.New(o.master)
 	o.must(err)
 	seed := encryption.NewMaster()
@@ -112,7 +118,10 @@ func (o *old) connect() (conn *pgx.Conn, end func()) {
 
 func (o *old) rowsOn(conn *pgx.Conn) map[string][]map[string]any {
 	o.Helper()
-	names, err := conn.Query(o.Context(), "select tablename from pg_tables where schemaname = 'public' and tablename <> 'goose_db_version'")
+	names, err := conn.Query(
+		o.Context(),
+		"select tablename from pg_tables where schemaname = 'public' and tablename <> 'goose_db_version'",
+	)
 	o.must(err)
 	tables, err := pgx.CollectRows(names, pgx.RowTo[string])
 	o.must(err)
@@ -245,11 +254,17 @@ func (i *inbox) forget() {
 func (o *old) serve(dsn string) *app.App {
 	o.Helper()
 	a, err := app.Start(o.Context(), app.Config{
-		Database: app.Database{DatabaseURL: dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master), MaxConns: 10},
-		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
-		Work:     worker.Options{Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
-		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-		Log:      slog.New(slog.DiscardHandler),
+		Database: app.Database{
+			DatabaseURL: dsn,
+			DataDir:     o.TempDir(),
+			MasterKey:   base64.StdEncoding.EncodeToString(o.master),
+			MaxConns:    10,
+		},
+		Listen:     "127.0.0.1:0",
+		Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
+		Work:       worker.Options{Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
+		Webhooks:   webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	o.must(err)
 	o.Cleanup(func() {
@@ -300,7 +315,8 @@ func (o *old) works(dsn string, hook *inbox) {
 	})
 	o.until("what was due has arrived", func() bool {
 		got := hook.got()
-		return got["018f0000-0000-7000-8000-00000000000c"] == "device.connected" && got["018f0000-0000-7000-8000-00000000000d"] == "device.disconnected"
+		return got["018f0000-0000-7000-8000-00000000000c"] == "device.connected" &&
+			got["018f0000-0000-7000-8000-00000000000d"] == "device.disconnected"
 	})
 	o.until("what has happened since arrives", func() bool {
 		return slices.Contains(slices.Collect(maps.Values(hook.got())), "access_code.set_on_device")
@@ -320,7 +336,13 @@ func (o *old) works(dsn string, hook *inbox) {
 			Metadata map[string]any `json:"custom_metadata"`
 		}
 	}
-	if o.post(url, "/devices/list", "{}", &devices); len(devices.Devices) == 0 || fmt.Sprint(devices.Devices[0].Metadata["floor"]) != "2" {
+	if o.post(
+		url,
+		"/devices/list",
+		"{}",
+		&devices,
+	); len(devices.Devices) == 0 ||
+		fmt.Sprint(devices.Devices[0].Metadata["floor"]) != "2" {
 		o.Errorf("the devices are %+v", devices.Devices)
 	}
 }
@@ -338,11 +360,14 @@ func TestDatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
 		return
 	}
 	o.newAccount()
-	t.Run("and a dump of it is restored", func(t *testing.T) { //nolint:paralleltest // both servers tell the same webhook
-		dumped := *o
-		dumped.T = t
-		dumped.isDumped(hook)
-	})
+	t.Run(
+		"and a dump of it is restored",
+		func(t *testing.T) { //nolint:paralleltest // both servers tell the same webhook
+			dumped := *o
+			dumped.T = t
+			dumped.isDumped(hook)
+		},
+	)
 	hook.forget()
 	o.works(o.dsn, hook)
 }

@@ -75,8 +75,10 @@ func newVendors(
 }
 
 func (v *vendors) openers() map[string]reconcile.Opener {
-	return map[string]reconcile.Opener{account.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
-		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT}
+	return map[string]reconcile.Opener{
+		account.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
+		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT,
+	}
 }
 
 // accessOpeners returns the openers of the adapters of access systems.

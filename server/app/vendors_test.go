@@ -40,8 +40,12 @@ func TestVendorEvents_AcceptedWithoutDatabase(t *testing.T) {
 	t.Cleanup(cloud.Close)
 	_, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
-			Config: fmt.Appendf(nil, `{"base_url":%q,"token":"t"}`, cloud.URL)},
+		account.NewAccount{
+			WorkspaceID: uuid.MustParse(s.WorkspaceID),
+			Adapter:     "devicecloud",
+			DisplayName: "Vendor",
+			Config:      fmt.Appendf(nil, `{"base_url":%q,"token":"t"}`, cloud.URL),
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +57,9 @@ func TestVendorEvents_AcceptedWithoutDatabase(t *testing.T) {
 			t.Context(),
 			http.MethodPost,
 			pushes,
-			strings.NewReader(`{"event_id":"1","event_type":"access_code.updated","device_id":"d1","access_code_id":"c"}`),
+			strings.NewReader(
+				`{"event_id":"1","event_type":"access_code.updated","device_id":"d1","access_code_id":"c"}`,
+			),
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -122,7 +122,10 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 		at.ID = uuid.Max
 	}
 	return func(yield func(AuditEntry, error) bool) {
-		if err := domain.All(domain.CheckText("actor", f.Actor), domain.CheckText("operation", f.Operation)); err != nil {
+		if err := domain.All(
+			domain.CheckText("actor", f.Actor),
+			domain.CheckText("operation", f.Operation),
+		); err != nil {
 			yield(AuditEntry{}, err)
 			return
 		}
@@ -249,7 +252,10 @@ func (s *Service) DropOldAudit(
 	goOn func() bool,
 ) (dropped int64, err error) {
 	for goOn() {
-		n, err := s.db.DropAuditEntries(ctx, dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
+		n, err := s.db.DropAuditEntries(
+			ctx,
+			dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch},
+		)
 		dropped += n
 		if err != nil {
 			return dropped, fmt.Errorf("remove old entries of the audit log: %w", err)

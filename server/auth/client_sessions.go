@@ -212,7 +212,11 @@ func checkEmpty(n NewClientSession) error {
 
 // GetClientSession reads a session by its identifier or its end user. A calling session may leave out both, and
 // sees only itself. It fails with Invalid if the request names neither or both, and with NotFound.
-func (s *Service) GetClientSession(ctx context.Context, p domain.Principal, id, key string) (c ClientSession, err error) {
+func (s *Service) GetClientSession(
+	ctx context.Context,
+	p domain.Principal,
+	id, key string,
+) (c ClientSession, err error) {
 	if p.Kind == domain.EndUser && id+key == "" {
 		id = p.CredentialID.String()
 	}
@@ -228,7 +232,12 @@ func (s *Service) GetClientSession(ctx context.Context, p domain.Principal, id, 
 }
 
 // findSession reads a session by its identifier or, if that is empty, the active session of an end user.
-func findSession(ctx context.Context, tx store.Tx, p domain.Principal, id, key string) (r dbsqlc.ClientSession, err error) {
+func findSession(
+	ctx context.Context,
+	tx store.Tx,
+	p domain.Principal,
+	id, key string,
+) (r dbsqlc.ClientSession, err error) {
 	if (id == "") == (key == "") {
 		return r, domain.Invalidf("", "Must specify either client_session_id or user_identifier_key")
 	}

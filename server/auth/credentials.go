@@ -150,7 +150,14 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
 		}).SignedString(key)
 	}
-	return "", domain.Invalidf("kind", "A credential is one of %s, %s, %s, %s.", domain.APIKey, domain.PAT, domain.ConsoleSession, domain.PublishableKey)
+	return "", domain.Invalidf(
+		"kind",
+		"A credential is one of %s, %s, %s, %s.",
+		domain.APIKey,
+		domain.PAT,
+		domain.ConsoleSession,
+		domain.PublishableKey,
+	)
 }
 
 // PublishablePrefix is the prefix of every publishable key.
@@ -272,7 +279,11 @@ func unauthorized(kind domain.CredentialKind) *domain.Error {
 		domain.ConsoleSession: "Console session token not found or expired",
 	}
 	if kind == domain.PublishableKey {
-		return &domain.Error{Kind: domain.Unauthorized, Type: invalidPublishableKey, Message: "Publishable key not found"}
+		return &domain.Error{
+			Kind:    domain.Unauthorized,
+			Type:    invalidPublishableKey,
+			Message: "Publishable key not found",
+		}
 	}
 	return &domain.Error{Kind: domain.Unauthorized, Type: "unauthorized", Message: what[kind]}
 }

@@ -175,7 +175,11 @@ func wrong(good, revoked string) map[string]string {
 func TestTokensAreLookedUpByHash(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(t)
-	if _, err := k.Auth.Authenticate(t.Context(), k.good["console_session"], ""); err != nil { // reads the signing key once
+	if _, err := k.Auth.Authenticate(
+		t.Context(),
+		k.good["console_session"],
+		"",
+	); err != nil { // reads the signing key once
 		t.Fatal(err)
 	}
 	ask := func(token string) ([]question, error) {

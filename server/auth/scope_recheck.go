@@ -17,7 +17,10 @@ func (s *Service) Recheck(ctx context.Context, p domain.Principal) (domain.Princ
 	if p.CredentialID == uuid.Nil { // the server itself
 		return p, nil
 	}
-	now, err := s.db.StandingNow(ctx, dbsqlc.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID})
+	now, err := s.db.StandingNow(
+		ctx,
+		dbsqlc.StandingNowParams{CredentialID: p.CredentialID, WorkspaceID: p.WorkspaceID},
+	)
 	switch {
 	case err != nil:
 		return p, fmt.Errorf("recheck the credential: %w", err)

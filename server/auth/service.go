@@ -30,10 +30,22 @@ type Service struct {
 }
 
 // New creates a Service. db must be migrated.
-func New(db *store.DB, keys *encryption.Keys, events *event.Service, serverKeys *keyrotation.Service, opt Options) *Service {
+func New(
+	db *store.DB,
+	keys *encryption.Keys,
+	events *event.Service,
+	serverKeys *keyrotation.Service,
+	opt Options,
+) *Service {
 	opt.UnclaimedSessions = cmp.Or(opt.UnclaimedSessions, unclaimedSessions)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	return &Service{db: db, keys: keys, events: events, serverKeys: serverKeys, opt: opt}
+	return &Service{
+		db:         db,
+		keys:       keys,
+		events:     events,
+		serverKeys: serverKeys,
+		opt:        opt,
+	}
 }

@@ -21,7 +21,12 @@ type Reach struct {
 func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // grantAndRead adds to the scope of a session and returns the session.
-func (s *Service) grantAndRead(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) (ClientSession, error) {
+func (s *Service) grantAndRead(
+	ctx context.Context,
+	tx store.Tx,
+	r dbsqlc.ClientSession,
+	more Reach,
+) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
 	}
@@ -163,7 +168,11 @@ func (s *Service) GrantAccess(
 }
 
 // authenticateSession returns the principal of a session. It fails with Unauthorized.
-func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspace *uuid.UUID) (domain.Principal, error) {
+func (s *Service) authenticateSession(
+	ctx context.Context,
+	hash []byte,
+	workspace *uuid.UUID,
+) (domain.Principal, error) {
 	r, err := s.db.AuthenticateClientSession(ctx, hash)
 	refuse := func(kind, message string) (domain.Principal, error) {
 		return domain.Principal{}, &domain.Error{Kind: domain.Unauthorized, Type: kind, Message: message}

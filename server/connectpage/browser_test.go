@@ -53,7 +53,12 @@ func open(t *testing.T) *browser {
 	if path == "" {
 		storetest.Missing(t, "chromium")
 	}
-	flags := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck}
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+	}
 	for _, flag := range []string{"headless", "no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		flags = append(flags, chromedp.Flag(flag, true))
 	}
@@ -141,14 +146,25 @@ func (b *browser) content() {
 // fits checks that nothing has to be scrolled sideways.
 func (b *browser) fits(what string) {
 	b.t.Helper()
-	if over := ask(b, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`)); over > 0 {
+	if over := ask(
+		b,
+		chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`),
+	); over > 0 {
 		b.t.Errorf("%s is %d pixels wider than the screen", what, over)
 	}
 }
 
 // size is that of a screen; narrow ones are phones.
 func size(width, height int64) step {
-	return command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
+	return command(
+		emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{
+			Width:             width,
+			Height:            height,
+			DeviceScaleFactor: 1,
+			Mobile:            width < 600,
+		},
+	)
 }
 
 const (
@@ -159,8 +175,12 @@ const (
 
 // enter fills in the form and sends it.
 func enter(email, password string) step {
-	return chromedp.Steps(chromedp.WaitVisible(chromedp.CSS("#email")), chromedp.SetValue(chromedp.CSS("#email"), email),
-		chromedp.SendKeys(chromedp.CSS("#password"), password), chromedp.Click(chromedp.CSS("form button")))
+	return chromedp.Steps(
+		chromedp.WaitVisible(chromedp.CSS("#email")),
+		chromedp.SetValue(chromedp.CSS("#email"), email),
+		chromedp.SendKeys(chromedp.CSS("#password"), password),
+		chromedp.Click(chromedp.CSS("form button")),
+	)
 }
 
 // shows waits for an element with a text in it.
@@ -174,7 +194,12 @@ var back = chromedp.WaitVisible(chromedp.CSS("#back"))
 func owner(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "<!DOCTYPE html><title>back</title><p id=referrer>%s</p><p id=back>%s</p>", r.Referer(), r.URL.Path)
+		fmt.Fprintf(
+			w,
+			"<!DOCTYPE html><title>back</title><p id=referrer>%s</p><p id=back>%s</p>",
+			r.Referer(),
+			r.URL.Path,
+		)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -207,11 +232,34 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := owner(t)
-			w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki", "yale"}, "custom_redirect_url": app.URL + "/done?mine=1", "wait_for_device_creation": c.waits})
+			w := webview(
+				t,
+				s,
+				map[string]any{
+					"accepted_providers":       []string{"nuki", "yale"},
+					"custom_redirect_url":      app.URL + "/done?mine=1",
+					"wait_for_device_creation": c.waits,
+				},
+			)
 			b := open(t)
-			b.do(scripts(c.scripts), size(phone, 844), chromedp.Navigate(w.URL),
-				chromedp.Click(`//a[.="Nuki"]`), shows("h1", "Log in to Nuki"), enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"))
-			email, password := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password")))
+			b.do(
+				scripts(c.scripts),
+				size(phone, 844),
+				chromedp.Navigate(w.URL),
+				chromedp.Click(
+					`//a[.="Nuki"]`,
+				),
+				shows("h1", "Log in to Nuki"),
+				enter("jane@example.com", "mistyped"),
+				shows(`*[@role="alert"]`, "password is wrong"),
+			)
+			email, password := ask(
+				b,
+				chromedp.Value(chromedp.CSS("#email")),
+			), ask(
+				b,
+				chromedp.Value(chromedp.CSS("#password")),
+			)
 			described := ask(b, chromedp.AttributeValue(chromedp.CSS("#password"), "aria-describedby")).Value
 			if email != "jane@example.com" || password != "" || described != "refusal" {
 				t.Errorf("after the refusal the fields have %q, %q, described by %q", email, password, described)
@@ -222,7 +270,11 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 			if got.ConnectedAccountID == nil {
 				t.Fatalf("%+v", got)
 			}
-			want := app.URL + "/done?" + url.Values{"connect_webview_id": {w.ConnectWebviewID}, "connected_account_id": {*got.ConnectedAccountID}, "mine": {"1"}}.Encode()
+			want := app.URL + "/done?" + url.Values{
+				"connect_webview_id":   {w.ConnectWebviewID},
+				"connected_account_id": {*got.ConnectedAccountID},
+				"mine":                 {"1"},
+			}.Encode()
 			if at != want || referrer != "" || got.Status != "authorized" {
 				t.Errorf("the browser is at %s, sent by %q; want %s; the webview is %s", at, referrer, want, got.Status)
 			}
@@ -235,13 +287,31 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 func TestPersonConnectsAccessSystems(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	w := webview(t, s, map[string]any{"accepted_capabilities": []string{"access_control", "lock"}, "accepted_providers": []string{"nuki", "sandbox_access_system"}, "wait_for_device_creation": true})
+	w := webview(
+		t,
+		s,
+		map[string]any{
+			"accepted_capabilities":    []string{"access_control", "lock"},
+			"accepted_providers":       []string{"nuki", "sandbox_access_system"},
+			"wait_for_device_creation": true,
+		},
+	)
 	b := open(t)
 	b.do(size(small, 844), chromedp.Navigate(w.URL), shows("h1", "Connect your locks or access systems"))
 	b.fits("the choice")
-	b.do(chromedp.Click(`//a[.="Simulated access systems"]`), shows("h1", "Log in to Simulated access systems"), shows("p", "will see the access systems of this account"))
+	b.do(
+		chromedp.Click(`//a[.="Simulated access systems"]`),
+		shows("h1", "Log in to Simulated access systems"),
+		shows("p", "will see the access systems of this account"),
+	)
 	b.fits("the form")
-	b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"), enter("jane@example.com", "1234"), shows("h1", "Connected"), shows("p", "can now see its access systems"))
+	b.do(
+		enter("jane@example.com", "mistyped"),
+		shows(`*[@role="alert"]`, "password is wrong"),
+		enter("jane@example.com", "1234"),
+		shows("h1", "Connected"),
+		shows("p", "can now see its access systems"),
+	)
 	b.fits("the end")
 	if got := now(t, s, w); got.Status != "authorized" || got.ConnectedAccountID == nil {
 		t.Errorf("%+v", got)
@@ -258,7 +328,11 @@ func TestPersonIsSentBackAfterFailure(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	app := owner(t)
-	to := map[string]any{"accepted_providers": []string{"nuki"}, "custom_redirect_url": app.URL + "/done", "custom_redirect_failure_url": app.URL + "/failed"}
+	to := map[string]any{
+		"accepted_providers":          []string{"nuki"},
+		"custom_redirect_url":         app.URL + "/done",
+		"custom_redirect_failure_url": app.URL + "/failed",
+	}
 	unwilling := webview(t, s, to)
 	b := open(t)
 	b.do(chromedp.Navigate(unwilling.URL), chromedp.Click(`//button[contains(., "Go back")]`), back)
@@ -293,7 +367,10 @@ func TestPagesFitNarrowScreens(t *testing.T) {
 		b.fits(at("the choice"))
 		b.do(chromedp.Navigate(w.URL+"/nuki"), shows("h1", "Log in"))
 		b.fits(at("the form"))
-		b.do(enter("a.person.with.a.long.name.in.a.long.domain@mail.subdomain.of.a.company.example.com", "mistyped"), shows(`*[@role="alert"]`, "wrong"))
+		b.do(
+			enter("a.person.with.a.long.name.in.a.long.domain@mail.subdomain.of.a.company.example.com", "mistyped"),
+			shows(`*[@role="alert"]`, "wrong"),
+		)
 		b.fits(at("the refusal"))
 		b.do(chromedp.Navigate(w.URL+"x"), shows("h1", "isn't valid"))
 		b.fits(at("a bad link"))
@@ -310,7 +387,10 @@ func TestKeyboardIsEnough(t *testing.T) {
 	b := open(t)
 	focus := func(want string) {
 		t.Helper()
-		if got := ask(b, chromedp.Evaluate[string](`document.activeElement.id || document.activeElement.textContent.trim()`)); got != want {
+		if got := ask(
+			b,
+			chromedp.Evaluate[string](`document.activeElement.id || document.activeElement.textContent.trim()`),
+		); got != want {
 			t.Fatalf("the focus is on %q, want %q", got, want)
 		}
 	}

@@ -13,7 +13,9 @@ import (
 func TestPageShowsTooManyAttempts(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	send := func(method, path, password string) (status int, to, page string) {
 		t.Helper()
 		var form url.Values
@@ -37,16 +39,23 @@ func TestPageShowsTooManyAttempts(t *testing.T) {
 			if status, _, _ := send(http.MethodGet, w.URL+"/nuki", ""); status != http.StatusOK {
 				t.Fatalf("%s, before try %d: %d", name, n+1, status)
 			}
-			if status, _, _ := send(http.MethodPost, w.URL+"/nuki", "mistyped"); status != http.StatusUnprocessableEntity {
+			if status, _, _ := send(
+				http.MethodPost,
+				w.URL+"/nuki",
+				"mistyped",
+			); status != http.StatusUnprocessableEntity {
 				t.Fatalf("%s, try %d: %d", name, n+1, status)
 			}
 		}
 		says := func(what string, status int, to, page string) {
 			t.Helper()
-			if status != http.StatusTooManyRequests || to != "" || !strings.Contains(page, "Too many attempts") || strings.Contains(page, "<input") || strings.Contains(page, done) {
+			if status != http.StatusTooManyRequests || to != "" || !strings.Contains(page, "Too many attempts") ||
+				strings.Contains(page, "<input") ||
+				strings.Contains(page, done) {
 				t.Errorf("%s, %s: %d, to %q: %s", name, what, status, to, page)
 			}
-			if strings.Contains(page, failed+"?connect_webview_id="+w.ConnectWebviewID) != c.failed || strings.Contains(page, "send you a new link") == false {
+			if strings.Contains(page, failed+"?connect_webview_id="+w.ConnectWebviewID) != c.failed ||
+				strings.Contains(page, "send you a new link") == false {
 				t.Errorf("%s, %s, the way on: %s", name, what, page)
 			}
 		}
@@ -78,7 +87,10 @@ func TestTenthLoginWaitsForDevices(t *testing.T) {
 		if n == 9 {
 			password = "1234"
 		}
-		res, err := http.PostForm(w.URL+"/nuki", url.Values{"email": {"jane@example.com"}, "password": {password}}) // follows to the page that waits
+		res, err := http.PostForm(
+			w.URL+"/nuki",
+			url.Values{"email": {"jane@example.com"}, "password": {password}},
+		) // follows to the page that waits
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,12 @@ func TestPagesAreShownInTurn(t *testing.T) {
 	const most = admission.DefaultSlots * 3 / 4
 	for range 2 * most {
 		all.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.App.URL+page.Path, nil) // of one server, should there be more
+			req, err := http.NewRequestWithContext(
+				ctx,
+				http.MethodGet,
+				s.App.URL+page.Path,
+				nil,
+			) // of one server, should there be more
 			if err != nil {
 				t.Error(err)
 				return

@@ -69,7 +69,12 @@ type Vendors interface {
 	Vendor(name string) (Vendor, bool)
 	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *Refusal
 	// if the person must enter something else or try later.
-	LogIn(ctx context.Context, in account.Workspace, vendor string, entered map[string]string) (account.NewAccount, error)
+	LogIn(
+		ctx context.Context,
+		in account.Workspace,
+		vendor string,
+		entered map[string]string,
+	) (account.NewAccount, error)
 }
 
 // Refusal is the reason why a login failed, written for the person. It must not quote the entered values.
@@ -184,13 +189,17 @@ func (h *handler) observe(next http.Handler) http.Handler {
 		setSecurityHeaders(seen.Header())
 		defer func() {
 			thrown := recover()
-			if thrown != nil && thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
+			if thrown != nil &&
+				thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
 				seen.WriteHeader(http.StatusInternalServerError)
 				h.Log.ErrorContext(r.Context(), "a login page failed",
 					"request_id", seen.request.String(), "panic", thrown, "stack", string(debug.Stack()))
 				thrown = nil
 			}
-			if seen.span.Set(traces.Status(seen.status), traces.RequestID(seen.request.String())); seen.status >= http.StatusInternalServerError {
+			if seen.span.Set(
+				traces.Status(seen.status),
+				traces.RequestID(seen.request.String()),
+			); seen.status >= http.StatusInternalServerError {
 				seen.span.Fail("internal_error")
 			}
 			seen.span.End()

@@ -166,7 +166,12 @@ func (h *handler) logIn(v *visit) {
 	}
 	entered, err := read(v.r, vendor)
 	if err != nil {
-		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "We could not read your entries. Please enter them again."}))
+		h.render(
+			v.w,
+			v.r,
+			http.StatusBadRequest,
+			loginPage(v, vendor, nil, &Refusal{Message: "We could not read your entries. Please enter them again."}),
+		)
 		return
 	}
 	if refused := validate(vendor, entered); refused != nil {
@@ -204,7 +209,12 @@ func (h *handler) logIn(v *visit) {
 }
 
 // try logs in with validated values. It counts each attempt, and records each refusal.
-func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[string]string) (account.Webview, error) {
+func (h *handler) try(
+	ctx context.Context,
+	v *visit,
+	vendor Vendor,
+	entered map[string]string,
+) (account.Webview, error) {
 	if err := h.Access.Accounts.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
@@ -218,7 +228,12 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 		if seen, ok := v.w.(*recordedResponse); ok {
 			request = seen.request
 		}
-		webview, err = h.Access.Accounts.LogIn(audit.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"), v.webview.ID, vendor.Name, acct)
+		webview, err = h.Access.Accounts.LogIn(
+			audit.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"),
+			v.webview.ID,
+			vendor.Name,
+			acct,
+		)
 	}
 	if err == nil {
 		return webview, nil

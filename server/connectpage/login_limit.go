@@ -38,5 +38,11 @@ func mustWait(after time.Duration) *Refusal {
 	if seconds(after) == 1 {
 		unit = "second"
 	}
-	return &Refusal{Message: fmt.Sprintf("There were too many failed logins from your network. Please wait %d %s, then log in again.", seconds(after), unit)}
+	return &Refusal{
+		Message: fmt.Sprintf(
+			"There were too many failed logins from your network. Please wait %d %s, then log in again.",
+			seconds(after),
+			unit,
+		),
+	}
 }

@@ -25,13 +25,20 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 	logIn := func(page, from, password string) (*http.Response, string) {
 		t.Helper()
 		form := url.Values{"email": {"jane@example.com"}, "password": {password}}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.Replace(page, s.URL, s.App.URL, 1)+"/august", strings.NewReader(form.Encode()))
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			strings.Replace(page, s.URL, s.App.URL, 1)+"/august",
+			strings.NewReader(form.Encode()),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("X-Forwarded-For", from)
-		res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
+		res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(
+			req,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +60,15 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 		w = webview(t, s, nil)
 		res, body = logIn(w.URL, here, "guess")
 	}
-	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); res.StatusCode != http.StatusTooManyRequests || err != nil || after < 1 || after > 30 {
+	if after, err := strconv.Atoi(
+		res.Header.Get("Retry-After"),
+	); res.StatusCode != http.StatusTooManyRequests || err != nil || after < 1 ||
+		after > 30 {
 		t.Fatalf("too many: %s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
 	}
-	if !strings.Contains(body, "too many failed logins from your network") || !strings.Contains(body, "jane@example.com") || strings.Contains(body, "guess") {
+	if !strings.Contains(body, "too many failed logins from your network") ||
+		!strings.Contains(body, "jane@example.com") ||
+		strings.Contains(body, "guess") {
 		t.Errorf("the page is %s", body)
 	}
 	if got := now(t, s, w); got.Status != "pending" {
@@ -66,7 +78,12 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 		t.Errorf("from elsewhere: %s", res.Status)
 	}
 	// Failed logins and invalid credentials share a limit.
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.App.URL+"/devices/list", strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.App.URL+"/devices/list",
+		strings.NewReader("{}"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +102,17 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 // Successful logins are not guesses.
 func TestGoodLoginsAreNotCounted(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} })
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} },
+	)
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for n := range 5 {
-		res, err := client.PostForm(webview(t, s, nil).URL+"/august", url.Values{"email": {"jane@example.com"}, "password": {"1234"}})
+		res, err := client.PostForm(
+			webview(t, s, nil).URL+"/august",
+			url.Values{"email": {"jane@example.com"}, "password": {"1234"}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,12 @@ func pathOf(t *testing.T, page string) string {
 // seen requests a page from a server.
 func seen(t *testing.T, s *apptest.Server, from, path string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.App.URL+path, nil) // of one server, should there be more
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodGet,
+		s.App.URL+path,
+		nil,
+	) // of one server, should there be more
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +66,12 @@ func TestPagesAreRateLimitedByAddress(t *testing.T) {
 			t.Fatalf("%d pages of one address, and none too many", n)
 		}
 	}
-	if after, refresh := res.Header.Get("Retry-After"), res.Header.Get("Refresh"); n < 10*perSecond || after != "1" || refresh != "1" {
+	if after, refresh := res.Header.Get(
+		"Retry-After",
+	), res.Header.Get(
+		"Refresh",
+	); n < 10*perSecond || after != "1" ||
+		refresh != "1" {
 		t.Errorf("page %d is too many; Retry-After is %q, Refresh %q", n+1, after, refresh)
 	}
 	for _, other := range []struct{ from, path string }{{there, page + "/august"}, {here, "/connect/assets/page.css"}} {
@@ -131,7 +141,16 @@ func TestRateLimitedLoginKeepsValues(t *testing.T) {
 	b.do(chromedp.Navigate(w.URL), shows("h1", "Log in to Nuki"))
 	crowded.Store(true)
 	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "Many people are using this page"))
-	email, password, title := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password"))), ask(b, chromedp.Title())
+	email, password, title := ask(
+		b,
+		chromedp.Value(chromedp.CSS("#email")),
+	), ask(
+		b,
+		chromedp.Value(chromedp.CSS("#password")),
+	), ask(
+		b,
+		chromedp.Title(),
+	)
 	if email != "jane@example.com" || password != "1234" || title != "Log in to Nuki" {
 		t.Errorf("the page is called %q, with the values %q, %q", title, email, password)
 	}

@@ -18,7 +18,14 @@ import (
 func TestPagesAreClosedToOtherSites(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	w := webview(t, s, map[string]any{"custom_redirect_url": "https://app.example/x", "custom_redirect_failure_url": "http://other.example:8080"})
+	w := webview(
+		t,
+		s,
+		map[string]any{
+			"custom_redirect_url":         "https://app.example/x",
+			"custom_redirect_failure_url": "http://other.example:8080",
+		},
+	)
 	send := func(method, path, body string, header map[string]string) *http.Response {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -28,7 +35,9 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 		for name, value := range header {
 			req.Header.Set(name, value)
 		}
-		res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
+		res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(
+			req,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,14 +63,24 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 			t.Errorf("a form of %s: %s", name, res.Status)
 		}
 	}
-	if res := send(http.MethodPost, w.URL+"/nuki", "email="+strings.Repeat("x", 20<<10), form); res.StatusCode != http.StatusBadRequest {
+	if res := send(
+		http.MethodPost,
+		w.URL+"/nuki",
+		"email="+strings.Repeat("x", 20<<10),
+		form,
+	); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form that is too long: %s", res.Status)
 	}
 	if res := send(http.MethodPost, w.URL+"/nuki?"+good, "", form); res.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a password in the URL: %s", res.Status)
 	}
 	for name, email := range map[string]string{"a control character": "jane%00%40example.com", "no text": "jane%ff%40example.com", "far too much": strings.Repeat("x", 513)} {
-		if res := send(http.MethodPost, w.URL+"/nuki", "password=1234&email="+email, form); res.StatusCode != http.StatusUnprocessableEntity {
+		if res := send(
+			http.MethodPost,
+			w.URL+"/nuki",
+			"password=1234&email="+email,
+			form,
+		); res.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %s", name, res.Status)
 		}
 	}
@@ -78,8 +97,24 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 func TestHeadIsAnsweredLikeGet(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	choice, single, ended := webview(t, s, nil), webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}}), webview(t, s, nil)
-	res, err := http.Post(ended.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader("email=jane%40example.com&password=1234"))
+	choice, single, ended := webview(
+		t,
+		s,
+		nil,
+	), webview(
+		t,
+		s,
+		map[string]any{"accepted_providers": []string{"nuki"}},
+	), webview(
+		t,
+		s,
+		nil,
+	)
+	res, err := http.Post(
+		ended.URL+"/nuki",
+		"application/x-www-form-urlencoded",
+		strings.NewReader("email=jane%40example.com&password=1234"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +132,24 @@ func TestHeadIsAnsweredLikeGet(t *testing.T) {
 		head, body := ask(http.MethodHead, url)
 		get, _ := ask(http.MethodGet, url)
 		if head.StatusCode != want || get.StatusCode != want || body != "" {
-			t.Errorf("%s: HEAD is answered %s with %d bytes, GET %s, want %d", url, head.Status, len(body), get.Status, want)
+			t.Errorf(
+				"%s: HEAD is answered %s with %d bytes, GET %s, want %d",
+				url,
+				head.Status,
+				len(body),
+				get.Status,
+				want,
+			)
 		}
 		for _, header := range []string{"Content-Type", "Location", "Cache-Control", "Content-Security-Policy", "Referrer-Policy"} {
 			if head.Header.Get(header) != get.Header.Get(header) {
-				t.Errorf("%s: %s is %q for HEAD and %q for GET", url, header, head.Header.Get(header), get.Header.Get(header))
+				t.Errorf(
+					"%s: %s is %q for HEAD and %q for GET",
+					url,
+					header,
+					head.Header.Get(header),
+					get.Header.Get(header),
+				)
 			}
 		}
 	}
@@ -176,20 +224,39 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 	if _, page := read(w.URL); strings.Contains(page, "look.css") {
 		t.Error("the page has colors without a setting")
 	}
-	look := map[string]any{"primary_button_color": "#0a7", "primary_button_text_color": "white", "success_message": "Welcome to Oak Street"}
-	if status := s.Post(t, "/workspaces/update", map[string]any{"connect_webview_customization": look, "connect_partner_name": "Oak <Rentals>"}, nil); status != http.StatusOK {
+	look := map[string]any{
+		"primary_button_color":      "#0a7",
+		"primary_button_text_color": "white",
+		"success_message":           "Welcome to Oak Street",
+	}
+	if status := s.Post(
+		t,
+		"/workspaces/update",
+		map[string]any{"connect_webview_customization": look, "connect_partner_name": "Oak <Rentals>"},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("update the workspace: %d", status)
 	}
 	token := w.URL[strings.LastIndex(w.URL, "/")+1:]
 	for page, link := range map[string]string{w.URL: token + "/look.css", w.URL + "/nuki": "../" + token + "/look.css"} {
-		if _, body := read(page); !strings.Contains(body, `href="`+link+`"`) || !strings.Contains(body, "<bdi>Oak &lt;Rentals&gt;</bdi>") {
+		if _, body := read(
+			page,
+		); !strings.Contains(body, `href="`+link+`"`) ||
+			!strings.Contains(body, "<bdi>Oak &lt;Rentals&gt;</bdi>") {
 			t.Errorf("the page is %s", body)
 		}
 	}
-	if _, css := read(w.URL + "/look.css"); !strings.Contains(css, "--button: #0a7;") || !strings.Contains(css, "--on-button: white;") {
+	if _, css := read(
+		w.URL + "/look.css",
+	); !strings.Contains(css, "--button: #0a7;") ||
+		!strings.Contains(css, "--on-button: white;") {
 		t.Errorf("the colors are %q", css)
 	}
-	if _, err := http.Post(w.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader("email=jane%40example.com&password=1234")); err != nil {
+	if _, err := http.Post(
+		w.URL+"/nuki",
+		"application/x-www-form-urlencoded",
+		strings.NewReader("email=jane%40example.com&password=1234"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, body := read(w.URL); !strings.Contains(body, "Welcome to Oak Street") {

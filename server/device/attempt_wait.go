@@ -56,7 +56,12 @@ func (w *waiting) notify(id uuid.UUID) {
 // process wakes the request immediately; polling notices the end in another instance. The result reflects the
 // caller's current scope. It fails like Recheck, with NotFound as the request that started the attempt would
 // now, and when ctx ends.
-func (s *Service) AwaitAttempt(ctx context.Context, p domain.Principal, a Attempt, within time.Duration) (Attempt, error) {
+func (s *Service) AwaitAttempt(
+	ctx context.Context,
+	p domain.Principal,
+	a Attempt,
+	within time.Duration,
+) (Attempt, error) {
 	if a.Status != Pending {
 		return a, nil
 	}

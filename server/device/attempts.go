@@ -259,8 +259,10 @@ func (t *deviceTx) expireAttempts(ctx context.Context) error {
 		what    func(dbsqlc.ActionAttempt) bool
 		message string
 	}{
-		{func(a dbsqlc.ActionAttempt) bool { return a.ActionType == domain.ConfigureAutoLock },
-			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again."},
+		{
+			func(a dbsqlc.ActionAttempt) bool { return a.ActionType == domain.ConfigureAutoLock },
+			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again.",
+		},
 		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
 		{func(dbsqlc.ActionAttempt) bool { return true }, t.expired()},
 	} {

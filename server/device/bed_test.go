@@ -33,8 +33,18 @@ func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service
 		t.Fatal(err)
 	}
 	events, serverKeys := event.New(db, keys, waker), keyrotation.New(db, keys, keyrotation.Options{})
-	r := Rooms{Events: events, Auth: auth.New(db, keys, events, serverKeys, auth.Options{}), Idempotency: idempotency.New(db, keys, idempotency.Options{})}
-	r.Accounts = account.New(db, keys, waker, account.Rooms{Events: events, Auth: r.Auth, ServerKeys: serverKeys}, account.Options{})
+	r := Rooms{
+		Events:      events,
+		Auth:        auth.New(db, keys, events, serverKeys, auth.Options{}),
+		Idempotency: idempotency.New(db, keys, idempotency.Options{}),
+	}
+	r.Accounts = account.New(
+		db,
+		keys,
+		waker,
+		account.Rooms{Events: events, Auth: r.Auth, ServerKeys: serverKeys},
+		account.Options{},
+	)
 	s := New(db, keys, waker, r, Options{})
 	w, err := s.accounts.CreateWorkspace(t.Context(), name, "", true)
 	if err != nil {

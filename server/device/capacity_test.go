@@ -117,11 +117,15 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 			managed(in(100), in(120)),
 			in(99),
 		},
-		{"a lock that keeps time frames has them three days ahead", Capabilities{NativeSchedule: true}, rows{
-			native(managed(in(200), in(220))),
-			native(managed(in(200), in(220))),
+		{
+			"a lock that keeps time frames has them three days ahead",
+			Capabilities{NativeSchedule: true},
+			rows{
+				native(managed(in(200), in(220))),
+				native(managed(in(200), in(220))),
+			},
+			native(managed(in(100), in(130))), in(128),
 		},
-			native(managed(in(100), in(130))), in(128)},
 		{
 			"and may have one already that was moved",
 			Capabilities{NativeSchedule: true},
@@ -190,18 +194,21 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 			EndsAt:       until,
 		}
 	}
-	full := []dbsqlc.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {
-		AccessCodeID: uuid.UUID{2},
-		IsManaged:    true,
-		StartsAt:     in(100),
-		EndsAt:       in(200),
-	},
+	full := []dbsqlc.TakenOnDeviceRow{
+		{AccessCodeID: uuid.UUID{1}, IsManaged: true},
+		{
+			AccessCodeID: uuid.UUID{2},
+			IsManaged:    true,
+			StartsAt:     in(100),
+			EndsAt:       in(200),
+		},
 		{
 			AccessCodeID: uuid.UUID{3},
 			IsManaged:    true,
 			StartsAt:     in(100),
 			EndsAt:       in(200),
-		}}
+		},
+	}
 	for _, c := range []struct {
 		name          string
 		before, after dbsqlc.AccessCode

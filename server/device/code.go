@@ -145,7 +145,10 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 			c.Errors = append(c.Errors, device.Errors()...)
 		}
 		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) &&
-			slices.ContainsFunc(device.AccountErrors, func(p domain.Problem) bool { return p.Code == account.AccountDisconnected }) {
+			slices.ContainsFunc(
+				device.AccountErrors,
+				func(p domain.Problem) bool { return p.Code == account.AccountDisconnected },
+			) {
 			c.Status = StatusUnknown // the vendor rejects our credentials
 		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {
@@ -291,7 +294,12 @@ func codeNotFound(id string) *domain.Error {
 
 // GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. It fails with
 // Invalid unless exactly one of the two is given, and with NotFound, also for a code of the other kind.
-func (s *Service) GetCode(ctx context.Context, p domain.Principal, managed bool, id, deviceID, pin string) (Code, error) {
+func (s *Service) GetCode(
+	ctx context.Context,
+	p domain.Principal,
+	managed bool,
+	id, deviceID, pin string,
+) (Code, error) {
 	if (id != "") == (pin != "") || (id == "" && deviceID == "") {
 		return Code{}, domain.Invalidf("", "Must specify either access_code_id or both device_id and code")
 	}
@@ -344,7 +352,12 @@ type CodeFilter struct {
 
 // ListCodes lists codes, oldest first, and reports whether more follow the page. It fails with Invalid where
 // the filter names no device, codes, or customer, and with NotFound for the device.
-func (s *Service) ListCodes(ctx context.Context, p domain.Principal, f CodeFilter, page domain.Page) ([]Code, bool, error) {
+func (s *Service) ListCodes(
+	ctx context.Context,
+	p domain.Principal,
+	f CodeFilter,
+	page domain.Page,
+) ([]Code, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}

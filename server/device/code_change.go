@@ -224,7 +224,9 @@ func (s *Service) applyChange(
 	if err != nil {
 		return nil, err
 	}
-	named, coded := ch.Name != nil && *ch.Name != domain.TextOf(c.Name), ch.PIN != "" && ch.PIN != domain.TextOf(was.PIN)
+	named, coded := ch.Name != nil &&
+		*ch.Name != domain.TextOf(c.Name), ch.PIN != "" &&
+		ch.PIN != domain.TextOf(was.PIN)
 	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
 	violations := []error{err}
 	if named {
@@ -546,8 +548,13 @@ func (s *Service) failConversion(
 	if err != nil {
 		return err
 	}
-	return s.events.Emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed",
-		failed.With("access_code_errors", domain.ProblemFields("error_code", why)).With("access_code_warnings", []any{}))
+	return s.events.Emit(
+		ctx,
+		tx,
+		"access_code.unmanaged.failed_to_convert_to_managed",
+		failed.With("access_code_errors", domain.ProblemFields("error_code", why)).
+			With("access_code_warnings", []any{}),
+	)
 }
 
 // hasFields reports whether a change names a field that the device stores, even with its current value.

@@ -161,7 +161,12 @@ func (t *deviceTx) recordConfirmedAs(ctx context.Context, c *dbsqlc.AccessCode, 
 			put = event.About.WithSecret
 		}
 		a := put(put(event.AboutCode(t.d, *c), "from", change.from), "to", change.to)
-		if err := t.s.events.Emit(ctx, t.tx, "access_code."+change.what+"_changed", a.With("description", by)); err != nil {
+		if err := t.s.events.Emit(
+			ctx,
+			t.tx,
+			"access_code."+change.what+"_changed",
+			a.With("description", by),
+		); err != nil {
 			return err
 		}
 	}
@@ -181,7 +186,10 @@ const (
 
 // warnsOfDelay reports whether the warning of a code is one of the delay warnings.
 func warnsOfDelay(c dbsqlc.AccessCode) bool {
-	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, domain.TextOf(c.WarningCode))
+	return slices.Contains(
+		[]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing},
+		domain.TextOf(c.WarningCode),
+	)
 }
 
 // delay returns the warning of a code that has a pending operation, and the time from which the operation counts as

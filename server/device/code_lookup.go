@@ -34,7 +34,8 @@ func (s *Service) RecordFindStarted(
 ) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the search of a code", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && canRepeatCreate(*c, t.caps) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		still = c != nil && t.leaving(c) && canRepeatCreate(*c, t.caps) && t.d.RemovedAt == nil &&
+			(t.d.IsManaged || c.InPool)
 		if still {
 			c.WriteAt = &t.now
 		}

@@ -334,7 +334,10 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p domain.Principal, 
 		return err
 	}
 	if pin == "" {
-		return domain.Invalidf("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
+		return domain.Invalidf(
+			"common_code_key",
+			"The vendor of a device of this key chooses its PINs. Choose another key",
+		)
 	}
 	if n.PIN != "" && n.PIN != pin {
 		return domain.Invalidf(
@@ -398,7 +401,8 @@ func (s *Service) UpdateCodes(ctx context.Context, p domain.Principal, key strin
 				ctx,
 				dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID},
 			) // the current row
-			if store.IsNoRows(err) || (err == nil && (domain.TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
+			if store.IsNoRows(err) ||
+				(err == nil && (domain.TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}
 			if err != nil {

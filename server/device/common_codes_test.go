@@ -20,8 +20,13 @@ func TestCodesForManyFullLocks(t *testing.T) {
 	s, w := withWorkspace(t, "Full")
 	db := s.db
 	account := uuid.New()
-	if _, err := db.Pool.Exec(t.Context(), `insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
-		values ($1, $2, 'devicecloud', '', 'Full', '')`, account, w.ID); err != nil {
+	if _, err := db.Pool.Exec(
+		t.Context(),
+		`insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
+		values ($1, $2, 'devicecloud', '', 'Full', '')`,
+		account,
+		w.ID,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var ids []string

@@ -66,7 +66,12 @@ func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id strin
 			return err
 		}
 		if name := toDevice(toAnnouncedDevice(t.d)).Name; name != was {
-			if err := s.events.Emit(ctx, t.tx, "device.name_changed", event.AboutDevice(t.d).With("device_name", name)); err != nil {
+			if err := s.events.Emit(
+				ctx,
+				t.tx,
+				"device.name_changed",
+				event.AboutDevice(t.d).With("device_name", name),
+			); err != nil {
 				return err
 			}
 		}
@@ -153,7 +158,12 @@ func (s *Service) DeleteDevice(ctx context.Context, p domain.Principal, id strin
 }
 
 // onWorkspaceDevice is onDevice for a device of the workspace that has not been removed. It fails with NotFound.
-func (s *Service) onWorkspaceDevice(ctx context.Context, p domain.Principal, id, doing string, f func(*deviceTx) error) error {
+func (s *Service) onWorkspaceDevice(
+	ctx context.Context,
+	p domain.Principal,
+	id, doing string,
+	f func(*deviceTx) error,
+) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return deviceNotFound("device_id", id)
@@ -184,12 +194,21 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p domain.Principal, id,
 
 // ReportCodeLengths records the supported code lengths of a device in digits: a list, or a minimum and a maximum.
 // It fails with NotFound, and with Invalid if both or neither is given, or if the device's vendor reports them.
-func (s *Service) ReportCodeLengths(ctx context.Context, p domain.Principal, id string, lengths []int, least, most int) error {
+func (s *Service) ReportCodeLengths(
+	ctx context.Context,
+	p domain.Principal,
+	id string,
+	lengths []int,
+	least, most int,
+) error {
 	switch {
 	case (len(lengths) > 0) == (least > 0 || most > 0):
 		return domain.Invalidf("", "Must specify either supported_code_lengths or min_code_length and max_code_length")
 	case len(lengths) == 0 && (least == 0 || most < least):
-		return domain.Invalidf("max_code_length", "min_code_length and max_code_length belong together, the greater one last")
+		return domain.Invalidf(
+			"max_code_length",
+			"min_code_length and max_code_length belong together, the greater one last",
+		)
 	}
 	for n := least; n > 0 && n <= most; n++ {
 		lengths = append(lengths, n)

@@ -244,7 +244,12 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
 	d.Locked, d.BatteryLevel = r.Locked, r.BatteryLevel
 	d.FlakySince, d.TimeZone = domain.TimeOf(r.FlakySince), domain.TextOf(r.ReportedTimeZone)
-	d.Metadata, d.AutoLock = domain.ReadMetadata(r.CustomMetadata), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
+	d.Metadata, d.AutoLock = domain.ReadMetadata(
+		r.CustomMetadata,
+	), toAutoLock(
+		r.AutoLockEnabled,
+		r.AutoLockDelaySeconds,
+	)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
@@ -347,7 +352,12 @@ type DeviceFilter struct {
 }
 
 // ListDevices lists devices, oldest first, and reports whether more follow the page.
-func (s *Service) ListDevices(ctx context.Context, p domain.Principal, f DeviceFilter, page domain.Page) ([]Device, bool, error) {
+func (s *Service) ListDevices(
+	ctx context.Context,
+	p domain.Principal,
+	f DeviceFilter,
+	page domain.Page,
+) ([]Device, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
@@ -363,7 +373,12 @@ func (s *Service) ListDevices(ctx context.Context, p domain.Principal, f DeviceF
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p domain.Principal, f DeviceFilter, page domain.Page) ([]dbsqlc.DeviceSummary, error) {
+func (s *Service) findDevices(
+	ctx context.Context,
+	p domain.Principal,
+	f DeviceFilter,
+	page domain.Page,
+) ([]dbsqlc.DeviceSummary, error) {
 	if p.Scope == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{
 			WorkspaceID: p.WorkspaceID,

@@ -23,7 +23,10 @@ const (
 func (s *Service) updateFlapping(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)
-		recent := slices.DeleteFunc(slices.Clone(d.RecentDisconnects), func(t time.Time) bool { return t.Before(since) })
+		recent := slices.DeleteFunc(
+			slices.Clone(d.RecentDisconnects),
+			func(t time.Time) bool { return t.Before(since) },
+		)
 		d.RecentDisconnects = append(recent[max(0, len(recent)-flakyLosses+1):], d.OnlineChangedAt)
 		if d.FlakySince != nil || len(d.RecentDisconnects) < flakyLosses {
 			return nil, nil
@@ -49,7 +52,8 @@ func (s *Service) updateFlapping(ctx context.Context, tx store.Tx, d *dbsqlc.Dev
 // lost reports whether a device has an uncounted connection loss. A device that was announced as offline, or was never
 // online, has none.
 func lost(d dbsqlc.Device) bool {
-	counted := len(d.RecentDisconnects) > 0 && !d.RecentDisconnects[len(d.RecentDisconnects)-1].Before(d.OnlineChangedAt)
+	counted := len(d.RecentDisconnects) > 0 &&
+		!d.RecentDisconnects[len(d.RecentDisconnects)-1].Before(d.OnlineChangedAt)
 	return !d.Online && d.AnnouncedOnline && !counted
 }
 

@@ -205,7 +205,11 @@ func (t *deviceTx) nextLockCommand() (work *BoltWork, poll *time.Time) {
 			again := pollAfter(*a.StartedAt, t.now)
 			poll = &again
 		}
-		return &BoltWork{Attempt: a.ActionAttemptID, Lock: a.ActionType == domain.LockDoor, Started: a.StartedAt != nil}, poll
+		return &BoltWork{
+			Attempt: a.ActionAttemptID,
+			Lock:    a.ActionType == domain.LockDoor,
+			Started: a.StartedAt != nil,
+		}, poll
 	}
 	return nil, nil
 }

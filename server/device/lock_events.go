@@ -74,7 +74,11 @@ func (s *Service) RecordOperation(
 	if err != nil || !jammed {
 		return true, err
 	}
-	return true, s.accounts.Hint(ctx, account, "") // in its own transaction, because accounts are locked before their devices
+	return true, s.accounts.Hint(
+		ctx,
+		account,
+		"",
+	) // in its own transaction, because accounts are locked before their devices
 }
 
 // isDuplicate reports whether the operation was already recorded, and records it.

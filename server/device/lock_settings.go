@@ -59,7 +59,10 @@ func (s *Service) ConfigureAutoLock(
 	ctx context.Context, p domain.Principal, deviceID string, enabled bool, delay *float64,
 ) (a Attempt, err error) {
 	if enabled && delay == nil {
-		return a, domain.Invalidf("auto_lock_delay_seconds", "Specify the delay after which the lock locks, 1 to 60 seconds")
+		return a, domain.Invalidf(
+			"auto_lock_delay_seconds",
+			"Specify the delay after which the lock locks, 1 to 60 seconds",
+		)
 	}
 	setting := AutoLock{Enabled: enabled}
 	if enabled {
@@ -144,7 +147,13 @@ func (s *Service) RecordAutoLockSet(ctx context.Context, h domain.Fence, device 
 		if err != nil {
 			return err
 		}
-		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Succeeded, "", "")
+		return t.end(
+			ctx,
+			func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt },
+			Succeeded,
+			"",
+			"",
+		)
 	})
 }
 

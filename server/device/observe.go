@@ -188,7 +188,8 @@ func (r *reading) match(ctx context.Context, f Found) error {
 	}
 	r.seen[c.AccessCodeID] = true
 	// A recreated code does not change in place.
-	recreated := r.caps.RecreateToChange && c.PinMac != nil && c.WriteGen >= c.DesiredGen && domain.TextOf(c.VendorRef) == f.Ref
+	recreated := r.caps.RecreateToChange && c.PinMac != nil && c.WriteGen >= c.DesiredGen &&
+		domain.TextOf(c.VendorRef) == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
 	// shown is true if the device has what was written.
 	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || recreated

@@ -198,8 +198,12 @@ func offlineUnchangeable(ch CodeChange) error {
 		field string
 		is    bool
 	}{
-		{"code", ch.PIN != ""}, {"starts_at", ch.StartsAt != ""}, {"ends_at", ch.EndsAt != ""}, {"type", ch.Type != ""},
-		{"name", ch.Name != nil}, {"is_managed", ch.Managed != nil && !*ch.Managed},
+		{"code", ch.PIN != ""},
+		{"starts_at", ch.StartsAt != ""},
+		{"ends_at", ch.EndsAt != ""},
+		{"type", ch.Type != ""},
+		{"name", ch.Name != nil},
+		{"is_managed", ch.Managed != nil && !*ch.Managed},
 	} {
 		if given.is {
 			field = given.field

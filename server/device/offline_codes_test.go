@@ -31,8 +31,11 @@ func TestOfflineCodesCanStillOpen(t *testing.T) {
 		{"daily, today", NewCode{StartsAt: at(-time.Hour), EndsAt: at(40 * day), Rounding: "1d"}, ""},
 	} {
 		_, _, _, err := offlineTimeFrame(c.code, now)
-		if e, _ := errors.AsType[*domain.Error](err); (err != nil) != (c.field != "") || e != nil && (e.Kind != domain.Invalid ||
-			e.Field != c.field) {
+		if e, _ := errors.AsType[*domain.Error](
+			err,
+		); (err != nil) != (c.field != "") ||
+			e != nil && (e.Kind != domain.Invalid ||
+				e.Field != c.field) {
 			t.Errorf("%s: %v, expected an error on %q", c.name, err, c.field)
 		}
 	}

@@ -16,7 +16,12 @@ import (
 
 // RecordPutStarted records that the server is about to send a code to its device, so that after a crash the next lease
 // holder knows that the code may be there. It reports whether the code still needs this write.
-func (s *Service) RecordPutStarted(ctx context.Context, h domain.Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
+func (s *Service) RecordPutStarted(
+	ctx context.Context,
+	h domain.Fence,
+	device uuid.UUID,
+	w CodeWork,
+) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil &&
@@ -366,7 +371,11 @@ func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uu
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = worker.Owners{Account: r.ConnectedAccountID, Workspace: r.WorkspaceID, Creator: r.CreatedBy}
+		owners[r.DeviceID] = worker.Owners{
+			Account:   r.ConnectedAccountID,
+			Workspace: r.WorkspaceID,
+			Creator:   r.CreatedBy,
+		}
 	}
 	return owners, err
 }

@@ -32,7 +32,8 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 		return err
 	}
 	wanted, err := t.s.stateOf(*c)
-	if err != nil || domain.TextOf(has.Name) != domain.TextOf(wanted.Name) || domain.TextOf(has.PIN) != domain.TextOf(wanted.PIN) {
+	if err != nil || domain.TextOf(has.Name) != domain.TextOf(wanted.Name) ||
+		domain.TextOf(has.PIN) != domain.TextOf(wanted.PIN) {
 		return err
 	}
 	framed := sameTime(has.StartsAt, wanted.StartsAt) && sameTime(has.EndsAt, wanted.EndsAt)

@@ -78,8 +78,15 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt 
 	}
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	s := &Service{
-		db: db, keys: keys, waker: waker, events: r.Events, auth: r.Auth, accounts: r.Accounts, idempotency: r.Idempotency, opt: opt,
-		news: newInventoryBudget(opt.NewsPerSecond, opt.NewsAtOnce),
+		db:          db,
+		keys:        keys,
+		waker:       waker,
+		events:      r.Events,
+		auth:        r.Auth,
+		accounts:    r.Accounts,
+		idempotency: r.Idempotency,
+		opt:         opt,
+		news:        newInventoryBudget(opt.NewsPerSecond, opt.NewsAtOnce),
 	}
 	r.Events.OnEmit(s.count)
 	r.Accounts.AtEndOfAccount(s.removeAll)

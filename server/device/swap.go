@@ -97,7 +97,8 @@ func (t *deviceTx) codesByPIN() map[string][]*dbsqlc.AccessCode {
 // unseenConflict reports whether the device refuses c's PIN as a duplicate although it shows no code with that PIN.
 // Some vendors keep refusing for a moment after a deletion. After some attempts, the refusal is believed.
 func (t *deviceTx) unseenConflict(c *dbsqlc.AccessCode, conflict string) bool {
-	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= failureThreshold || t.codeByRef(conflict) != uuid.Nil {
+	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= failureThreshold ||
+		t.codeByRef(conflict) != uuid.Nil {
 		return false
 	}
 	for _, other := range t.codes {

@@ -196,7 +196,13 @@ func (s *Service) hasTimeline(
 }
 
 func (s *Service) timelineRows(
-	ctx context.Context, p domain.Principal, id uuid.UUID, types []string, after, before time.Time, page domain.Page, backwards bool,
+	ctx context.Context,
+	p domain.Principal,
+	id uuid.UUID,
+	types []string,
+	after, before time.Time,
+	page domain.Page,
+	backwards bool,
 ) (rows []dbsqlc.Event, err error) {
 	if backwards {
 		rows, err = s.db.TimelineBefore(ctx, dbsqlc.TimelineBeforeParams{

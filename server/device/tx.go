@@ -33,7 +33,13 @@ type deviceTx struct {
 }
 
 // onDevice runs f in a transaction that locks a device and checks the fence. doing describes f in errors.
-func (s *Service) onDevice(ctx context.Context, h domain.Fence, id uuid.UUID, doing string, f func(*deviceTx) error) error {
+func (s *Service) onDevice(
+	ctx context.Context,
+	h domain.Fence,
+	id uuid.UUID,
+	doing string,
+	f func(*deviceTx) error,
+) error {
 	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
 		l, err := tx.LockDeviceWithCodes(ctx, id)
 		if err != nil {
@@ -81,7 +87,12 @@ func (s *Service) onLockedDevice(
 				changed = append(changed, c)
 			}
 		}
-		return store.Each(ctx, tx, changed, func(tx store.Tx, c *dbsqlc.AccessCode) error { return saveCode(ctx, tx, *c) })
+		return store.Each(
+			ctx,
+			tx,
+			changed,
+			func(tx store.Tx, c *dbsqlc.AccessCode) error { return saveCode(ctx, tx, *c) },
+		)
 	})
 	if err != nil {
 		return fmt.Errorf("%s of device %s: %w", doing, id, err)
@@ -132,8 +143,9 @@ func (t *deviceTx) settle(
 	ctx context.Context, c *dbsqlc.AccessCode, gen int64, status AttemptStatus, errorType, message string,
 ) error {
 	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
-		return domain.IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == domain.CreateAccessCode ||
-			a.ActionType == domain.UpdateAccessCode)
+		return domain.IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen &&
+			(a.ActionType == domain.CreateAccessCode ||
+				a.ActionType == domain.UpdateAccessCode)
 	}, status, errorType, message)
 }
 

@@ -179,7 +179,8 @@ func (r *reading) reclaimPoolCode(ctx context.Context, f Found) (left bool, err 
 		return false, fmt.Errorf("list the codes of abandoned pools: %w", err)
 	}
 	for i, was := range rows {
-		if was.AccessCodeID != key && (domain.TextOf(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
+		if was.AccessCodeID != key &&
+			(domain.TextOf(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
 			continue
 		}
 		pin, err := r.s.pinOf(was)

@@ -352,7 +352,12 @@ func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 			return err
 		}
 	case t.neverConfirmed(c):
-		if err := t.recordFailure(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: neverConfirmedMessage}); err != nil {
+		if err := t.recordFailure(
+			ctx,
+			c,
+			c.WriteGen,
+			Failure{Class: FailedUnsupported, Message: neverConfirmedMessage},
+		); err != nil {
 			return err
 		}
 	case overdue && !t.leaving(c):

@@ -368,8 +368,13 @@ func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f EventFil
 	for _, one := range []struct {
 		text string
 		to   **string
-	}{{f.WebviewID, &arg.ConnectWebviewID}, {f.IdentityID, &arg.UserIdentityID}, {f.SystemUserID, &arg.AcsUserID},
-		{f.AccessGroupID, &arg.AcsAccessGroupID}, {f.EntranceID, &arg.AcsEntranceID}} {
+	}{
+		{f.WebviewID, &arg.ConnectWebviewID},
+		{f.IdentityID, &arg.UserIdentityID},
+		{f.SystemUserID, &arg.AcsUserID},
+		{f.AccessGroupID, &arg.AcsAccessGroupID},
+		{f.EntranceID, &arg.AcsEntranceID},
+	} {
 		if one.text == "" {
 			continue
 		}

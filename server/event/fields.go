@@ -65,7 +65,9 @@ var eventFields = func() map[string][]string {
 
 		"device.unmanaged.converted_to_managed": fieldsWith(device),
 		"device.unmanaged.connected":            fieldsWith(device),
-		"device.unmanaged.disconnected":         fieldsWith(device, append([]string{"error_code"}, deviceTrouble...)...),
+		"device.unmanaged.disconnected": fieldsWith(
+			device,
+			append([]string{"error_code"}, deviceTrouble...)...),
 
 		"acs_system.added":     fieldsWith(account, "acs_system_id"),
 		"acs_system.connected": fieldsWith(account, "acs_system_id"),

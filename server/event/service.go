@@ -22,7 +22,12 @@ type Service struct {
 
 // New creates a Service. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker) *Service {
-	return &Service{db: db, keys: keys, waker: waker, onEmit: func(context.Context, store.Tx, uuid.UUID, int) {}}
+	return &Service{
+		db:     db,
+		keys:   keys,
+		waker:  waker,
+		onEmit: func(context.Context, store.Tx, uuid.UUID, int) {},
+	}
 }
 
 // OnEmit sets what is called in the transaction of each event of an account. It must be set before the Service is used.

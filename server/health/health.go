@@ -48,5 +48,9 @@ func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
 	if err != nil {
 		return Lateness{}, fmt.Errorf("read the oldest event: %w", err)
 	}
-	return Lateness{Devices: domain.Seconds(r.Devices), Deliveries: domain.Seconds(r.Deliveries), Events: domain.Seconds(events)}, nil
+	return Lateness{
+		Devices:    domain.Seconds(r.Devices),
+		Deliveries: domain.Seconds(r.Deliveries),
+		Events:     domain.Seconds(events),
+	}, nil
 }

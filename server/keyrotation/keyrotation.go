@@ -54,7 +54,10 @@ func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys
 		fresh, err = keys.FirstDataKey(sealed)
 	}
 	if err == nil {
-		err = db.InsertFirstDataKey(ctx, dbsqlc.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped})
+		err = db.InsertFirstDataKey(
+			ctx,
+			dbsqlc.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped},
+		)
 	}
 	if err != nil {
 		return err
@@ -68,7 +71,10 @@ func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) 
 	for i, d := range kept.Data {
 		data[i] = encryption.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
 	}
-	if err := keys.SetSource(ctx, func(context.Context) ([]encryption.DataKey, error) { return data, nil }); err != nil {
+	if err := keys.SetSource(
+		ctx,
+		func(context.Context) ([]encryption.DataKey, error) { return data, nil },
+	); err != nil {
 		return err
 	}
 	for name, sealed := range kept.Server {

@@ -14,7 +14,13 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(ctx, s.db.SideQueries, s.keys, name, encryption.NewMaster) // the key stays when the request fails
+	key, err := serverKey(
+		ctx,
+		s.db.SideQueries,
+		s.keys,
+		name,
+		encryption.NewMaster,
+	) // the key stays when the request fails
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,10 @@ func New(sources Sources) *Metrics {
 			},
 			[]string{"result"},
 		),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "deviceaccess_http_requests_total",
-			Help: "Requests to the API by operation (the path) and HTTP status."}, []string{"operation", "status"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "deviceaccess_http_requests_total",
+			Help: "Requests to the API by operation (the path) and HTTP status.",
+		}, []string{"operation", "status"}),
 		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "deviceaccess_http_request_seconds",
 			Help:    "Duration of requests to the API, by operation.",

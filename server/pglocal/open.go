@@ -98,7 +98,9 @@ func join(ctx context.Context, dir string) (*Handle, error) {
 		return nil, err
 	}
 	var free bool
-	if err = conn.QueryRow(ctx, "select pg_try_advisory_lock_shared($1)", commandLock).Scan(&free); err == nil && !free {
+	if err = conn.QueryRow(ctx, "select pg_try_advisory_lock_shared($1)", commandLock).
+		Scan(&free); err == nil &&
+		!free {
 		err = errors.New("the cluster is being stopped")
 	}
 	if err != nil {

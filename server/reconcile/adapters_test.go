@@ -163,7 +163,12 @@ func TestHints_ImpossibleDevice(t *testing.T) {
 	if !others || !due {
 		t.Errorf("others: %v; device due: %v", others, due)
 	}
-	known, err := b.access.Devices.RecordOperation(t.Context(), b.account, "\x00", device.Operation{Kind: device.BoltMoved})
+	known, err := b.access.Devices.RecordOperation(
+		t.Context(),
+		b.account,
+		"\x00",
+		device.Operation{Kind: device.BoltMoved},
+	)
 	b.must(err)
 	if known {
 		t.Error("the impossible device is known")

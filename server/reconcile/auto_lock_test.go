@@ -149,12 +149,22 @@ func TestAutoLock_LostLease(t *testing.T) {
 	if old == nil || old.Attempt != a.ID {
 		t.Fatal("no setting is due")
 	}
-	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), device.BoltWork{Attempt: old.Attempt})
+	still, err := b.access.Devices.RecordBoltStarted(
+		t.Context(),
+		holder{},
+		b.id(),
+		device.BoltWork{Attempt: old.Attempt},
+	)
 	b.must(err)
 	if !still {
 		t.Error("the setting is not due")
 	}
-	if still, err = b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), device.BoltWork{Attempt: old.Attempt}); err != nil ||
+	if still, err = b.access.Devices.RecordBoltStarted(
+		t.Context(),
+		holder{},
+		b.id(),
+		device.BoltWork{Attempt: old.Attempt},
+	); err != nil ||
 		still {
 		t.Errorf("the setting is due again (%v)", err)
 	}

@@ -216,7 +216,12 @@ func TestBackupPool_PullOutsideTimeFrame(t *testing.T) {
 	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
 	clock.at = start.Add(2 * time.Hour)
-	if again, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
+	if again, err := b.access.Devices.PullBackupCode(
+		t.Context(),
+		b.p,
+		guest.ID.String(),
+	); err != nil ||
+		again.ID != pulled.ID {
 		t.Errorf("repeating the pull failed: %v", err)
 	}
 }
@@ -362,7 +367,12 @@ func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 			old := b.device
 			giveUp(b)
 			b.until("the device is back", func() bool {
-				ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
+				ds, _, err := b.access.Devices.ListDevices(
+					t.Context(),
+					b.p,
+					device.DeviceFilter{},
+					domain.Page{Limit: 10},
+				)
 				b.must(err)
 				if len(ds) == 1 {
 					b.device = ds[0].ID.String()

@@ -26,8 +26,10 @@ func TestShortOutage_IsNotAnnounced(t *testing.T) {
 func TestLongOutage_IsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	b := start(t, options{profile: "august", access: access.Options{OfflineDebounce: time.Minute,
-		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}})
+	b := start(t, options{profile: "august", access: access.Options{
+		OfflineDebounce: time.Minute,
+		Now:             func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+	}})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	if got := b.told("device.disconnected"); len(got) != 0 {
 		t.Fatalf("immediately: %v", got)

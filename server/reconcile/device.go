@@ -285,7 +285,11 @@ func (p *pass) write(ctx context.Context, w device.DeviceWork, served bool) (beg
 				return begun, nil
 			}
 			begun = true
-			if by, err := p.access.Devices.Interrupted(ctx, p.device.ID); err != nil || by.Gone || (by.AtDoor && !served) {
+			if by, err := p.access.Devices.Interrupted(
+				ctx,
+				p.device.ID,
+			); err != nil || by.Gone ||
+				(by.AtDoor && !served) {
 				return begun, err
 			}
 			served = false

@@ -342,7 +342,8 @@ func TestDisabledCode_Unmanaged(t *testing.T) {
 	b.read(disabled("2580"), found("k2", "4711"))
 	for range 2 {
 		for _, u := range b.unmanaged() {
-			if inactive := len(u.Errors) == 1 && u.Errors[0].Code == "access_code_inactive"; inactive != (*u.PIN == "2580") {
+			if inactive := len(u.Errors) == 1 &&
+				u.Errors[0].Code == "access_code_inactive"; inactive != (*u.PIN == "2580") {
 				t.Errorf("errors %v", u.Errors)
 			}
 		}

@@ -256,7 +256,12 @@ func (b *bed) control(method, what string, body any) []byte {
 
 func (b *bed) unmanaged() []device.Code {
 	b.Helper()
-	cs, _, err := b.access.Devices.ListCodes(b.Context(), b.p, device.CodeFilter{DeviceID: b.device}, domain.Page{Limit: 1000})
+	cs, _, err := b.access.Devices.ListCodes(
+		b.Context(),
+		b.p,
+		device.CodeFilter{DeviceID: b.device},
+		domain.Page{Limit: 1000},
+	)
 	b.must(err)
 	return cs
 }
@@ -336,7 +341,11 @@ func (b *bed) fields(e event.Event) (fields map[string]any) {
 // tales lists the events with the given types, oldest first.
 func (b *bed) tales(types ...string) []event.Event {
 	b.Helper()
-	es, err := b.access.Events.ListEvents(b.Context(), b.p, event.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000})
+	es, err := b.access.Events.ListEvents(
+		b.Context(),
+		b.p,
+		event.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000},
+	)
 	b.must(err)
 	return es
 }
@@ -345,7 +354,11 @@ func (b *bed) tales(types ...string) []event.Event {
 func (b *bed) events(code uuid.UUID) []string {
 	b.Helper()
 	id := []string{code.String()}
-	es, err := b.access.Events.ListEvents(b.Context(), b.p, event.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100})
+	es, err := b.access.Events.ListEvents(
+		b.Context(),
+		b.p,
+		event.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100},
+	)
 	b.must(err)
 	var types []string
 	for _, e := range es {
@@ -378,7 +391,11 @@ func hand(t *testing.T, o options) byHand {
 	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
-	_, err = b.db.Pool.Exec(t.Context(), "update devices set empty_since = $1", b.access.Devices.Now().Add(-time.Minute))
+	_, err = b.db.Pool.Exec(
+		t.Context(),
+		"update devices set empty_since = $1",
+		b.access.Devices.Now().Add(-time.Minute),
+	)
 	b.must(err)
 	h.read() // the confirmed empty list
 	return h

@@ -36,9 +36,12 @@ func listed(t *testing.T) (b byHand, lists func(ago string, f device.FoundDevice
 		t.Helper()
 		f.Ref, f.Name, f.Online, f.Capabilities.ListCodes = b.lock, "Door", true, true
 		for range 2 { // the second listing shows no change
-			_, err := b.db.Pool.Exec(t.Context(),
+			_, err := b.db.Pool.Exec(
+				t.Context(),
 				"update devices set read_needed = false, due_at = null, last_good_read_at = now() - $1::text::interval where device_id = $2",
-				ago, b.id())
+				ago,
+				b.id(),
+			)
 			b.must(err)
 			b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{f}))
 		}
@@ -70,9 +73,11 @@ func TestListing_KeepsBackoffOfUnreadableLock(t *testing.T) {
 	t.Parallel()
 	b, lists := listed(t)
 	lists("1 h", device.FoundDevice{Lossy: true})
-	_, err := b.db.Pool.Exec(t.Context(),
+	_, err := b.db.Pool.Exec(
+		t.Context(),
 		"update devices set read_needed = true, due_at = null, last_good_read_at = now() - interval '7 h' where device_id = $1",
-		b.id())
+		b.id(),
+	)
 	b.must(err)
 	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{{
 		Ref:          b.lock,

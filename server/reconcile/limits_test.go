@@ -164,7 +164,9 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	for i := range 200 {
 		locks = append(locks, device.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: true})
 	}
-	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks)) // each emits an added and a connected event
+	b.must(
+		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks),
+	) // each emits an added and a connected event
 	owing := b.access.Devices.InventoryDebt(b.account)
 	if owing < 370*time.Second || owing > 400*time.Second {
 		t.Fatalf("after 400 of 30 events: owing %s", owing)
@@ -213,10 +215,14 @@ func (c *crowding) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestMemoryShortage_ReadIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ path, wake, state string }{
-		"codes": {"/access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true",
-			"select failures > 0 or not online, due_at is not null and due_at between now() and now() + interval '5 s' and read_needed from devices"},
-		"locks": {"/locks", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1",
-			"select error_code is not null, due_at is not null and due_at between now() and now() + interval '5 s' from connected_accounts"},
+		"codes": {
+			"/access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true",
+			"select failures > 0 or not online, due_at is not null and due_at between now() and now() + interval '5 s' and read_needed from devices",
+		},
+		"locks": {
+			"/locks", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1",
+			"select error_code is not null, due_at is not null and due_at between now() and now() + interval '5 s' from connected_accounts",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

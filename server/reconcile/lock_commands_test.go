@@ -197,7 +197,10 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 	}
 	// A refused request neither waits nor makes others wait.
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		if _, err := tx.LockWorkspaceDevice(t.Context(), dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
+		if _, err := tx.LockWorkspaceDevice(
+			t.Context(),
+			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()},
+		); err != nil {
 			return err
 		}
 		if lock, auto := refused(); !lock || !auto {
@@ -483,8 +486,10 @@ func TestLostResponse_ExpiryAfterCrashIsAnnouncedOnce(t *testing.T) {
 func TestInterruptedSimulation_ExpiryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Millisecond}})
-	for action, event := range map[string]string{domain.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
-		domain.SimulateManualLock: "action_attempt.simulate_manual_lock_via_keypad.failed"} {
+	for action, event := range map[string]string{
+		domain.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
+		domain.SimulateManualLock:      "action_attempt.simulate_manual_lock_via_keypad.failed",
+	} {
 		begun, err := b.access.Devices.BeginSimulation(t.Context(), uuid.MustParse(b.device), action)
 		b.must(err)
 		a := b.ended(begun)
@@ -513,7 +518,13 @@ func TestAwaitAttempt(t *testing.T) {
 	if got.Status != device.Succeeded {
 		t.Errorf("attempt status %s", got.Status)
 	}
-	if got, err = b.access.Devices.AwaitAttempt(t.Context(), b.p, a, time.Hour); err != nil || got.Status != device.Succeeded {
+	if got, err = b.access.Devices.AwaitAttempt(
+		t.Context(),
+		b.p,
+		a,
+		time.Hour,
+	); err != nil ||
+		got.Status != device.Succeeded {
 		t.Errorf("finished attempt: %s, %v", got.Status, err)
 	}
 

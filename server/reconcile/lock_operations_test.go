@@ -189,7 +189,11 @@ func TestJam_LocksAccountBeforeDevice(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := own.Exec(t.Context(), "select from devices where device_id = $1 for no key update nowait", b.id()); err != nil {
+		if _, err := own.Exec(
+			t.Context(),
+			"select from devices where device_id = $1 for no key update nowait",
+			b.id(),
+		); err != nil {
 			t.Errorf("the device is locked: %v", err)
 			return errEnough
 		}

@@ -233,8 +233,10 @@ func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(b *bed, c device.Code) device.Attempt{
 		"its time is far ahead": func(b *bed, c device.Code) device.Attempt {
-			a, err := b.access.Devices.UpdateCode(b.Context(), b.p, device.CodeChange{ID: c.ID.String(),
-				StartsAt: time.Now().Add(720 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(721 * time.Hour).Format(time.RFC3339)})
+			a, err := b.access.Devices.UpdateCode(b.Context(), b.p, device.CodeChange{
+				ID:       c.ID.String(),
+				StartsAt: time.Now().Add(720 * time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(721 * time.Hour).Format(time.RFC3339),
+			})
 			b.must(err)
 			return a
 		},
@@ -271,8 +273,10 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 		for how, leave := range map[string]func(b byHand, c device.Code, clock *testClock){
 			"deleted": func(b byHand, c device.Code, _ *testClock) { b.deleteCode(c) },
 			"moved": func(b byHand, c device.Code, clock *testClock) {
-				b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(720 * time.Hour).Format(time.RFC3339),
-					EndsAt: clock.now().Add(721 * time.Hour).Format(time.RFC3339)})
+				b.update(device.CodeChange{
+					ID: c.ID.String(), StartsAt: clock.now().Add(720 * time.Hour).Format(time.RFC3339),
+					EndsAt: clock.now().Add(721 * time.Hour).Format(time.RFC3339),
+				})
 			},
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -292,7 +296,12 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 						waits = waits || one.Leaving
 						if one.Action == device.Find {
 							asked++
-							if still, err := b.access.Devices.RecordFindStarted(t.Context(), holder{}, b.id(), one); err != nil ||
+							if still, err := b.access.Devices.RecordFindStarted(
+								t.Context(),
+								holder{},
+								b.id(),
+								one,
+							); err != nil ||
 								!still {
 								t.Fatal("the deletion is not wanted", err)
 							}
@@ -447,7 +456,11 @@ func TestNoCodeList_CodeOfReturnedLockIsKnown(t *testing.T) {
 		}
 		return nil, nil
 	})
-	if _, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
+	if _, err := b.access.Devices.UpdateCode(
+		t.Context(),
+		b.p,
+		device.CodeChange{ID: c.ID.String(), PIN: "2591"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.until("the device has left", func() bool { return b.code(c.ID).Status == device.StatusUnknown })

@@ -96,7 +96,9 @@ func (b byHand) issued(c device.Code, ref, pin string) {
 	b.Helper()
 	for _, w := range b.look().Issues {
 		if w.ID == c.ID {
-			b.must(b.access.Devices.RecordIssued(b.Context(), holder{}, b.id(), w, device.PutOutcome{Ref: ref, PIN: pin}))
+			b.must(
+				b.access.Devices.RecordIssued(b.Context(), holder{}, b.id(), w, device.PutOutcome{Ref: ref, PIN: pin}),
+			)
 			return
 		}
 	}

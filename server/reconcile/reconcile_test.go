@@ -36,9 +36,18 @@ func TestCodeIsSetChangedAndRemoved(t *testing.T) {
 	if _, err := b.access.Devices.GetCode(t.Context(), b.p, true, c.ID.String(), "", ""); err == nil {
 		t.Fatal("the code is still there")
 	}
-	want := []string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device",
-		"access_code.mutations_requested", "access_code.changed", "access_code.code_changed", "access_code.set_on_device",
-		"access_code.mutations_requested", "access_code.removed_from_device", "access_code.deleted"}
+	want := []string{
+		"access_code.created",
+		"access_code.mutations_requested",
+		"access_code.set_on_device",
+		"access_code.mutations_requested",
+		"access_code.changed",
+		"access_code.code_changed",
+		"access_code.set_on_device",
+		"access_code.mutations_requested",
+		"access_code.removed_from_device",
+		"access_code.deleted",
+	}
 	if got := b.events(c.ID); !slices.Equal(got, want) {
 		t.Fatalf("events %v", got)
 	}

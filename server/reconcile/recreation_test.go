@@ -83,7 +83,11 @@ func TestRecreation_ReplacesInPlaceChange(t *testing.T) {
 			code, a := b.create(pins[0])
 			b.succeeded(a)
 			for i, pin := range pins[1:] {
-				a, err := b.access.Devices.UpdateCode(t.Context(), b.p, device.CodeChange{ID: code.ID.String(), PIN: pin})
+				a, err := b.access.Devices.UpdateCode(
+					t.Context(),
+					b.p,
+					device.CodeChange{ID: code.ID.String(), PIN: pin},
+				)
 				b.must(err)
 				b.succeeded(a)
 				b.onlyOnce(pin)

@@ -301,7 +301,8 @@ func (b byHand) away() {
 			Provider:     dev.Provider,
 			Online:       true,
 			Capabilities: dev.Capabilities,
-		}}))
+		},
+	}))
 }
 
 // refuse makes the next write of a code fail permanently.

@@ -197,7 +197,8 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 					Provider:     dev.Provider,
 					Online:       true,
 					Capabilities: dev.Capabilities,
-				}}))
+				},
+			}))
 			b.read(found("k1", "2580"))
 			w := b.work(c)
 			if w.Action != device.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
@@ -371,7 +372,12 @@ func (holding) Check(context.Context, store.Tx) error { return nil }
 func TestErasedAccount_ListIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	if err := b.access.Devices.RecordDevices(t.Context(), holding{}, uuid.New(), []device.FoundDevice{{Ref: "1", Name: "Front door"}}); err != nil {
+	if err := b.access.Devices.RecordDevices(
+		t.Context(),
+		holding{},
+		uuid.New(),
+		[]device.FoundDevice{{Ref: "1", Name: "Front door"}},
+	); err != nil {
 		t.Error(err)
 	}
 }

@@ -339,9 +339,11 @@ func (r *Reconciler) awaitObserved(
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return &domain.Error{Kind: domain.Unavailable, Type: "simulation_not_noticed",
+			return &domain.Error{
+				Kind: domain.Unavailable, Type: "simulation_not_noticed",
 				Message: "The simulation ran, but the server has not observed its effect yet. " +
-					"Check that the device is online and read it again in a moment."}
+					"Check that the device is online and read it again in a moment.",
+			}
 		}
 	}
 }

@@ -77,7 +77,8 @@ func TestUnmanagedCodes_AllAreStored(t *testing.T) {
 	pins := map[string]bool{}
 	for _, c := range b.unmanaged() {
 		pins[*c.PIN] = true
-		if disabled := len(c.Errors) == 1 && c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") ||
+		if disabled := len(c.Errors) == 1 &&
+			c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") ||
 			len(c.Errors) > 1 {
 			t.Errorf("%s: errors %v", *c.PIN, c.Errors)
 		}

@@ -96,7 +96,9 @@ func (h *hints) wait() {
 
 // operations maps vendor events about lock operations to the kinds of package device.
 var operations = map[adapter.EventKind]device.OperationKind{
-	adapter.LockOperated: device.BoltMoved, adapter.Jammed: device.BoltJammed, adapter.AccessDenied: device.AccessDenied,
+	adapter.LockOperated: device.BoltMoved,
+	adapter.Jammed:       device.BoltJammed,
+	adapter.AccessDenied: device.AccessDenied,
 }
 
 func (h *hints) handle(batch []adapter.Event) {

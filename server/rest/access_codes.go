@@ -83,9 +83,17 @@ func (h *handlers) ListAccessCodes(
 		// The server has no grants or methods, so no code matches.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
-		return h.access.Devices.ListCodes(ctx, p, filter, part)
-	}, codePosition, toAccessCode, "access_codes")
+	list, err := streamRows(
+		ctx,
+		page.Page,
+		h.recheckAccess,
+		func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
+			return h.access.Devices.ListCodes(ctx, p, filter, part)
+		},
+		codePosition,
+		toAccessCode,
+		"access_codes",
+	)
 	return longPage{list, page}, err
 }
 
@@ -197,7 +205,14 @@ func (h *handlers) PullBackupAccessCode(
 func (h *handlers) ReportDeviceConstraints(
 	ctx context.Context, r openapi.ReportDeviceConstraintsRequestObject,
 ) (openapi.ReportDeviceConstraintsResponseObject, error) {
-	err := h.access.Devices.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
+	err := h.access.Devices.ReportCodeLengths(
+		ctx,
+		principal(ctx),
+		r.Body.DeviceID,
+		r.Body.SupportedCodeLengths,
+		r.Body.MinCodeLength,
+		r.Body.MaxCodeLength,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -11,29 +11,55 @@ func TestCodeIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
-	status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": device, "name": "Guest", "code": "4812", "sync": true})
+	status, out := call(
+		t,
+		s,
+		http.MethodPost,
+		"/access_codes/create",
+		in{"device_id": device, "name": "Guest", "code": "4812", "sync": true},
+	)
 	made, _ := out["access_code"].(in)
-	if status != http.StatusOK || made["status"] != "set" || made["code"] != "4812" || made["type"] != "ongoing" || made["name"] != "Guest" {
+	if status != http.StatusOK || made["status"] != "set" || made["code"] != "4812" || made["type"] != "ongoing" ||
+		made["name"] != "Guest" {
 		t.Fatalf("create: status %d: %v", status, out)
 	}
 	attempt, _ := out["action_attempt"].(in)
 	result, _ := attempt["result"].(in)
-	if shown, _ := result["access_code"].(in); attempt["status"] != "success" || shown["access_code_id"] != made["access_code_id"] {
+	if shown, _ := result["access_code"].(in); attempt["status"] != "success" ||
+		shown["access_code_id"] != made["access_code_id"] {
 		t.Errorf("the attempt does not carry the code: %v", attempt)
 	}
 	id := made["access_code_id"]
-	changed := must(t, s, "/access_codes/update", "action_attempt", in{"access_code_id": id, "code": "4813", "sync": true})
+	changed := must(
+		t,
+		s,
+		"/access_codes/update",
+		"action_attempt",
+		in{"access_code_id": id, "code": "4813", "sync": true},
+	)
 	if changed["status"] != "success" || changed["action_type"] != "UPDATE_ACCESS_CODE" {
 		t.Errorf("update: %v", changed)
 	}
-	if got := must(t, s, "/access_codes/get", "access_code", in{"device_id": device, "code": "4813"}); got["access_code_id"] != id {
+	if got := must(
+		t,
+		s,
+		"/access_codes/get",
+		"access_code",
+		in{"device_id": device, "code": "4813"},
+	); got["access_code_id"] != id {
 		t.Errorf("by device and PIN: %v", got)
 	}
 	gone := must(t, s, "/access_codes/delete", "action_attempt", in{"access_code_id": id, "sync": true})
 	if result, _ := gone["result"].(in); gone["status"] != "success" || result == nil || len(result) != 0 {
 		t.Errorf("delete: %v", gone)
 	}
-	if status, out := call(t, s, http.MethodPost, "/access_codes/get", in{"access_code_id": id}); status != http.StatusNotFound {
+	if status, out := call(
+		t,
+		s,
+		http.MethodPost,
+		"/access_codes/get",
+		in{"access_code_id": id},
+	); status != http.StatusNotFound {
 		t.Errorf("a deleted code: status %d: %v", status, out)
 	}
 }
@@ -43,7 +69,8 @@ func TestWithoutSyncTheAttemptIsPending(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithSpeed(1))
 	_, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august")})
 	attempt, _ := out["action_attempt"].(in)
-	if attempt["status"] != "pending" || attempt["result"] != nil || attempt["error"] != nil || attempt["action_type"] != "CREATE_ACCESS_CODE" {
+	if attempt["status"] != "pending" || attempt["result"] != nil || attempt["error"] != nil ||
+		attempt["action_type"] != "CREATE_ACCESS_CODE" {
 		t.Errorf("the attempt: %v", attempt)
 	}
 }
@@ -55,7 +82,13 @@ func TestConversion_VendorForbids(t *testing.T) {
 	if len(found) == 0 || !found[0].CannotBeManaged || found[0].IsManaged {
 		t.Fatalf("unmanaged codes: %+v", found)
 	}
-	attempt := must(t, s, "/access_codes/unmanaged/convert_to_managed", "action_attempt", in{"access_code_id": found[0].AccessCodeID, "sync": true})
+	attempt := must(
+		t,
+		s,
+		"/access_codes/unmanaged/convert_to_managed",
+		"action_attempt",
+		in{"access_code_id": found[0].AccessCodeID, "sync": true},
+	)
 	reason, _ := attempt["error"].(in)
 	if attempt["status"] != "error" || attempt["result"] != nil || reason["type"] == "" || reason["message"] == "" {
 		t.Errorf("the attempt: %v", attempt)

@@ -146,7 +146,12 @@ func (h *handlers) UnsuspendAcsUser(
 func (h *handlers) AddAcsUserToAccessGroup(
 	ctx context.Context, r openapi.AddAcsUserToAccessGroupRequestObject,
 ) (openapi.AddAcsUserToAccessGroupResponseObject, error) {
-	if err := h.acs.AddToGroup(ctx, principal(ctx), acs.UserName{UserID: r.Body.AcsUserID}, r.Body.AcsAccessGroupID); err != nil {
+	if err := h.acs.AddToGroup(
+		ctx,
+		principal(ctx),
+		acs.UserName{UserID: r.Body.AcsUserID},
+		r.Body.AcsAccessGroupID,
+	); err != nil {
 		return nil, err
 	}
 	return openapi.AddAcsUserToAccessGroup200JSONResponse{Ok: true}, nil
@@ -219,7 +224,13 @@ func (h *handlers) ListUnmanagedAcsUsers(
 func (h *handlers) AddAcsUserToUserIdentity(
 	ctx context.Context, r openapi.AddAcsUserToUserIdentityRequestObject,
 ) (openapi.AddAcsUserToUserIdentityResponseObject, error) {
-	if err := h.acs.AddUser(ctx, principal(ctx), r.Body.UserIdentityID, r.Body.UserIdentityKey, r.Body.AcsUserID); err != nil {
+	if err := h.acs.AddUser(
+		ctx,
+		principal(ctx),
+		r.Body.UserIdentityID,
+		r.Body.UserIdentityKey,
+		r.Body.AcsUserID,
+	); err != nil {
 		return nil, err
 	}
 	return openapi.AddAcsUserToUserIdentity200JSONResponse{Ok: true}, nil

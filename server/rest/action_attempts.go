@@ -31,7 +31,13 @@ func (h *handlers) ListActionAttempts(
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.Devices.ListAttempts(ctx, principal(ctx), r.Body.ActionAttemptIds, r.Body.DeviceID, page.Page)
+	list, more, err := h.access.Devices.ListAttempts(
+		ctx,
+		principal(ctx),
+		r.Body.ActionAttemptIds,
+		r.Body.DeviceID,
+		page.Page,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,8 @@ func changes(doc *openapi3.T, path string) bool {
 }
 
 func public(op *openapi3.Operation) bool {
-	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
+	return op.Security != nil &&
+		slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
 func auditEntries(t *testing.T, s *apptest.Server, f audit.AuditFilter) (all []audit.AuditEntry) {
@@ -94,12 +95,20 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 		case len(got) == 0 && slices.Contains(mayChangeNothing, r.Path):
 			continue
 		case len(got) != 1:
-			t.Errorf("%s %s has left %d entries in the audit log, want one. Is it changed outside of a transaction, or with another context? %+v", r.Method, r.Path, len(got), got)
+			t.Errorf(
+				"%s %s has left %d entries in the audit log, want one. Is it changed outside of a transaction, or with another context? %+v",
+				r.Method,
+				r.Path,
+				len(got),
+				got,
+			)
 			continue
 		}
 		e := got[0]
 		c, known := actors[*cmpID(e.ActorID)]
-		if !known || e.ActorKind != string(c.Kind) || e.ActorName != c.Name || e.Operation != r.Path || e.WorkspaceID == nil || e.At.IsZero() {
+		if !known || e.ActorKind != string(c.Kind) || e.ActorName != c.Name || e.Operation != r.Path ||
+			e.WorkspaceID == nil ||
+			e.At.IsZero() {
 			t.Errorf("%s %s has left %+v", r.Method, r.Path, e)
 		}
 		if len(e.Subjects) == 0 && !strings.HasPrefix(r.Path, "/workspaces/") {
@@ -127,7 +136,10 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("schlage"))
 	device, workspace := s.Device(t, "schlage"), uuid.MustParse(s.WorkspaceID)
 	issue := func(kind domain.CredentialKind, name string) (string, uuid.UUID) {
-		token, c, err := s.App.Access.Auth.IssueCredential(t.Context(), auth.NewCredential{Kind: kind, Name: name, WorkspaceIDs: []uuid.UUID{workspace}})
+		token, c, err := s.App.Access.Auth.IssueCredential(
+			t.Context(),
+			auth.NewCredential{Kind: kind, Name: name, WorkspaceIDs: []uuid.UUID{workspace}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +157,9 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	one := func(kind string, actor uuid.UUID, name, operation string) audit.AuditEntry {
 		t.Helper()
 		got := auditEntries(t, s, audit.AuditFilter{RequestID: last()})
-		if len(got) != 1 || got[0].ActorKind != kind || *cmpID(got[0].ActorID) != actor || got[0].ActorName != name || got[0].Operation != operation || *cmpID(got[0].WorkspaceID) != workspace {
+		if len(got) != 1 || got[0].ActorKind != kind || *cmpID(got[0].ActorID) != actor || got[0].ActorName != name ||
+			got[0].Operation != operation ||
+			*cmpID(got[0].WorkspaceID) != workspace {
 			t.Fatalf("%s by %s %s has left %+v", operation, kind, actor, got)
 		}
 		return got[0]
@@ -155,10 +169,20 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	as := &apptest.Server{URL: s.URL, APIKey: key}
 	code := must(t, as, "/access_codes/create", "access_code", in{"device_id": device, "code": "4711", "name": "Jane Doe"})["access_code_id"].(string)
 	e := one("api_key", keyID, "front desk", "/access_codes/create")
-	if e.Outcome != "begun" || !slices.ContainsFunc(e.Subjects, func(x audit.Subject) bool { return x.Kind == "device_id" && x.ID.String() == device }) {
+	if e.Outcome != "begun" ||
+		!slices.ContainsFunc(
+			e.Subjects,
+			func(x audit.Subject) bool { return x.Kind == "device_id" && x.ID.String() == device },
+		) {
 		t.Errorf("creating a code logged %+v", e)
 	}
-	must(t, as, "/devices/report_provider_metadata", "", in{"devices": []any{in{"device_id": device, "schlage_metadata": in{"time_zone": "Europe/Zurich"}}}})
+	must(
+		t,
+		as,
+		"/devices/report_provider_metadata",
+		"",
+		in{"devices": []any{in{"device_id": device, "schlage_metadata": in{"time_zone": "Europe/Zurich"}}}},
+	)
 	if e := one("api_key", keyID, "front desk", "/devices/report_provider_metadata"); e.Outcome != "done" {
 		t.Errorf("what was done at once has left %+v", e)
 	}
@@ -172,13 +196,32 @@ func TestAuditLogNamesCaller(t *testing.T) {
 		}
 		var answer in
 		header := http.Header{"Authorization": {"Bearer " + token}, "Seam-Workspace": {s.WorkspaceID}}
-		if res := s.Send(t, http.MethodPost, "/access_codes/update", header, `{"access_code_id":"`+code+`","name":"By `+kind[:3]+`"}`, &answer); res.StatusCode != http.StatusOK {
+		if res := s.Send(
+			t,
+			http.MethodPost,
+			"/access_codes/update",
+			header,
+			`{"access_code_id":"`+code+`","name":"By `+kind[:3]+`"}`,
+			&answer,
+		); res.StatusCode != http.StatusOK {
 			t.Fatalf("update with a %s: %v", kind, answer)
 		}
 		one(kind, want, name, "/access_codes/update")
 	}
-	session := must(t, as, "/client_sessions/create", "client_session", in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{accountID(t, s)}})
-	if status := s.PostAs(t, session["token"].(string), "/access_codes/delete", in{"access_code_id": code}, nil); status != http.StatusOK {
+	session := must(
+		t,
+		as,
+		"/client_sessions/create",
+		"client_session",
+		in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{accountID(t, s)}},
+	)
+	if status := s.PostAs(
+		t,
+		session["token"].(string),
+		"/access_codes/delete",
+		in{"access_code_id": code},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("delete with a client session: status %d", status)
 	}
 	one("client_session", uuid.MustParse(session["client_session_id"].(string)), "", "/access_codes/delete")
@@ -188,11 +231,31 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	for _, e := range auditEntries(t, s, audit.AuditFilter{SubjectID: &id, OldestFirst: true}) {
 		told = append(told, e.Operation)
 	}
-	if want := []string{"/access_codes/create", "/access_codes/update", "/access_codes/update", "/access_codes/delete"}; !slices.Equal(told, want) {
+	if want := []string{
+		"/access_codes/create",
+		"/access_codes/update",
+		"/access_codes/update",
+		"/access_codes/delete",
+	}; !slices.Equal(
+		told,
+		want,
+	) {
 		t.Errorf("of the code is told %v, want %v", told, want)
 	}
-	others := must(t, s, "/client_sessions/create", "client_session", in{"user_identifier_key": "joe@example.com", "connected_account_ids": []any{accountID(t, s)}})
-	if status := s.PostAs(t, others["token"].(string), "/devices/update", in{"device_id": device, "name": "Back Door"}, nil); status != http.StatusOK {
+	others := must(
+		t,
+		s,
+		"/client_sessions/create",
+		"client_session",
+		in{"user_identifier_key": "joe@example.com", "connected_account_ids": []any{accountID(t, s)}},
+	)
+	if status := s.PostAs(
+		t,
+		others["token"].(string),
+		"/devices/update",
+		in{"device_id": device, "name": "Back Door"},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("update with a client session: status %d", status)
 	}
 	must(t, as, "/client_sessions/revoke", "", in{"client_session_id": others["client_session_id"]})
@@ -200,7 +263,16 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	for _, e := range auditEntries(t, s, audit.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
 		told = append(told, e.Operation)
 	}
-	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete", "/client_sessions/revoke"}; !slices.Equal(told, want) {
+	if want := []string{
+		"/access_codes/create",
+		"/devices/report_provider_metadata",
+		"/client_sessions/create",
+		"/access_codes/delete",
+		"/client_sessions/revoke",
+	}; !slices.Equal(
+		told,
+		want,
+	) {
 		t.Errorf("of the key is told %v, want %v", told, want)
 	}
 	for _, e := range auditEntries(t, s, audit.AuditFilter{}) { // no people
@@ -208,10 +280,15 @@ func TestAuditLogNamesCaller(t *testing.T) {
 			t.Errorf("an entry tells too much: %s", text)
 		}
 	}
-	for name, f := range map[string]audit.AuditFilter{"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
-		"workspace": {WorkspaceID: &workspace}, "until": {Until: time.Now().Add(time.Hour)}} {
+	for name, f := range map[string]audit.AuditFilter{
+		"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
+		"workspace": {WorkspaceID: &workspace}, "until": {Until: time.Now().Add(time.Hour)},
+	} {
 		some := len(auditEntries(t, s, f))
-		if all := len(auditEntries(t, s, audit.AuditFilter{})); some == 0 || name != "until" && name != "workspace" && some >= all {
+		if all := len(
+			auditEntries(t, s, audit.AuditFilter{}),
+		); some == 0 ||
+			name != "until" && name != "workspace" && some >= all {
 			t.Errorf("by %s %d of %d entries are found", name, some, all)
 		}
 	}
@@ -237,14 +314,26 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	}
 	t.Cleanup(db.Close)
 	hook := must(t, s, "/webhooks/create", "webhook", in{"url": "https://hooks.example/x"})["webhook_id"]
-	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log add constraint full_disk check (operation = '') not valid"); err != nil {
+	if _, err := db.Pool.Exec(
+		t.Context(),
+		"alter table audit_log add constraint full_disk check (operation = '') not valid",
+	); err != nil {
 		t.Fatal(err)
 	}
 	before := len(auditEntries(t, s, audit.AuditFilter{}))
-	for path, params := range map[string]in{"/webhooks/create": {"url": "https://hooks.example/y"}, "/webhooks/delete": {"webhook_id": hook}, "/webhooks/update": {"webhook_id": hook, "event_types": []string{"device.added"}},
-		"/access_codes/create": {"device_id": s.Device(t, "august"), "code": "4711"}, "/connect_webviews/create": {}} {
+	for path, params := range map[string]in{
+		"/webhooks/create": {"url": "https://hooks.example/y"}, "/webhooks/delete": {"webhook_id": hook}, "/webhooks/update": {"webhook_id": hook, "event_types": []string{"device.added"}},
+		"/access_codes/create": {"device_id": s.Device(t, "august"), "code": "4711"}, "/connect_webviews/create": {},
+	} {
 		for _, key := range []string{"", uuid.NewString()} {
-			if status, out, _ := callWith(t, s, http.MethodPost, path, params, key); status != http.StatusInternalServerError {
+			if status, out, _ := callWith(
+				t,
+				s,
+				http.MethodPost,
+				path,
+				params,
+				key,
+			); status != http.StatusInternalServerError {
 				t.Errorf("%s: status %d: %v", path, status, out)
 			}
 		}
@@ -252,7 +341,9 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	_, hooks := call(t, s, http.MethodPost, "/webhooks/list", in{})
 	_, codes := call(t, s, http.MethodPost, "/access_codes/list", in{"device_id": s.Device(t, "august")})
 	_, pages := call(t, s, http.MethodPost, "/connect_webviews/list", in{})
-	if len(hooks["webhooks"].([]any)) != 1 || len(codes["access_codes"].([]any)) != 0 || len(pages["connect_webviews"].([]any)) != 0 || !reflect.DeepEqual(hooks["webhooks"].([]any)[0].(in)["event_types"], []any{"*"}) {
+	if len(hooks["webhooks"].([]any)) != 1 || len(codes["access_codes"].([]any)) != 0 ||
+		len(pages["connect_webviews"].([]any)) != 0 ||
+		!reflect.DeepEqual(hooks["webhooks"].([]any)[0].(in)["event_types"], []any{"*"}) {
 		t.Errorf("something was changed: %v %v %v", hooks, codes, pages)
 	}
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log drop constraint full_disk"); err != nil {
@@ -262,7 +353,13 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 		t.Errorf("%d entries of what did not happen", after-before)
 	}
 	for _, missing := range []string{"/webhooks/delete", "/webhooks/update"} {
-		if status, _ := call(t, s, http.MethodPost, missing, in{"webhook_id": uuid.NewString(), "event_types": []string{"*"}}); status != http.StatusNotFound {
+		if status, _ := call(
+			t,
+			s,
+			http.MethodPost,
+			missing,
+			in{"webhook_id": uuid.NewString(), "event_types": []string{"*"}},
+		); status != http.StatusNotFound {
 			t.Errorf("%s of no webhook: status %d", missing, status)
 		}
 	}

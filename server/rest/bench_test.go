@@ -32,8 +32,10 @@ func BenchmarkEdge(b *testing.B) {
 	}{
 		{"without the edge, POST", bare, request{method: "POST", path: "/webhooks/create", body: small}},
 		{"POST", edge, request{method: "POST", path: "/webhooks/create", body: small}},
-		{"POST of an access code", edge, request{method: "POST", path: "/access_codes/create",
-			body: `{"device_id":"` + someID + `","name":"Guest","code":"4711","starts_at":"2026-11-21T15:00:00Z","ends_at":"2026-11-22T15:00:00Z"}`}},
+		{"POST of an access code", edge, request{
+			method: "POST", path: "/access_codes/create",
+			body: `{"device_id":"` + someID + `","name":"Guest","code":"4711","starts_at":"2026-11-21T15:00:00Z","ends_at":"2026-11-22T15:00:00Z"}`,
+		}},
 		{"DELETE by query", edge, request{method: "DELETE", path: "/webhooks/delete?webhook_id=" + someID + "&_strict=true"}},
 		{"page", edge, request{method: "POST", path: "/devices/list", body: `{"limit":2}`}},
 		{"violation", edge, request{method: "POST", path: "/webhooks/create", body: `{"event_types":[]}`}},

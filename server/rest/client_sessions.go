@@ -29,7 +29,12 @@ func (h *handlers) CreateClientSession(
 		UserIdentifierKey: r.Body.UserIdentifierKey,
 		CustomerKey:       r.Body.CustomerKey,
 		ExpiresAt:         r.Body.ExpiresAt,
-		Reach:             reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
+		Reach: reachOf(
+			r.Body.ConnectedAccountIds,
+			r.Body.ConnectWebviewIds,
+			r.Body.UserIdentityID,
+			r.Body.UserIdentityIds,
+		),
 	}, taken)
 	if err != nil {
 		return nil, err
@@ -41,8 +46,14 @@ func (h *handlers) GetOrCreateClientSession(
 	ctx context.Context, r openapi.GetOrCreateClientSessionRequestObject,
 ) (openapi.GetOrCreateClientSessionResponseObject, error) {
 	c, err := h.access.Auth.CreateClientSession(ctx, principal(ctx), auth.NewClientSession{
-		UserIdentifierKey: r.Body.UserIdentifierKey, ExpiresAt: r.Body.ExpiresAt,
-		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
+		UserIdentifierKey: r.Body.UserIdentifierKey,
+		ExpiresAt:         r.Body.ExpiresAt,
+		Reach: reachOf(
+			r.Body.ConnectedAccountIds,
+			r.Body.ConnectWebviewIds,
+			r.Body.UserIdentityID,
+			r.Body.UserIdentityIds,
+		),
 	}, auth.GrantIfTaken)
 	if err != nil {
 		return nil, err

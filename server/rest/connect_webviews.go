@@ -85,15 +85,18 @@ func (h *handlers) DeleteConnectWebview(
 
 func (h *handlers) toConnectWebview(ctx context.Context, w account.Webview) api.ConnectWebview {
 	out := api.ConnectWebview{
-		ConnectWebviewID:              w.ID.String(),
-		WorkspaceID:                   w.WorkspaceID.String(),
-		URL:                           h.pager.base(exchangeOf(ctx).request).JoinPath(ConnectPath, w.Token).String(),
-		Status:                        api.ConnectWebviewStatus(w.Status),
-		LoginSuccessful:               w.Status == account.WebviewAuthorized,
-		SelectedProvider:              w.SelectedProvider,
-		AuthorizedAt:                  w.AuthorizedAt,
-		CreatedAt:                     w.CreatedAt,
-		AcceptedCapabilities:          each(w.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
+		ConnectWebviewID: w.ID.String(),
+		WorkspaceID:      w.WorkspaceID.String(),
+		URL:              h.pager.base(exchangeOf(ctx).request).JoinPath(ConnectPath, w.Token).String(),
+		Status:           api.ConnectWebviewStatus(w.Status),
+		LoginSuccessful:  w.Status == account.WebviewAuthorized,
+		SelectedProvider: w.SelectedProvider,
+		AuthorizedAt:     w.AuthorizedAt,
+		CreatedAt:        w.CreatedAt,
+		AcceptedCapabilities: each(
+			w.Capabilities,
+			func(k string) api.AccountCapability { return api.AccountCapability(k) },
+		),
 		AcceptedProviders:             []string{},
 		AnyProviderAllowed:            w.Providers == nil,
 		AcceptedDevices:               []string{},

@@ -116,10 +116,13 @@ var accountTypes = map[string]struct{ name, display string }{
 func toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
 	kind := accountTypes[a.Adapter]
 	return api.ConnectedAccount{
-		ConnectedAccountID:            a.ID.String(),
-		AccountType:                   kind.name,
-		AccountTypeDisplayName:        kind.display,
-		AcceptedCapabilities:          each(a.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
+		ConnectedAccountID:     a.ID.String(),
+		AccountType:            kind.name,
+		AccountTypeDisplayName: kind.display,
+		AcceptedCapabilities: each(
+			a.Capabilities,
+			func(k string) api.AccountCapability { return api.AccountCapability(k) },
+		),
 		AutomaticallyManageNewDevices: a.ManageNewDevices,
 		CreatedAt:                     a.CreatedAt,
 		CustomMetadata:                a.Metadata,

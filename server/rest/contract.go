@@ -67,7 +67,8 @@ var compiled = sync.OnceValues(func() (c contract, err error) {
 
 // isPublic reports whether an operation needs no credential.
 func isPublic(op *openapi3.Operation) bool {
-	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
+	return op.Security != nil &&
+		slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
 // keyResponses has the additional responses of operations with an Idempotency-Key, by status.

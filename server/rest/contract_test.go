@@ -16,7 +16,12 @@ func TestContractLints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := linter{T: t, doc: doc, ids: map[string]string{}, tags: map[string]bool{}}
+	l := linter{
+		T:    t,
+		doc:  doc,
+		ids:  map[string]string{},
+		tags: map[string]bool{},
+	}
 	if doc.Info.Version != "1.0.0" || doc.Info.Description == "" || doc.Info.License == nil {
 		t.Errorf("info: %+v", doc.Info)
 	}
@@ -71,7 +76,8 @@ func (l linter) operation(where string, op *openapi3.Operation) {
 	for _, tag := range op.Tags {
 		l.tags[tag] = true
 	}
-	public := op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
+	public := op.Security != nil &&
+		slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 	for status, response := range op.Responses.Map() {
 		l.described(where+" "+status, *response.Value.Description)
 		for _, media := range response.Value.Content {
@@ -128,12 +134,19 @@ func TestCreationsAcceptIdempotencyKey(t *testing.T) {
 		id := item.Post.OperationID
 		answer := item.Post.Responses.Value("200").Value.Content.Get(jsonType).Schema.Value
 		reads := strings.HasPrefix(id, "get") && id != "getOrCreateClientSession" || strings.HasPrefix(id, "list")
-		creates := answer.Properties["action_attempt"] != nil || strings.HasPrefix(id, "create") || strings.Contains(id, "Create") ||
+		creates := answer.Properties["action_attempt"] != nil || strings.HasPrefix(id, "create") ||
+			strings.Contains(id, "Create") ||
 			slices.Contains([]string{"pullBackupAccessCode", "updateMultipleAccessCodes"}, id)
 		for method, op := range item.Operations() {
 			takes := op.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil
 			if want := creates && !reads; takes != want {
-				t.Errorf("%s %s takes an Idempotency-Key: %t, want %t; see x-idempotency-key", method, path, takes, want)
+				t.Errorf(
+					"%s %s takes an Idempotency-Key: %t, want %t; see x-idempotency-key",
+					method,
+					path,
+					takes,
+					want,
+				)
 			}
 			for status := range op.Responses.Map() {
 				if takes && status[0] == '2' && status != "200" {

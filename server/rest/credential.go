@@ -32,8 +32,16 @@ const (
 	workspaceHeader  = "seam_workspace"
 )
 
-var schemes = []string{schemeAPIKey, schemePAT + withWorkspace, schemePAT + withoutWorkspace, schemeConsole + withWorkspace, schemeConsole + withoutWorkspace,
-	schemeSession, schemeCustomerSession, schemePublishable}
+var schemes = []string{
+	schemeAPIKey,
+	schemePAT + withWorkspace,
+	schemePAT + withoutWorkspace,
+	schemeConsole + withWorkspace,
+	schemeConsole + withoutWorkspace,
+	schemeSession,
+	schemeCustomerSession,
+	schemePublishable,
+}
 
 // schemesOf returns the security schemes that a principal satisfies.
 func schemesOf(p domain.Principal) []string {
@@ -80,9 +88,14 @@ var credentialHeaders = append([]string{"Authorization", "Seam-Publishable-Key",
 // all of them. A header with two different values is rejected, because a proxy may have trusted the other one.
 func credentialOf(header http.Header) (token, workspaceID string, err error) {
 	for _, name := range credentialHeaders {
-		if values := header.Values(name); len(values) > 1 && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
-			return "", "", &failure{status: http.StatusBadRequest, kind: "conflicting_credentials",
-				message: fmt.Sprintf("The header %s comes with different values; send it once", strings.ToLower(name))}
+		if values := header.Values(
+			name,
+		); len(values) > 1 &&
+			slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			return "", "", &failure{
+				status: http.StatusBadRequest, kind: "conflicting_credentials",
+				message: fmt.Sprintf("The header %s comes with different values; send it once", strings.ToLower(name)),
+			}
 		}
 	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
@@ -96,7 +109,13 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 		case session == "":
 			continue
 		case !strings.HasPrefix(session, auth.SessionPrefix):
-			return "", "", badSessionToken(fmt.Sprintf("The header %s takes the token of a client session, which begins with %s", strings.ToLower(name), auth.SessionPrefix))
+			return "", "", badSessionToken(
+				fmt.Sprintf(
+					"The header %s takes the token of a client session, which begins with %s",
+					strings.ToLower(name),
+					auth.SessionPrefix,
+				),
+			)
 		case token != "" && token != session:
 			return "", "", badSessionToken("The headers carry two different credentials; send one")
 		}
@@ -174,7 +193,11 @@ func (o *operation) authorize(p domain.Principal) error {
 		}
 	}
 	for _, kind := range kinds {
-		if roaming, is := strings.CutSuffix(kind, withoutWorkspace); is && slices.Contains(o.accepts, roaming+withWorkspace) {
+		if roaming, is := strings.CutSuffix(
+			kind,
+			withoutWorkspace,
+		); is &&
+			slices.Contains(o.accepts, roaming+withWorkspace) {
 			return &failure{
 				status: http.StatusBadRequest, kind: "missing_workspace_id",
 				message: "This credential is bound to no workspace; name one in the header seam-workspace",
@@ -187,7 +210,11 @@ func (o *operation) authorize(p domain.Principal) error {
 	}
 	message := "This credential is good, but not for this operation."
 	if len(kinds) > 0 {
-		message = fmt.Sprintf("This operation cannot be called with %s. Call it with %s", schemeNames[kinds[0]], strings.Join(names, ", or "))
+		message = fmt.Sprintf(
+			"This operation cannot be called with %s. Call it with %s",
+			schemeNames[kinds[0]],
+			strings.Join(names, ", or "),
+		)
 	}
 	return &failure{status: http.StatusForbidden, kind: "forbidden", message: message}
 }

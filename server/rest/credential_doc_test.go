@@ -19,15 +19,25 @@ func TestCredentialTableMatchesContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := [][]string{{schemeAPIKey}, {schemePAT + withWorkspace}, {schemeConsole + withWorkspace}, {schemeSession}, {schemeSession, schemeCustomerSession},
-		{schemePublishable}, {schemePAT + withoutWorkspace}, {schemeConsole + withoutWorkspace}}
+	columns := [][]string{
+		{schemeAPIKey},
+		{schemePAT + withWorkspace},
+		{schemeConsole + withWorkspace},
+		{schemeSession},
+		{schemeSession, schemeCustomerSession},
+		{schemePublishable},
+		{schemePAT + withoutWorkspace},
+		{schemeConsole + withoutWorkspace},
+	}
 	groups := map[string][]*operation{}
 	for _, path := range slices.Sorted(maps.Keys(operations)) {
 		group, _, _ := strings.Cut(path[1:], "/")
 		groups[group] = append(groups[group], operations[path])
 	}
 	var table strings.Builder
-	table.WriteString("| operations | API key | PAT | console session | client session | of a customer | publishable key | PAT, no workspace | console session, no workspace |\n")
+	table.WriteString(
+		"| operations | API key | PAT | console session | client session | of a customer | publishable key | PAT, no workspace | console session, no workspace |\n",
+	)
 	table.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		table.WriteString("| `" + group + "`")
@@ -43,7 +53,10 @@ func TestCredentialTableMatchesContract(t *testing.T) {
 	_, after, _ := strings.Cut(string(note), "<!-- kinds -->\n")
 	has, _, _ := strings.Cut(after, "<!-- /kinds -->")
 	if strings.TrimSpace(has) != strings.TrimSpace(table.String()) {
-		t.Errorf("server/docs/credentials.md has another table than the contract; put this between its marks:\n%s", &table)
+		t.Errorf(
+			"server/docs/credentials.md has another table than the contract; put this between its marks:\n%s",
+			&table,
+		)
 	}
 }
 

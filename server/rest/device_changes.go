@@ -64,10 +64,17 @@ func (h *handlers) ListUnmanagedDevices(
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
-		return h.access.Devices.ListDevices(ctx, p, filter, part)
-	},
-		devicePosition, toUnmanagedDevice, "devices")
+	list, err := streamRows(
+		ctx,
+		page.Page,
+		h.recheckAccess,
+		func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+			return h.access.Devices.ListDevices(ctx, p, filter, part)
+		},
+		devicePosition,
+		toUnmanagedDevice,
+		"devices",
+	)
 	return longPage{list, page}, err
 }
 

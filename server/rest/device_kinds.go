@@ -52,9 +52,18 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 		// The server has no spaces, so no device matches.
 		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
-	list, err := streamRows(ctx, domain.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
-		return h.access.Devices.ListDevices(ctx, p, filter, part)
-	}, devicePosition, toDevice, "devices", name)
+	list, err := streamRows(
+		ctx,
+		domain.Page{Limit: cmp.Or(r.Limit, 1<<29)},
+		h.recheckAccess,
+		func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+			return h.access.Devices.ListDevices(ctx, p, filter, part)
+		},
+		devicePosition,
+		toDevice,
+		"devices",
+		name,
+	)
 	return twoNameList{list}, err
 }
 
@@ -65,6 +74,8 @@ func (l twoNameList) write(w http.ResponseWriter) error {
 	return l.answer(w, func(part) any { return map[string]bool{"ok": true} })
 }
 
-func (l twoNameList) VisitListLocksResponse(w http.ResponseWriter) error        { return l.write(w) }
+func (l twoNameList) VisitListLocksResponse(w http.ResponseWriter) error { return l.write(w) }
+
 func (l twoNameList) VisitListNoiseSensorsResponse(w http.ResponseWriter) error { return l.write(w) }
-func (l twoNameList) VisitListThermostatsResponse(w http.ResponseWriter) error  { return l.write(w) }
+
+func (l twoNameList) VisitListThermostatsResponse(w http.ResponseWriter) error { return l.write(w) }

@@ -15,7 +15,10 @@ import (
 func TestEverySimulatedVendorIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, name := range append(sandbox.Profiles(), sandbox.Everything, sandbox.AccessSystems) {
-		if display, categories := rest.Provider(name); display == name && name != "igloohome" || !slices.Contains(categories, "stable") {
+		if display, categories := rest.Provider(
+			name,
+		); display == name && name != "igloohome" ||
+			!slices.Contains(categories, "stable") {
 			t.Errorf("%s is called %q, and of the kinds %v", name, display, categories)
 		}
 	}

@@ -25,9 +25,17 @@ func (h *handlers) ListDevices(
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
-		return h.access.Devices.ListDevices(ctx, p, deviceFilter(*r.Body), part)
-	}, devicePosition, toDevice, "devices")
+	list, err := streamRows(
+		ctx,
+		page.Page,
+		h.recheckAccess,
+		func(ctx context.Context, part domain.Page) ([]device.Device, bool, error) {
+			return h.access.Devices.ListDevices(ctx, p, deviceFilter(*r.Body), part)
+		},
+		devicePosition,
+		toDevice,
+		"devices",
+	)
 	return longPage{list, page}, err
 }
 
@@ -73,7 +81,11 @@ func (h *handlers) ListDeviceProviders(
 func (h *handlers) SimulateConnectDevice(
 	ctx context.Context, r openapi.SimulateConnectDeviceRequestObject,
 ) (openapi.SimulateConnectDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
+	err := h.simulatedUpon(
+		ctx,
+		r.Body.DeviceID,
+		func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +95,11 @@ func (h *handlers) SimulateConnectDevice(
 func (h *handlers) SimulateDisconnectDevice(
 	ctx context.Context, r openapi.SimulateDisconnectDeviceRequestObject,
 ) (openapi.SimulateDisconnectDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
+	err := h.simulatedUpon(
+		ctx,
+		r.Body.DeviceID,
+		func(p domain.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +109,11 @@ func (h *handlers) SimulateDisconnectDevice(
 func (h *handlers) SimulateRemoveDevice(
 	ctx context.Context, r openapi.SimulateRemoveDeviceRequestObject,
 ) (openapi.SimulateRemoveDeviceResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
+	err := h.simulatedUpon(
+		ctx,
+		r.Body.DeviceID,
+		func(p domain.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +123,11 @@ func (h *handlers) SimulateRemoveDevice(
 func (h *handlers) SimulateConnectToHub(
 	ctx context.Context, r openapi.SimulateConnectToHubRequestObject,
 ) (openapi.SimulateConnectToHubResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
+	err := h.simulatedUpon(
+		ctx,
+		r.Body.DeviceID,
+		func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +137,11 @@ func (h *handlers) SimulateConnectToHub(
 func (h *handlers) SimulateDisconnectFromHub(
 	ctx context.Context, r openapi.SimulateDisconnectFromHubRequestObject,
 ) (openapi.SimulateDisconnectFromHubResponseObject, error) {
-	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
+	err := h.simulatedUpon(
+		ctx,
+		r.Body.DeviceID,
+		func(p domain.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +166,10 @@ func (h *handlers) ReportProviderMetadata(
 	zones := make([]device.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
 		zones[i] = device.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
-			"omnitec": d.OmnitecMetadata.TimeZone, "schlage": d.SchlageMetadata.TimeZone, "ultraloq": d.UltraloqMetadata.TimeZone}}
+			"omnitec":  d.OmnitecMetadata.TimeZone,
+			"schlage":  d.SchlageMetadata.TimeZone,
+			"ultraloq": d.UltraloqMetadata.TimeZone,
+		}}
 	}
 	if err := h.access.Devices.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
 		return nil, err

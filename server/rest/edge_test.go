@@ -18,7 +18,10 @@ func TestCORS(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	preflight := b.send(t, request{method: "OPTIONS", path: "/devices/list", header: map[string]string{
-		"Origin": "https://app.example", "Authorization": absent, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-any",
+		"Origin":                         "https://app.example",
+		"Authorization":                  absent,
+		"Access-Control-Request-Method":  "POST",
+		"Access-Control-Request-Headers": "x-any",
 	}})
 	if preflight.status != 200 {
 		t.Errorf("OPTIONS without a credential: status %d", preflight.status)
@@ -31,7 +34,14 @@ func TestCORS(t *testing.T) {
 			t.Errorf("preflight: %s = %q, want %q", name, got, want)
 		}
 	}
-	refused := b.send(t, request{method: "POST", path: "/devices/list", header: map[string]string{"Origin": "https://app.example", "Authorization": absent}})
+	refused := b.send(
+		t,
+		request{
+			method: "POST",
+			path:   "/devices/list",
+			header: map[string]string{"Origin": "https://app.example", "Authorization": absent},
+		},
+	)
 	if refused.status != 401 || refused.header.Get("Access-Control-Allow-Origin") != "https://app.example" {
 		t.Errorf("a page must be able to read a 401: %d %v", refused.status, refused.header)
 	}
@@ -61,7 +71,11 @@ func TestContractIsServedExpanded(t *testing.T) {
 	if head.status != 200 || head.raw != "" || head.header.Get("Content-Length") == "0" {
 		t.Errorf("HEAD: %d %v", head.status, head.header)
 	}
-	if post := b.send(t, request{method: "POST", path: "/openapi.json", body: "{}"}); post.status != 405 || post.header.Get("Allow") != "GET" {
+	if post := b.send(
+		t,
+		request{method: "POST", path: "/openapi.json", body: "{}"},
+	); post.status != 405 ||
+		post.header.Get("Allow") != "GET" {
 		t.Errorf("POST: %d, Allow %q", post.status, post.header.Get("Allow"))
 	}
 }
@@ -69,7 +83,14 @@ func TestContractIsServedExpanded(t *testing.T) {
 func TestAccessLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	res := b.send(t, request{method: "POST", path: "/access_codes/create?name=Secretname", body: `{"device_id":"` + someID + `","code":"471108153690"}`})
+	res := b.send(
+		t,
+		request{
+			method: "POST",
+			path:   "/access_codes/create?name=Secretname",
+			body:   `{"device_id":"` + someID + `","code":"471108153690"}`,
+		},
+	)
 	b.send(t, request{method: "GET", path: "/codes/471108153690/Secretname"})
 	b.send(t, request{method: "DELETE", path: "/webhooks/delete?webhook_id=w"})
 	b.send(t, request{method: "POST", path: "/devices/get", body: `{"name":"unforeseen"}`})
@@ -102,7 +123,8 @@ func TestUnreadResponsesAreNotLoggedAsErrors(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/devices/list", nil)
 		r.Header.Set("Authorization", "Bearer "+goodKey)
 		b.handler.ServeHTTP(deaf{httptest.NewRecorder(), cause}, r)
-		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) || !strings.Contains(log, "did not read the whole response") {
+		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) ||
+			!strings.Contains(log, "did not read the whole response") {
 			t.Errorf("%v: the log: %s", cause, log)
 		}
 	}
@@ -112,7 +134,12 @@ func TestUnreadResponsesAreNotLoggedAsErrors(t *testing.T) {
 func TestTruncatedResponsesCloseConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/devices/get", strings.NewReader(`{"name":"torn"}`))
+	r, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		b.url+"/devices/get",
+		strings.NewReader(`{"name":"torn"}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +167,20 @@ func TestRequestsTimeOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/devices/get", strings.NewReader(`{"name":"endless"}`))
+		r := httptest.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			"/devices/get",
+			strings.NewReader(`{"name":"endless"}`),
+		)
 		r.Header.Set("Authorization", "Bearer "+goodKey)
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if took := time.Since(begin); took != requestTimeout || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "try again") {
+		if took := time.Since(
+			begin,
+		); took != requestTimeout || w.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(w.Body.String(), "try again") {
 			t.Errorf("%d after %s: %s", w.Code, took, w.Body)
 		}
 	})
@@ -186,7 +221,11 @@ func TestEveryOperationOfTheContractIsServed(t *testing.T) {
 	}
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
-			if res := b.send(t, request{method: method, path: path, header: map[string]string{"Authorization": absent}}); path[:7] != "/health" && res.status != 401 {
+			if res := b.send(
+				t,
+				request{method: method, path: path, header: map[string]string{"Authorization": absent}},
+			); path[:7] != "/health" &&
+				res.status != 401 {
 				t.Errorf("%s %s without a credential: status %d", method, path, res.status)
 			}
 		}

@@ -114,7 +114,14 @@ func TestEveryMethodOfTheContractIsCanonical(t *testing.T) {
 func TestLargeBodiesBelowTheLimitAreRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	res := b.send(t, request{method: "POST", path: "/access_codes/create", body: `{"device_id":"` + someID + `","name":"at the end"` + strings.Repeat(" ", maxBody-200) + `}`})
+	res := b.send(
+		t,
+		request{
+			method: "POST",
+			path:   "/access_codes/create",
+			body:   `{"device_id":"` + someID + `","name":"at the end"` + strings.Repeat(" ", maxBody-200) + `}`,
+		},
+	)
 	if res.status != 200 || !strings.Contains(res.raw, "at the end") {
 		t.Errorf("status %d", res.status)
 	}

@@ -15,7 +15,14 @@ import (
 )
 
 // unanswered are error types of commands and pages, which the API never returns.
-var unanswered = []string{"connect_webview_has_login", "credential_not_found", "rotation_in_progress", "rotation_under_way", "schema_is_newer", "too_many_logins"}
+var unanswered = []string{
+	"connect_webview_has_login",
+	"credential_not_found",
+	"rotation_in_progress",
+	"rotation_under_way",
+	"schema_is_newer",
+	"too_many_logins",
+}
 
 // The contract lists exactly the error types in the server's source. Package apptest also checks the responses of all
 // tests.
@@ -25,8 +32,21 @@ func TestContractListsErrorTypes(t *testing.T) {
 	if !slices.IsSorted(listed) {
 		t.Error("the contract does not list types of errors in their order")
 	}
-	made := errorTypes(t, "../rest", "../account", "../acs", "../admission", "../auth", "../device", "../domain", "../event", "../idempotency", "../keyrotation", "../reconcile",
-		"../webhook")
+	made := errorTypes(
+		t,
+		"../rest",
+		"../account",
+		"../acs",
+		"../admission",
+		"../auth",
+		"../device",
+		"../domain",
+		"../event",
+		"../idempotency",
+		"../keyrotation",
+		"../reconcile",
+		"../webhook",
+	)
 	for _, kind := range slices.Sorted(maps.Keys(made)) {
 		if !slices.Contains(listed, kind) && !slices.Contains(unanswered, kind) {
 			t.Errorf("%s is answered with %s: name it in Error.type of api/openapi.yaml", made[kind], kind)

@@ -178,7 +178,14 @@ func TestMethodNotAllowedNamesTheMethods(t *testing.T) {
 func TestAllViolationsAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	res := b.send(t, request{method: "POST", path: "/devices/list", body: `{"limit":0,"device_ids":["x",7],"custom_metadata_has":{"a":[]}}`})
+	res := b.send(
+		t,
+		request{
+			method: "POST",
+			path:   "/devices/list",
+			body:   `{"limit":0,"device_ids":["x",7],"custom_metadata_has":{"a":[]}}`,
+		},
+	)
 	const want = `{
 		"ok": false,
 		"error": {
@@ -202,10 +209,18 @@ func TestDomainErrorsKeepTheirFieldAndData(t *testing.T) {
 	compareError(t, field, `{"ok":false,"error":{"type":"invalid_input","message":"On this device a code has 4 digits",
 		"validation_errors":{"_errors":[],"code":{"_errors":["On this device a code has 4 digits"]}}}}`)
 	whole := b.send(t, request{method: "POST", path: "/devices/get", body: `{"name":"bad request"}`})
-	compareError(t, whole, `{"ok":false,"error":{"type":"invalid_input","message":"Must specify either device_id or name",
-		"validation_errors":{"_errors":["Must specify either device_id or name"]}}}`)
+	compareError(
+		t,
+		whole,
+		`{"ok":false,"error":{"type":"invalid_input","message":"Must specify either device_id or name",
+		"validation_errors":{"_errors":["Must specify either device_id or name"]}}}`,
+	)
 	missing := b.send(t, request{method: "POST", path: "/devices/get", body: `{"name":"missing"}`})
-	compareError(t, missing, `{"ok":false,"error":{"type":"device_not_found","message":"No such device","data":{"device_id":"`+someID+`"}}}`)
+	compareError(
+		t,
+		missing,
+		`{"ok":false,"error":{"type":"device_not_found","message":"No such device","data":{"device_id":"`+someID+`"}}}`,
+	)
 }
 
 // compareError compares an error body, except for the request_id.
@@ -226,7 +241,10 @@ func compareError(t *testing.T, res response, want string) {
 func TestVeryManyViolationsAreAnsweredBriefly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	res := b.send(t, request{method: "POST", path: "/devices/list", body: `{"device_ids":[` + strings.Repeat("1,", 400_000) + `1]}`})
+	res := b.send(
+		t,
+		request{method: "POST", path: "/devices/list", body: `{"device_ids":[` + strings.Repeat("1,", 400_000) + `1]}`},
+	)
 	if res.status != 400 || len(res.raw) > 50_000 {
 		t.Errorf("status %d with %d bytes", res.status, len(res.raw))
 	}

@@ -16,11 +16,26 @@ func FuzzCanonical(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	operations := []string{"/devices/list", "/access_codes/create", "/webhooks/create", "/webhooks/delete", "/webhooks/update", "/events/list", "/devices/list_device_providers", "/none"}
+	operations := []string{
+		"/devices/list",
+		"/access_codes/create",
+		"/webhooks/create",
+		"/webhooks/delete",
+		"/webhooks/update",
+		"/events/list",
+		"/devices/list_device_providers",
+		"/none",
+	}
 	methods := []string{"POST", "GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"}
 	f.Add(uint8(0), uint8(0), "limit=2&_strict=true", []byte(`{"limit":"3","device_ids":[]}`), "application/json")
 	f.Add(uint8(0), uint8(1), "device_types[]=a&device_types=b&custom_metadata_has.x=true", []byte(``), "")
-	f.Add(uint8(1), uint8(0), "device_id="+someID, []byte(`{"code":"12\u0000","sync":1e400}`), "application/json; charset=x")
+	f.Add(
+		uint8(1),
+		uint8(0),
+		"device_id="+someID,
+		[]byte(`{"code":"12\u0000","sync":1e400}`),
+		"application/json; charset=x",
+	)
 	f.Add(uint8(5), uint8(1), "between=a,b&unstable_offset=1e3", []byte(`null`), "text/plain")
 	f.Add(uint8(4), uint8(3), "", []byte(`{"webhook_id":"\ud800","event_types":[[[[]]]]}`), "application/json")
 	f.Fuzz(func(t *testing.T, operation, method uint8, query string, body []byte, contentType string) {
@@ -36,7 +51,12 @@ func FuzzCanonical(f *testing.F) {
 		r = httptest.NewRequest(http.MethodPost, r.URL.Path, strings.NewReader(string(canonical)))
 		r.Header.Set("Authorization", "Bearer "+goodKey)
 		r.Header.Set("Content-Type", "application/json")
-		if second := serve(t, handler, r); second.echoed() != first.echoed() && !strings.Contains(string(canonical), "page_cursor") {
+		if second := serve(
+			t,
+			handler,
+			r,
+		); second.echoed() != first.echoed() &&
+			!strings.Contains(string(canonical), "page_cursor") {
 			t.Errorf("%s brought the handler\n%s, which brought it\n%s", query, first.echoed(), second.raw)
 		}
 	})

@@ -48,7 +48,12 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		"/acs/systems/get":  func() in { return in{"acs_system_id": y.ID} },
 		"/acs/systems/list": func() in { return nil },
 		"/acs/users/create": func() in {
-			return in{"acs_system_id": y.ID, "full_name": "Jane Doe", "acs_access_group_ids": []any{group}, "user_identity_id": person()}
+			return in{
+				"acs_system_id":        y.ID,
+				"full_name":            "Jane Doe",
+				"acs_access_group_ids": []any{group},
+				"user_identity_id":     person(),
+			}
 		},
 		"/acs/users/get":  named,
 		"/acs/users/list": func() in { user(); return in{"limit": 1} },
@@ -69,7 +74,10 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		"/acs/entrances/get":                        func() in { return in{"acs_entrance_id": entrance} },
 		"/acs/entrances/list":                       func() in { return in{"limit": 1} },
 		"/user_identities/add_acs_user": func() in {
-			return in{"acs_user_id": must(t, s, "/acs/users/create", "acs_user", in{"acs_system_id": y.ID, "full_name": "Jane Doe"})["acs_user_id"], "user_identity_key": uuid.NewString()}
+			return in{
+				"acs_user_id":       must(t, s, "/acs/users/create", "acs_user", in{"acs_system_id": y.ID, "full_name": "Jane Doe"})["acs_user_id"],
+				"user_identity_key": uuid.NewString(),
+			}
 		},
 		"/user_identities/remove_acs_user":  belongs,
 		"/user_identities/list_acs_users":   func() in { return in{"user_identity_id": belongs()["user_identity_id"]} },

@@ -96,13 +96,21 @@ func TestResponsesMatchContract(t *testing.T) {
 	pins := 300000       // longer than those that are made up here
 	code := func() any { // a managed code that is on the device
 		pins++
-		made := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "code": fmt.Sprint(pins), "sync": true,
-			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})
+		made := must(t, s, "/access_codes/create", "access_code", in{
+			"device_id": device, "code": fmt.Sprint(pins), "sync": true,
+			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour),
+		})
 		return made["access_code_id"]
 	}
 	unmanaged := func() any {
 		pins++
-		made := must(t, s, "/access_codes/simulate/create_unmanaged_access_code", "access_code", in{"device_id": device, "code": fmt.Sprint(pins), "name": "Found"})
+		made := must(
+			t,
+			s,
+			"/access_codes/simulate/create_unmanaged_access_code",
+			"access_code",
+			in{"device_id": device, "code": fmt.Sprint(pins), "name": "Found"},
+		)
 		return made["access_code_id"]
 	}
 	hook := func() any {
@@ -118,18 +126,25 @@ func TestResponsesMatchContract(t *testing.T) {
 	_, seenOnly := another(t, s, "unmanaged", true)
 	seen := seenOnly[0]
 	key := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "common_code_key": "many", "sync": true})["common_code_key"]
-	backed := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "use_backup_access_code_pool": true, "sync": true,
-		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})["access_code_id"]
+	backed := must(t, s, "/access_codes/create", "access_code", in{
+		"device_id": device, "use_backup_access_code_pool": true, "sync": true,
+		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour),
+	})["access_code_id"]
 	apptest.Until(t, "a backup code can be pulled", func() bool {
 		return must(t, s, "/access_codes/get", "access_code", in{"access_code_id": backed})["is_backup_access_code_available"] == true
 	})
 	ended := func() in { // a client session to be ended
-		return in{"client_session_id": must(t, s, "/client_sessions/create", "client_session", in{"connected_account_ids": []any{account}})["client_session_id"]}
+		return in{
+			"client_session_id": must(t, s, "/client_sessions/create", "client_session", in{"connected_account_ids": []any{account}})["client_session_id"],
+		}
 	}
 	users := 0
 	user := func() in { users++; return in{"user_identifier_key": fmt.Sprint("user ", users)} }
 	roaming := &apptest.Server{URL: s.URL}
-	if roaming.APIKey, _, err = s.App.Access.Auth.IssueCredential(t.Context(), auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}}); err != nil {
+	if roaming.APIKey, _, err = s.App.Access.Auth.IssueCredential(
+		t.Context(),
+		auth.NewCredential{Kind: domain.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	inputs := map[string]func() in{
@@ -178,7 +193,11 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/connected_accounts/delete":              func() in { return nil }, // below, because it cannot be undone
 		"/connected_accounts/simulate/disconnect": func() in { return nil },
 		"/connect_webviews/create": func() in {
-			return in{"accepted_providers": []string{"august"}, "custom_metadata": in{"a": "b"}, "custom_redirect_url": "https://app.example/back"}
+			return in{
+				"accepted_providers":  []string{"august"},
+				"custom_metadata":     in{"a": "b"},
+				"custom_redirect_url": "https://app.example/back",
+			}
 		},
 		"/connect_webviews/get":    func() in { return in{"connect_webview_id": webview()} },
 		"/connect_webviews/list":   func() in { return in{"limit": 1} },
@@ -204,7 +223,11 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/locks/simulate/manual_lock_via_keypad": func() in { return in{"device_id": device} },
 		"/access_codes/create":                   func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
 		"/access_codes/create_multiple": func() in {
-			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
+			return in{
+				"device_ids":                          []any{device, spares[0]},
+				"name":                                "Many",
+				"behavior_when_code_cannot_be_shared": "create_random_code",
+			}
 		},
 		"/access_codes/get_timeline":              func() in { return in{"access_code_id": backed, "limit": 2} },
 		"/access_codes/pull_backup_access_code":   func() in { return in{"access_code_id": backed} },
@@ -235,7 +258,14 @@ func TestResponsesMatchContract(t *testing.T) {
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
 	made := map[string][]audit.Subject{}
-	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete", "/workspaces/reset_sandbox"}
+	final := []string{
+		"/devices/simulate/disconnect_from_hub",
+		"/devices/simulate/disconnect",
+		"/devices/simulate/remove",
+		"/connected_accounts/simulate/disconnect",
+		"/connected_accounts/delete",
+		"/workspaces/reset_sandbox",
+	}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
 		if !known {
@@ -257,10 +287,23 @@ func TestResponsesMatchContract(t *testing.T) {
 	}
 	for _, path := range final {
 		op := doc.Paths.Value(path).Post
-		status, out := repeated(t, s, op, http.MethodPost, path, in{"device_id": device, "connected_account_id": account})
+		status, out := repeated(
+			t,
+			s,
+			op,
+			http.MethodPost,
+			path,
+			in{"device_id": device, "connected_account_id": account},
+		)
 		conforms(t, path, op, status, out)
 	}
-	if status, _ := call(t, s, http.MethodPost, "/devices/get", in{"device_id": device}); status != http.StatusNotFound {
+	if status, _ := call(
+		t,
+		s,
+		http.MethodPost,
+		"/devices/get",
+		in{"device_id": device},
+	); status != http.StatusNotFound {
 		t.Errorf("a removed device: status %d", status)
 	}
 	isAudited(t, s, doc, made)
@@ -286,8 +329,13 @@ func repeated(
 // another connects an account with three locks, and returns their identifiers.
 func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (acct any, devices []any) {
 	t.Helper()
-	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: account.SandboxAdapter,
-		DisplayName: kind, Unmanaged: seeOnly, Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`)})
+	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
+		WorkspaceID: uuid.MustParse(s.WorkspaceID),
+		Adapter:     account.SandboxAdapter,
+		DisplayName: kind,
+		Unmanaged:   seeOnly,
+		Config:      []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +362,12 @@ func conforms(t *testing.T, where string, op *openapi3.Operation, status int, ou
 		return
 	}
 	schema := op.Responses.Status(status).Value.Content.Get("application/json").Schema.Value
-	if err := schema.VisitJSON(out, openapi3.VisitAsResponse(), openapi3.MultiErrors(), openapi3.EnableFormatValidation()); err != nil {
+	if err := schema.VisitJSON(
+		out,
+		openapi3.VisitAsResponse(),
+		openapi3.MultiErrors(),
+		openapi3.EnableFormatValidation(),
+	); err != nil {
 		t.Errorf("%s answers %v, which is not as promised: %v", where, out, err)
 	}
 }

@@ -52,7 +52,12 @@ func TestHealthReportsEachPart(t *testing.T) {
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.DatabaseURL = dsn
-		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond, DiskFull: time.Second}
+		c.Health = app.HealthOptions{
+			Stalled:        3 * time.Second,
+			LateDevices:    300 * time.Millisecond,
+			LateDeliveries: 300 * time.Millisecond,
+			DiskFull:       time.Second,
+		}
 	})
 	admin, name := elsewhere(t, dsn)
 	sql := func(text string, args ...any) {
@@ -116,7 +121,8 @@ func TestHealthReportsEachPart(t *testing.T) {
 			run("alter table leases add constraint blocked check (key not like '" + kind + ":%') not valid")()
 			apptest.Until(t, "no worker is busy with any "+kind, func() (free bool) {
 				inside(func(ctx context.Context, conn *pgx.Conn) {
-					if err := conn.QueryRow(ctx, "select not exists (select from leases where key like $1 and held_until > now())", kind+":%").Scan(&free); err != nil {
+					if err := conn.QueryRow(ctx, "select not exists (select from leases where key like $1 and held_until > now())", kind+":%").
+						Scan(&free); err != nil {
 						t.Fatal(err)
 					}
 				})
@@ -134,8 +140,10 @@ func TestHealthReportsEachPart(t *testing.T) {
 		want       api.ServiceHealthStatus
 		ill, cured func()
 	}{
-		{"read-only", "database", api.Down, func() { sql("alter database " + name + " set default_transaction_read_only = on"); apart() },
-			func() { sql("alter database " + name + " reset default_transaction_read_only"); apart() }},
+		{
+			"read-only", "database", api.Down, func() { sql("alter database " + name + " set default_transaction_read_only = on"); apart() },
+			func() { sql("alter database " + name + " reset default_transaction_read_only"); apart() },
+		},
 		{"gone", "database", api.Down, func() { sql("alter database " + name + " allow_connections false"); apart() }, func() { sql("alter database " + name + " allow_connections true") }},
 		{"refuses writes", "database", api.Down, run("alter table leases add constraint full_disk check (key <> 'health') not valid"), run("alter table leases drop constraint full_disk")},
 		{"a disk without a page more", "database", api.Down, func() {
@@ -145,16 +153,24 @@ func TestHealthReportsEachPart(t *testing.T) {
 				t.Errorf("a change is answered with %d", status)
 			}
 		}, run("drop trigger full_disk on audit_log")},
-		{"a data key that no master key of it opens", "server", api.Down,
-			run(`insert into data_keys (key_id, wrapped, is_current) values (250, decode(repeat('5a', 61), 'hex'), false)`), run("delete from data_keys where key_id = 250")},
+		{
+			"a data key that no master key of it opens", "server", api.Down,
+			run(`insert into data_keys (key_id, wrapped, is_current) values (250, decode(repeat('5a', 61), 'hex'), false)`), run("delete from data_keys where key_id = 250"),
+		},
 		{"an older backup", "database", api.Down, run("update goose_db_version set is_applied = false where version_id = (select max(version_id) from goose_db_version)"), run("update goose_db_version set is_applied = true")},
 		{"the work stands still", "work", api.Down, locked("lock table acs_systems in access exclusive mode"), unlock},
-		{"an overdue device", "devices", api.Degraded,
-			blocked("device", "devices"), run("alter table leases drop constraint blocked")},
-		{"an overdue account", "devices", api.Degraded,
-			blocked("account", "connected_accounts"), run("alter table leases drop constraint blocked")},
-		{"an overdue access system", "devices", api.Degraded,
-			blocked("acs_system", "acs_systems"), run("alter table leases drop constraint blocked")},
+		{
+			"an overdue device", "devices", api.Degraded,
+			blocked("device", "devices"), run("alter table leases drop constraint blocked"),
+		},
+		{
+			"an overdue account", "devices", api.Degraded,
+			blocked("account", "connected_accounts"), run("alter table leases drop constraint blocked"),
+		},
+		{
+			"an overdue access system", "devices", api.Degraded,
+			blocked("acs_system", "acs_systems"), run("alter table leases drop constraint blocked"),
+		},
 		{"undelivered events", "deliveries", api.Degraded, func() {
 			locked("select from webhooks where webhook_id = '" + hook + "' for update")()
 			if status, out := call(t, s, http.MethodPost, "/devices/simulate/disconnect", in{"device_id": device}); status != http.StatusOK {
@@ -198,7 +214,11 @@ func TestHealthLogsCause(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.DatabaseURL, c.Log, c.Health = dsn, slog.New(slog.NewTextHandler(f, nil)), app.HealthOptions{LateDevices: 300 * time.Millisecond}
+		c.DatabaseURL, c.Log, c.Health = dsn, slog.New(
+			slog.NewTextHandler(f, nil),
+		), app.HealthOptions{
+			LateDevices: 300 * time.Millisecond,
+		}
 	})
 	s.Device(t, "august")
 	admin, name := elsewhere(t, dsn)
@@ -212,7 +232,9 @@ func TestHealthLogsCause(t *testing.T) {
 	}
 	says := func(part, cause string) {
 		t.Helper()
-		line := regexp.MustCompile(`(?m)^.*level=WARN msg="health has changed" part=` + part + ` .*cause=".*` + cause + `.*"$`)
+		line := regexp.MustCompile(
+			`(?m)^.*level=WARN msg="health has changed" part=` + part + ` .*cause=".*` + cause + `.*"$`,
+		)
 		apptest.Until(t, "the log says why "+part+" are not well", func() bool {
 			health(t, s.URL)
 			log, err := os.ReadFile(path)
@@ -225,7 +247,8 @@ func TestHealthLogsCause(t *testing.T) {
 	}
 	run(inside, "alter table leases add constraint blocked check (key not like 'device:%') not valid")
 	apptest.Until(t, "no worker is busy with a device", func() (free bool) { // running work would mark it as done
-		if err := inside.QueryRow(t.Context(), "select not exists (select from leases where key like 'device:%' and held_until > now())").Scan(&free); err != nil {
+		if err := inside.QueryRow(t.Context(), "select not exists (select from leases where key like 'device:%' and held_until > now())").
+			Scan(&free); err != nil {
 			t.Fatal(err)
 		}
 		return free
@@ -242,7 +265,11 @@ func TestHealthLogsCause(t *testing.T) {
 	if err := inside.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	run(admin, "alter database "+name+" allow_connections false", "select pg_terminate_backend(pid) from pg_stat_activity where datname = '"+strings.Trim(name, `"`)+"'")
+	run(
+		admin,
+		"alter database "+name+" allow_connections false",
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = '"+strings.Trim(name, `"`)+"'",
+	)
 	says("database", "is not currently accepting connections")
 	run(admin, "alter database "+name+" allow_connections true")
 }
@@ -261,7 +288,13 @@ func TestHealth_Stopping(t *testing.T) {
 		status, parts := health(t, s.App.URL)
 		return status == http.StatusServiceUnavailable && parts["server"].Status == api.Down
 	})
-	if status, _ := call(t, &apptest.Server{URL: s.App.URL, APIKey: s.APIKey}, http.MethodPost, "/devices/list", in{}); status != http.StatusOK {
+	if status, _ := call(
+		t,
+		&apptest.Server{URL: s.App.URL, APIKey: s.APIKey},
+		http.MethodPost,
+		"/devices/list",
+		in{},
+	); status != http.StatusOK {
 		t.Errorf("meanwhile requests are answered with %d", status)
 	}
 	if res := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil); !res.Close {
@@ -291,7 +324,8 @@ func TestHealthIsCached(t *testing.T) {
 		}
 	}
 	var asked int
-	if err := conn.QueryRow(t.Context(), "select coalesce(max(fence), 0) from leases where key = 'health'").Scan(&asked); err != nil {
+	if err := conn.QueryRow(t.Context(), "select coalesce(max(fence), 0) from leases where key = 'health'").
+		Scan(&asked); err != nil {
 		t.Fatal(err)
 	}
 	if most := int(time.Since(begin)/time.Second) + 1; asked < 1 || asked > most {

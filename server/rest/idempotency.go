@@ -40,8 +40,15 @@ func keyOf(o *operation, header http.Header) (string, error) {
 		bad = bad || key[i] < ' ' || key[i] > '~'
 	}
 	if bad {
-		return "", &failure{status: http.StatusBadRequest, kind: "invalid_idempotency_key",
-			message: fmt.Sprintf("The header %s takes one key of 1 to %d printable ASCII characters, such as a UUID", keyHeader, maxKey)}
+		return "", &failure{
+			status: http.StatusBadRequest,
+			kind:   "invalid_idempotency_key",
+			message: fmt.Sprintf(
+				"The header %s takes one key of 1 to %d printable ASCII characters, such as a UUID",
+				keyHeader,
+				maxKey,
+			),
+		}
 	}
 	return key, nil
 }
@@ -64,19 +71,25 @@ func (h *handlers) replay(next openapi.StrictHandlerFunc, _ string) openapi.Stri
 			Content:     content,
 			WithoutSlot: admission.WithoutSlot,
 		}
-		answer, replayed, err := h.access.Idempotency.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
-			response, err := next(ctx, w, r, request)
-			if err != nil {
-				return nil, err
-			}
-			return encodeResponse(response)
-		}, func(ctx context.Context, attempt uuid.UUID) ([]byte, error) {
-			a, err := h.access.Devices.GetAttempt(ctx, x.principal, attempt.String())
-			if err != nil {
-				return nil, err
-			}
-			return h.resumedResponse(ctx, x.operation, a)
-		})
+		answer, replayed, err := h.access.Idempotency.Once(
+			ctx,
+			x.principal,
+			keyed,
+			func(ctx context.Context) ([]byte, error) {
+				response, err := next(ctx, w, r, request)
+				if err != nil {
+					return nil, err
+				}
+				return encodeResponse(response)
+			},
+			func(ctx context.Context, attempt uuid.UUID) ([]byte, error) {
+				a, err := h.access.Devices.GetAttempt(ctx, x.principal, attempt.String())
+				if err != nil {
+					return nil, err
+				}
+				return h.resumedResponse(ctx, x.operation, a)
+			},
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,8 @@ func TestMeasured(t *testing.T) {
 		for how, in := range map[string]io.Reader{"at once": strings.NewReader(body), "a byte at a time": iotest.OneByteReader(strings.NewReader(body))} {
 			m := &limitedJSON{Reader: in}
 			_, err := io.ReadAll(m)
-			if errors.Is(err, errExcess) != (want != "") || !strings.Contains(m.problem, want) || (m.problem == "") != (want == "") {
+			if errors.Is(err, errExcess) != (want != "") || !strings.Contains(m.problem, want) ||
+				(m.problem == "") != (want == "") {
 				t.Errorf("%.30s… %s: %v %q, want %q", body, how, err, m.problem, want)
 			}
 		}
@@ -36,7 +37,12 @@ func TestMeasured(t *testing.T) {
 // A body over the limit is rejected before its end.
 func TestMeasured_RejectsEarly(t *testing.T) {
 	t.Parallel()
-	m := &limitedJSON{Reader: io.MultiReader(strings.NewReader(strings.Repeat("[", maxDepth+1)), iotest.ErrReader(errors.New("more was read")))}
+	m := &limitedJSON{
+		Reader: io.MultiReader(
+			strings.NewReader(strings.Repeat("[", maxDepth+1)),
+			iotest.ErrReader(errors.New("more was read")),
+		),
+	}
 	if _, err := io.ReadAll(m); !errors.Is(err, errExcess) {
 		t.Error(err)
 	}

@@ -224,12 +224,18 @@ func rateLimited(after time.Duration, message string) *failure {
 }
 
 func tooManyFailures(after time.Duration) *failure {
-	return rateLimited(after, fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
-		int(math.Ceil(after.Seconds()))))
+	return rateLimited(
+		after,
+		fmt.Sprintf("Too many requests with invalid credentials from this address; try again in %d s with a valid one",
+			int(math.Ceil(after.Seconds()))),
+	)
 }
 
 func tooManyRequests(after time.Duration) *failure {
-	return rateLimited(after, "Too many requests with this credential; try again after the time in the header Retry-After")
+	return rateLimited(
+		after,
+		"Too many requests with this credential; try again after the time in the header Retry-After",
+	)
 }
 
 func tooManyWorkspaces(after time.Duration) *failure {
@@ -245,7 +251,10 @@ func tooBusy() *failure {
 
 // queueFairly admits requests by fair queueing.
 func (e *edge) queueFairly(next http.Handler) http.Handler {
-	return admission.Middleware(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
+	return admission.Middleware(
+		next,
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }),
+	)
 }
 
 // AddressOf returns the client address of a request: for IPv6, the /64 network. Behind a trusted proxy it is the last

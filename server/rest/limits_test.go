@@ -141,7 +141,14 @@ func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
 		a.pager.trustForwarded = true
 	})
 	bad := func(from string) response {
-		return b.send(t, request{method: "POST", path: "/devices/list", header: map[string]string{"Authorization": "Bearer seam_wrong", "X-Forwarded-For": from}})
+		return b.send(
+			t,
+			request{
+				method: "POST",
+				path:   "/devices/list",
+				header: map[string]string{"Authorization": "Bearer seam_wrong", "X-Forwarded-For": from},
+			},
+		)
 	}
 	for i, want := range []int{401, 401, 429, 429} {
 		if res := bad("203.0.113.9, 192.0.2.7"); res.status != want {
@@ -150,7 +157,10 @@ func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
 	}
 	res := bad("192.0.2.8, 192.0.2.7") // what is before the last anybody can write
 	shape, _ := res.body["error"].(map[string]any)
-	if after, err := strconv.Atoi(res.header.Get("Retry-After")); res.status != 429 || shape["type"] != "too_many_requests" || err != nil || after < 1 || after > 60 {
+	if after, err := strconv.Atoi(
+		res.header.Get("Retry-After"),
+	); res.status != 429 || shape["type"] != "too_many_requests" || err != nil || after < 1 ||
+		after > 60 {
 		t.Errorf("%d %v %s", res.status, res.header, res.raw)
 	}
 	if res := bad("192.0.2.8"); res.status != 401 {

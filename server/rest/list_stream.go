@@ -56,8 +56,15 @@ type part struct {
 
 // streamRows reads the first part of a page, for a response that has its rows under each of the names. Before each
 // further part, still checks that the caller has access.
-func streamRows[A, B any](ctx context.Context, page domain.Page, still func(context.Context) error, read func(context.Context, domain.Page) ([]A, bool, error),
-	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
+func streamRows[A, B any](
+	ctx context.Context,
+	page domain.Page,
+	still func(context.Context) error,
+	read func(context.Context, domain.Page) ([]A, bool, error),
+	at func(A) (time.Time, uuid.UUID),
+	show func(A) B,
+	names ...string,
+) (r rows, err error) {
 	r = rows{
 		ctx:   ctx,
 		limit: page.Limit,
@@ -92,7 +99,10 @@ func (r rows) streamRest(w io.Writer) (last part, err error) {
 	last = r.first
 	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
 		text := bytes.NewBufferString(",")
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), requestTimeout) // per part, so that slow readers are served
+		ctx, cancel := context.WithTimeout(
+			context.WithoutCancel(r.ctx),
+			requestTimeout,
+		) // per part, so that slow readers are served
 		var next part
 		err := admission.Reacquire(ctx, func() (err error) {
 			if err := r.still(ctx); err != nil {
@@ -165,9 +175,12 @@ func (l longPage) write(w http.ResponseWriter) error {
 	return l.answer(w, func(last part) any { return paged{true, l.page.pagination(last.more, last.last)} })
 }
 
-func (l longPage) VisitListDevicesResponse(w http.ResponseWriter) error          { return l.write(w) }
+func (l longPage) VisitListDevicesResponse(w http.ResponseWriter) error { return l.write(w) }
+
 func (l longPage) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error { return l.write(w) }
-func (l longPage) VisitListAccessCodesResponse(w http.ResponseWriter) error      { return l.write(w) }
+
+func (l longPage) VisitListAccessCodesResponse(w http.ResponseWriter) error { return l.write(w) }
+
 func (l longPage) VisitListUnmanagedAccessCodesResponse(w http.ResponseWriter) error {
 	return l.write(w)
 }

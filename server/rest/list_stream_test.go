@@ -36,12 +36,21 @@ func itself(n int) int { return n }
 func TestLongListsAreStreamed(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
-		r, err := streamRows(t.Context(), domain.Page{Limit: limit}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
-			if p.Limit > maxRowsInMemory {
-				t.Errorf("%d rows are read at once", p.Limit)
-			}
-			return readRows(ctx, p)
-		}, rowPosition, itself, "devices", "locks")
+		r, err := streamRows(
+			t.Context(),
+			domain.Page{Limit: limit},
+			always,
+			func(ctx context.Context, p domain.Page) ([]int, bool, error) {
+				if p.Limit > maxRowsInMemory {
+					t.Errorf("%d rows are read at once", p.Limit)
+				}
+				return readRows(ctx, p)
+			},
+			rowPosition,
+			itself,
+			"devices",
+			"locks",
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +62,11 @@ func TestLongListsAreStreamed(t *testing.T) {
 			Devices, Locks []int
 			Ok             bool
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Ok || len(got.Devices) != want || len(got.Locks) != want {
+		if err := json.Unmarshal(
+			w.Body.Bytes(),
+			&got,
+		); err != nil || !got.Ok || len(got.Devices) != want ||
+			len(got.Locks) != want {
 			t.Errorf("limit %d: %d devices, %d locks, %v", limit, len(got.Devices), len(got.Locks), err)
 			continue
 		}
@@ -74,12 +87,20 @@ func TestList_ReadFails(t *testing.T) {
 	lost := errors.New("lost")
 	for good := range 3 {
 		reads := 0
-		r, err := streamRows(t.Context(), domain.Page{Limit: allRows}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
-			if reads++; reads > good {
-				return nil, false, lost
-			}
-			return readRows(ctx, p)
-		}, rowPosition, itself, "devices")
+		r, err := streamRows(
+			t.Context(),
+			domain.Page{Limit: allRows},
+			always,
+			func(ctx context.Context, p domain.Page) ([]int, bool, error) {
+				if reads++; reads > good {
+					return nil, false, lost
+				}
+				return readRows(ctx, p)
+			},
+			rowPosition,
+			itself,
+			"devices",
+		)
 		w := httptest.NewRecorder()
 		if err == nil {
 			err = r.answer(w, func(part) any { return nil })
@@ -109,7 +130,11 @@ func TestList_AccessLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		if err := r.answer(w, func(part) any { return nil }); !errors.Is(err, ended) || json.Valid(w.Body.Bytes()) || reads != good+1 {
+		if err := r.answer(
+			w,
+			func(part) any { return nil },
+		); !errors.Is(err, ended) || json.Valid(w.Body.Bytes()) ||
+			reads != good+1 {
 			t.Errorf("after %d parts more: %v, %d were read, and %d bytes sent", good, err, reads, w.Body.Len())
 		}
 	}
@@ -118,18 +143,27 @@ func TestList_AccessLost(t *testing.T) {
 // The remaining rows can be deleted after the first part.
 func TestList_RowsDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	r, err := streamRows(t.Context(), domain.Page{Limit: allRows}, always, func(ctx context.Context, p domain.Page) ([]int, bool, error) {
-		if p.After.ID != uuid.Nil {
-			return nil, false, nil
-		}
-		return readRows(ctx, p)
-	}, rowPosition, itself, "devices")
+	r, err := streamRows(
+		t.Context(),
+		domain.Page{Limit: allRows},
+		always,
+		func(ctx context.Context, p domain.Page) ([]int, bool, error) {
+			if p.After.ID != uuid.Nil {
+				return nil, false, nil
+			}
+			return readRows(ctx, p)
+		},
+		rowPosition,
+		itself,
+		"devices",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, last := httptest.NewRecorder(), part{more: true}
 	err = r.answer(w, func(p part) any { last = p; return map[string]bool{"ok": true} })
-	if !json.Valid(w.Body.Bytes()) || err != nil || last.more || last.last != (domain.Position{At: time.Unix(999, 0), ID: uuid.UUID{15: 1}}) {
+	if !json.Valid(w.Body.Bytes()) || err != nil || last.more ||
+		last.last != (domain.Position{At: time.Unix(999, 0), ID: uuid.UUID{15: 1}}) {
 		t.Errorf("%+v, %v: %.50s", last.last, err, w.Body)
 	}
 }

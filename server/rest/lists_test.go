@@ -85,7 +85,8 @@ func TestCursorOfOneListIsRefusedByAnother(t *testing.T) {
 	page := must(t, s, "/access_codes/unmanaged/list", "pagination", params)
 	params["page_cursor"] = page["next_page_cursor"]
 	status, out := call(t, s, http.MethodPost, "/access_codes/list", params)
-	if reason, _ := out["error"].(in); status != http.StatusBadRequest || reason["type"] != "mismatched_page_parameters" {
+	if reason, _ := out["error"].(in); status != http.StatusBadRequest ||
+		reason["type"] != "mismatched_page_parameters" {
 		t.Errorf("status %d: %v", status, out)
 	}
 }

@@ -46,7 +46,13 @@ func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock boo
 func (h *handlers) ConfigureAutoLock(
 	ctx context.Context, r openapi.ConfigureAutoLockRequestObject,
 ) (openapi.ConfigureAutoLockResponseObject, error) {
-	attempt, err := h.access.Devices.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
+	attempt, err := h.access.Devices.ConfigureAutoLock(
+		ctx,
+		principal(ctx),
+		r.Body.DeviceID,
+		r.Body.AutoLockEnabled,
+		r.Body.AutoLockDelaySeconds,
+	)
 	answer, err := h.attemptResponse(ctx, attempt, err, r.Body.Sync)
 	if err != nil {
 		return nil, err

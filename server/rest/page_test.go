@@ -115,7 +115,12 @@ func TestNextPageURL_Host(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, test.adjust)
-			res := b.send(t, request{method: "POST", path: "/devices/list", body: `{"limit":1}`, header: test.header})
+			res := b.send(t, request{
+				method: "POST",
+				path:   "/devices/list",
+				body:   `{"limit":1}`,
+				header: test.header,
+			})
 			if _, next, _ := nextPage(res); !strings.HasPrefix(next, test.want) {
 				t.Errorf("next_page_url %q, want %s…", next, test.want)
 			}
@@ -127,7 +132,9 @@ func TestCursors_OtherList(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/devices/list"
-	cursor, _, _ := nextPage(b.send(t, request{method: "POST", path: path, body: `{"limit":2,"device_types":["a","b"]}`}))
+	cursor, _, _ := nextPage(
+		b.send(t, request{method: "POST", path: path, body: `{"limit":2,"device_types":["a","b"]}`}),
+	)
 	with := func(cursor string) string {
 		return `{"limit":2,"device_types":["a","b"],"page_cursor":"` + cursor + `"}`
 	}
@@ -178,7 +185,10 @@ func TestCursors_OtherKey(t *testing.T) {
 	t.Parallel()
 	cursor, _, _ := nextPage(setup(t).send(t, request{method: "POST", path: "/devices/list", body: `{"limit":2}`}))
 	other := setup(t, func(a *answers) { a.pager.key = []byte("another key of more than 32 bytes") })
-	res := other.send(t, request{method: "POST", path: "/devices/list", body: `{"limit":2,"page_cursor":"` + cursor + `"}`})
+	res := other.send(
+		t,
+		request{method: "POST", path: "/devices/list", body: `{"limit":2,"page_cursor":"` + cursor + `"}`},
+	)
 	if res.status != 400 || !strings.Contains(res.raw, "Invalid cursor") {
 		t.Errorf("status %d: %s", res.status, res.raw)
 	}

@@ -16,10 +16,26 @@ func TestProblemsSayWhatTheyAreAbout(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	const begin = `{"created_at":"2026-11-21T12:00:00Z",`
 	for want, p := range map[string]domain.Problem{
-		begin + `"error_code":"x","is_access_code_error":true,"managed_access_code_id":"` + other.String() + `","message":""}`:   {Code: "x", Scope: domain.OfCode, At: at, Other: other, Managed: true},
-		begin + `"error_code":"x","is_access_code_error":true,"message":"","unmanaged_access_code_id":"` + other.String() + `"}`: {Code: "x", Scope: domain.OfCode, At: at, Other: other},
-		begin + `"error_code":"x","is_access_code_error":true,"message":""}`:                                                     {Code: "x", Scope: domain.OfCode, At: at},
-		`{"change_type":"removed",` + begin[1:] + `"error_code":"x","is_access_code_error":true,"message":""}`:                   {Code: "x", Scope: domain.OfCode, At: at, Change: "removed"},
+		begin + `"error_code":"x","is_access_code_error":true,"managed_access_code_id":"` + other.String() + `","message":""}`: {
+			Code:    "x",
+			Scope:   domain.OfCode,
+			At:      at,
+			Other:   other,
+			Managed: true,
+		},
+		begin + `"error_code":"x","is_access_code_error":true,"message":"","unmanaged_access_code_id":"` + other.String() + `"}`: {
+			Code:  "x",
+			Scope: domain.OfCode,
+			At:    at,
+			Other: other,
+		},
+		begin + `"error_code":"x","is_access_code_error":true,"message":""}`: {Code: "x", Scope: domain.OfCode, At: at},
+		`{"change_type":"removed",` + begin[1:] + `"error_code":"x","is_access_code_error":true,"message":""}`: {
+			Code:   "x",
+			Scope:  domain.OfCode,
+			At:     at,
+			Change: "removed",
+		},
 	} {
 		if got, err := json.Marshal(toErrors([]domain.Problem{p})[0]); err != nil || string(got) != want {
 			t.Errorf("%+v is told as %s, want %s: %v", p, got, want, err)

@@ -107,7 +107,9 @@ func (s *shape) locate(name string, above []string) (path []string, leaf *shape,
 	}
 	if s.values != nil {
 		if strings.Contains(name, ".") {
-			return nil, nil, fmt.Errorf("is nested inside a record parameter, but a record value type may not be an object, array, or record")
+			return nil, nil, fmt.Errorf(
+				"is nested inside a record parameter, but a record value type may not be an object, array, or record",
+			)
 		}
 		return append(above, name), s.values, nil
 	}
@@ -157,7 +159,11 @@ func (a *argument) array(strict bool) (any, error) {
 	name, values := a.name, a.repeated
 	switch {
 	case strict && len(a.brackets) > 0:
-		return nil, unparseable(name+"[]", "uses the bracket array format, which is only parsed without %s", strictParameter)
+		return nil, unparseable(
+			name+"[]",
+			"uses the bracket array format, which is only parsed without %s",
+			strictParameter,
+		)
 	case len(a.brackets) > 0 && len(a.repeated) > 0:
 		return nil, unparseable(name, "mixes the repeated and bracket array formats")
 	case len(a.brackets) > 0:
@@ -166,12 +172,16 @@ func (a *argument) array(strict bool) (any, error) {
 	if len(values) == 1 && isEmpty(values[0], strict) {
 		return []any{}, nil
 	}
-	if hasComma := func(v string) bool { return strings.Contains(v, ",") }; !strict && slices.ContainsFunc(values, hasComma) {
+	if hasComma := func(v string) bool { return strings.Contains(v, ",") }; !strict &&
+		slices.ContainsFunc(values, hasComma) {
 		switch {
 		case len(a.brackets) > 0:
 			return nil, unparseable(name, `uses the bracket array format with a value containing a comma ","`)
 		case len(values) > 1:
-			return nil, unparseable(name, `mixes the comma and repeated array formats, or repeats a value containing a comma ","`)
+			return nil, unparseable(
+				name,
+				`mixes the comma and repeated array formats, or repeats a value containing a comma ","`,
+			)
 		}
 		values = strings.Split(values[0], ",")
 	}

@@ -58,7 +58,15 @@ func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []openapi.StrictMiddlewareFunc{answered}
 	})
 	ask := func(path, body, key string) response {
-		return b.send(t, request{method: "POST", path: path, body: body, header: map[string]string{"Authorization": "Bearer " + roamerKey, keyHeader: key}})
+		return b.send(
+			t,
+			request{
+				method: "POST",
+				path:   path,
+				body:   body,
+				header: map[string]string{"Authorization": "Bearer " + roamerKey, keyHeader: key},
+			},
+		)
 	}
 	const path, good = "/workspaces/create", `{"name":"New","is_sandbox":true}`
 	before := func() {
@@ -82,7 +90,15 @@ func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 		}
 	}
 	before()
-	if res := b.send(t, request{method: "POST", path: "/workspaces/reset_sandbox", body: "{}", header: map[string]string{"Authorization": "Bearer " + roamerKey, "seam-workspace": workspaceA.String()}}); res.status != 429 {
+	if res := b.send(
+		t,
+		request{
+			method: "POST",
+			path:   "/workspaces/reset_sandbox",
+			body:   "{}",
+			header: map[string]string{"Authorization": "Bearer " + roamerKey, "seam-workspace": workspaceA.String()},
+		},
+	); res.status != 429 {
 		t.Errorf("one is reset: %d %s", res.status, res.raw)
 	}
 	if res := ask("/workspaces/list", "{}", absent); res.status != 200 {

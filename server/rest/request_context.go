@@ -162,7 +162,8 @@ func (e *edge) observe(next http.Handler) http.Handler {
 			if x.truncated {
 				aborted, thrown = true, http.ErrAbortHandler
 			}
-			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // the client is still connected
+			if x.unanswered != nil && x.status >= http.StatusInternalServerError &&
+				r.Context().Err() == nil { // the client is still connected
 				x.unanswered()
 			}
 			e.log(x, time.Since(start))
@@ -224,5 +225,11 @@ func (e *edge) logCause(x *exchange, err error) {
 	if x.clientDisconnected(err) {
 		level = slog.LevelInfo
 	}
-	e.logger.LogAttrs(x.span.NewContext(x.request.Context()), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+	e.logger.LogAttrs(
+		x.span.NewContext(x.request.Context()),
+		level,
+		"request failed",
+		slog.String("request_id", x.id),
+		slog.String("cause", err.Error()),
+	)
 }

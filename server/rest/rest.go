@@ -134,7 +134,10 @@ type edge struct {
 
 // newEdge wraps the handlers. It returns an error if the contract uses keywords that requests are not checked for.
 func newEdge(
-	handlers openapi.StrictServerInterface, authenticate authenticate, o Options, around ...openapi.StrictMiddlewareFunc,
+	handlers openapi.StrictServerInterface,
+	authenticate authenticate,
+	o Options,
+	around ...openapi.StrictMiddlewareFunc,
 ) (http.Handler, error) {
 	c, err := compiled()
 	if err != nil {
@@ -159,8 +162,11 @@ func newEdge(
 	router.MethodNotAllowed(e.notFound) // only for methods that HTTP does not define
 	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
 	around = slices.Concat([]openapi.StrictMiddlewareFunc{e.limitWorkspaces}, around) // innermost first
-	return openapi.HandlerWithOptions(openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
-		RequestErrorHandlerFunc:  e.fail,
-		ResponseErrorHandlerFunc: e.fail,
-	}), openapi.ChiServerOptions{BaseRouter: router}), nil
+	return openapi.HandlerWithOptions(
+		openapi.NewStrictHandlerWithOptions(handlers, around, openapi.StrictHTTPServerOptions{
+			RequestErrorHandlerFunc:  e.fail,
+			ResponseErrorHandlerFunc: e.fail,
+		}),
+		openapi.ChiServerOptions{BaseRouter: router},
+	), nil
 }

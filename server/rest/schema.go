@@ -168,14 +168,21 @@ func unchecked(schema *openapi3.Schema) error {
 		reflect.ValueOf(known).Elem().SetZero()
 	}
 	if !reflect.DeepEqual(rest, openapi3.Schema{}) {
-		return fmt.Errorf("a schema of a request uses a keyword that requests are not checked for: %q", schema.Description)
+		return fmt.Errorf(
+			"a schema of a request uses a keyword that requests are not checked for: %q",
+			schema.Description,
+		)
 	}
 	return nil
 }
 
 // property returns a property by name, or nil.
 func (s *shape) property(name string) *property {
-	i, found := slices.BinarySearchFunc(s.properties, name, func(p *property, name string) int { return strings.Compare(p.name, name) })
+	i, found := slices.BinarySearchFunc(
+		s.properties,
+		name,
+		func(p *property, name string) int { return strings.Compare(p.name, name) },
+	)
 	if !found {
 		return nil
 	}

@@ -49,13 +49,25 @@ func knownKeys(_ context.Context, token, workspaceID string) (domain.Principal, 
 		return domain.Principal{WorkspaceID: workspaceB, Kind: domain.APIKey}, nil
 	case roamerKey, consoleKey:
 		id, _ := uuid.Parse(workspaceID)
-		return domain.Principal{WorkspaceID: id, Kind: map[string]domain.CredentialKind{roamerKey: domain.PAT, consoleKey: domain.ConsoleSession}[token]}, nil
+		return domain.Principal{
+			WorkspaceID: id,
+			Kind:        map[string]domain.CredentialKind{roamerKey: domain.PAT, consoleKey: domain.ConsoleSession}[token],
+		}, nil
 	case publicKey:
 		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.PublishableKey}, nil
 	case sessionKey, customerKey:
-		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.EndUser, Scope: []uuid.UUID{}, Customer: map[string]string{customerKey: "customer"}[token]}, nil
+		return domain.Principal{
+			WorkspaceID: workspaceA,
+			Kind:        domain.EndUser,
+			Scope:       []uuid.UUID{},
+			Customer:    map[string]string{customerKey: "customer"}[token],
+		}, nil
 	}
-	return domain.Principal{}, &domain.Error{Kind: domain.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
+	return domain.Principal{}, &domain.Error{
+		Kind:    domain.Unauthorized,
+		Type:    "unauthorized",
+		Message: "API Key not found",
+	}
 }
 
 // answers are handlers that show what has reached them: the edge is tested without anything behind it.
@@ -97,7 +109,8 @@ type echoWithPage struct {
 
 func (e echoWithPage) VisitListDevicesResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(map[string]any{"ok": true, "request": e.request, "pagination": e.page, "ids": e.ids})
+	return json.NewEncoder(w).
+		Encode(map[string]any{"ok": true, "request": e.request, "pagination": e.page, "ids": e.ids})
 }
 
 func (answers) CreateWebhook(
@@ -183,20 +196,54 @@ func (answers) GetDevice(
 }
 
 var failures = map[string]error{
-	"missing":     &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"device_id": someID}},
-	"bad field":   &domain.Error{Kind: domain.Invalid, Type: "invalid_input", Message: "On this device a code has 4 digits", Field: "code"},
-	"bad request": &domain.Error{Kind: domain.Invalid, Type: "invalid_input", Message: "Must specify either device_id or name"},
-	"bad state":   &domain.Error{Kind: domain.Invalid, Type: "device_offline", Message: "The device is offline", Field: "device_id"},
-	"taken":       &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Message: "Cannot set duplicate access code"},
+	"missing": &domain.Error{
+		Kind:    domain.NotFound,
+		Type:    "device_not_found",
+		Message: "No such device",
+		Data:    map[string]any{"device_id": someID},
+	},
+	"bad field": &domain.Error{
+		Kind:    domain.Invalid,
+		Type:    "invalid_input",
+		Message: "On this device a code has 4 digits",
+		Field:   "code",
+	},
+	"bad request": &domain.Error{
+		Kind:    domain.Invalid,
+		Type:    "invalid_input",
+		Message: "Must specify either device_id or name",
+	},
+	"bad state": &domain.Error{
+		Kind:    domain.Invalid,
+		Type:    "device_offline",
+		Message: "The device is offline",
+		Field:   "device_id",
+	},
+	"taken": &domain.Error{
+		Kind:    domain.Conflict,
+		Type:    "duplicate_access_code",
+		Message: "Cannot set duplicate access code",
+	},
 	"forbidden":   &domain.Error{Kind: domain.Forbidden, Type: "forbidden", Message: "Not yours"},
 	"unavailable": &domain.Error{Kind: domain.Unavailable, Type: "service_unavailable", Message: "Try again"},
 	"too many":    &domain.Error{Kind: domain.TooMany, Type: "too_many_requests", Message: "20 wait"},
-	"wrapped":     fmt.Errorf("read the device: %w", &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device"}),
-	"no kind":     &domain.Error{Type: "secret_type", Message: "PIN 4711"},
-	"unforeseen":  errors.New("PIN 4711 is in here"),
-	"too slow":    fmt.Errorf("read the device: %w", context.DeadlineExceeded),
-	"locked out":  fmt.Errorf("read the device: %w", &pgconn.PgError{Code: "55P03", Message: "canceling statement due to lock timeout"}),
-	"bad data":    &domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"x": func() {}}},
+	"wrapped": fmt.Errorf(
+		"read the device: %w",
+		&domain.Error{Kind: domain.NotFound, Type: "device_not_found", Message: "No such device"},
+	),
+	"no kind":    &domain.Error{Type: "secret_type", Message: "PIN 4711"},
+	"unforeseen": errors.New("PIN 4711 is in here"),
+	"too slow":   fmt.Errorf("read the device: %w", context.DeadlineExceeded),
+	"locked out": fmt.Errorf(
+		"read the device: %w",
+		&pgconn.PgError{Code: "55P03", Message: "canceling statement due to lock timeout"},
+	),
+	"bad data": &domain.Error{
+		Kind:    domain.NotFound,
+		Type:    "device_not_found",
+		Message: "No such device",
+		Data:    map[string]any{"x": func() {}},
+	},
 }
 
 // ListDevices walks rows whose identifiers count up from one.
@@ -248,7 +295,15 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 		f(&a)
 	}
 	log := &lockedBuffer{}
-	handler, err := newEdge(a, knownKeys, Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Limits: a.limits, TrustForwarded: a.pager.trustForwarded}, a.around...)
+	handler, err := newEdge(
+		a,
+		knownKeys,
+		Options{
+			Logger:         slog.New(slog.NewTextHandler(log, nil)),
+			Limits:         a.limits,
+			TrustForwarded: a.pager.trustForwarded,
+		},
+		a.around...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,14 @@ func (h *handlers) GetAccessCodeTimeline(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
+	return openapi.GetAccessCodeTimeline200JSONResponse{
+		Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
 		Pagination: api.TimelinePagination{
 			HasMore:    part.Next != nil,
 			NextCursor: cursorOf(part.Next),
 			PrevCursor: cursorOf(part.Previous),
-		}}, nil
+		},
+	}, nil
 }
 
 // cursorOf formats a time as a cursor for earlier or later events.

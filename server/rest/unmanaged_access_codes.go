@@ -21,9 +21,22 @@ func (h *handlers) ListUnmanagedAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	list, err := streamRows(ctx, page.Page, h.recheckAccess, func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
-		return h.access.Devices.ListCodes(ctx, p, device.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
-	}, codePosition, toUnmanagedAccessCode, "access_codes")
+	list, err := streamRows(
+		ctx,
+		page.Page,
+		h.recheckAccess,
+		func(ctx context.Context, part domain.Page) ([]device.Code, bool, error) {
+			return h.access.Devices.ListCodes(
+				ctx,
+				p,
+				device.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search},
+				part,
+			)
+		},
+		codePosition,
+		toUnmanagedAccessCode,
+		"access_codes",
+	)
 	return longPage{list, page}, err
 }
 

@@ -30,5 +30,12 @@ type Service struct {
 
 // New creates a Service. db must be migrated.
 func New(db *store.DB, r Rooms) *Service {
-	return &Service{db: db, auth: r.Auth, webhooks: r.Webhooks, devices: r.Devices, idempotency: r.Idempotency, audit: r.Audit}
+	return &Service{
+		db:          db,
+		auth:        r.Auth,
+		webhooks:    r.Webhooks,
+		devices:     r.Devices,
+		idempotency: r.Idempotency,
+		audit:       r.Audit,
+	}
 }

@@ -27,7 +27,11 @@ func (l *lock) act(name, customID string) (action, *problem) {
 	a := action{id: "act_" + uuid.NewString(), customID: customID, name: name}
 	l.actions = append(l.actions[max(0, len(l.actions)-keptActions+1):], a)
 	e := event{
-		Type: "lock.action_completed", ActionID: a.id, CustomID: customID, Action: name, PerformedVia: "remote_api",
+		Type:         "lock.action_completed",
+		ActionID:     a.id,
+		CustomID:     customID,
+		Action:       name,
+		PerformedVia: "remote_api",
 	}
 	at := time.Now().Add(l.drawLatency())
 	if at.Before(l.actedAt) {

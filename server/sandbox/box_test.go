@@ -40,7 +40,12 @@ func open(t testing.TB, o sandbox.Options, profiles ...string) *box {
 	}
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(server.Close)
-	return &box{Sandbox: s, url: server.URL, account: account, server: server}
+	return &box{
+		Sandbox: s,
+		url:     server.URL,
+		account: account,
+		server:  server,
+	}
 }
 
 // object is a JSON object.

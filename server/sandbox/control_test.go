@@ -20,8 +20,10 @@ func TestCodeOpensInItsTimeFrame(t *testing.T) {
 	now.Store(start.Unix())
 	b := open(t, sandbox.Options{Seed: 7, Clock: func() time.Time { return time.Unix(now.Load(), 0) }}, "august")
 	e := b.subscribe(t)
-	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour),
-		"ends_at": start.Add(2 * time.Hour)})
+	id := b.put(t, object{
+		"name": "Guest", "code": "4821", "starts_at": start.Add(time.Hour),
+		"ends_at": start.Add(2 * time.Hour),
+	})
 	for _, c := range []struct {
 		after time.Duration
 		skew  time.Duration

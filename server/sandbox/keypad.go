@@ -11,7 +11,12 @@ func (l *lock) addByHand(name, pin, request string) (c stored, p *problem) {
 		request != "" {
 		return l.mem.Codes[i], nil
 	}
-	c = stored{Name: name, PIN: pin, Origin: fromKeypad, Request: request}
+	c = stored{
+		Name:    name,
+		PIN:     pin,
+		Origin:  fromKeypad,
+		Request: request,
+	}
 	if p := l.check(c, window{}, l.mem.Codes); p != nil {
 		return c, p
 	}
@@ -88,7 +93,12 @@ func (l *lock) enter(pin string) (*stored, *problem) {
 		return nil, nil
 	}
 	l.announce(event{Type: "access_code.used", AccessCodeID: c.ID})
-	e := event{Type: "lock.action_completed", Action: "unlock", PerformedVia: "pin_code", AccessCodeID: c.ID}
+	e := event{
+		Type:         "lock.action_completed",
+		Action:       "unlock",
+		PerformedVia: "pin_code",
+		AccessCodeID: c.ID,
+	}
 	return c, l.move(e, false)
 }
 

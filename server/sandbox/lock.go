@@ -67,11 +67,19 @@ func (a *account) newLock(id string, prof profile, n int) *lock {
 // factory returns the initial memory of the profile's nth lock, which looks used. Its PINs are equal in every
 // sandbox, so that a PIN in an example or a test is free everywhere or nowhere.
 func (l *lock) factory(n int) memory {
-	m := memory{LockID: l.id, Online: true, Locked: true, BatteryLevel: 60 + l.rng.IntN(40)}
+	m := memory{
+		LockID:       l.id,
+		Online:       true,
+		Locked:       true,
+		BatteryLevel: 60 + l.rng.IntN(40),
+	}
 	pins := rand.New(rand.NewPCG(binary.BigEndian.Uint64(Tokens(0).digest("factory", l.prof.Provider)), uint64(n)))
 	for _, name := range l.prof.Codes {
 		m.Codes = append(m.Codes, stored{
-			ID: l.codeID(&m), Name: name, PIN: l.prof.newPIN(pins, m.Codes), Origin: fromFactory,
+			ID:     l.codeID(&m),
+			Name:   name,
+			PIN:    l.prof.newPIN(pins, m.Codes),
+			Origin: fromFactory,
 		})
 	}
 	return m

@@ -62,20 +62,37 @@ func TestCodesObeyTheLock(t *testing.T) {
 		{"chosen PIN", "salto_ks", object{"name": "A", "code": "482135"}, "INVALID_PIN"},
 		{"vendor's PIN", "salto_ks", object{"name": "A"}, ""},
 		{"time frame", "yale", object{"name": "A", "code": "4821", "starts_at": hour(1), "ends_at": hour(2)}, ""},
-		{"no time frames", "smartthings", object{"name": "A", "code": "4821", "starts_at": hour(1),
-			"ends_at": hour(2)}, "INVALID_TIME_FRAME"},
+		{"no time frames", "smartthings", object{
+			"name": "A", "code": "4821", "starts_at": hour(1),
+			"ends_at": hour(2),
+		}, "INVALID_TIME_FRAME"},
 		{"half a time frame", "yale", object{"name": "A", "code": "4821", "starts_at": hour(1)}, "INVALID_TIME_FRAME"},
-		{"backwards", "yale", object{"name": "A", "code": "4821", "starts_at": hour(2), "ends_at": hour(1)},
-			"INVALID_TIME_FRAME"},
-		{"over", "yale", object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(-1)},
-			"INVALID_TIME_FRAME"},
+		{
+			"backwards", "yale",
+			object{"name": "A", "code": "4821", "starts_at": hour(2), "ends_at": hour(1)},
+			"INVALID_TIME_FRAME",
+		},
+		{
+			"over", "yale",
+			object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(-1)},
+			"INVALID_TIME_FRAME",
+		},
 		{"begun", "yale", object{"name": "A", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)}, ""},
-		{"begun where it must not", "kwikset",
-			object{"name": "AB", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)}, "INVALID_TIME_FRAME"},
-		{"no time", "yale", object{"name": "A", "code": "4821", "starts_at": "soon", "ends_at": hour(1)},
-			"INVALID_REQUEST"},
-		{"custom_id too long", "yale", object{"name": "A", "code": "4821", "custom_id": strings.Repeat("k", 65)},
-			"INVALID_REQUEST"},
+		{
+			"begun where it must not", "kwikset",
+			object{"name": "AB", "code": "4821", "starts_at": hour(-2), "ends_at": hour(1)},
+			"INVALID_TIME_FRAME",
+		},
+		{
+			"no time", "yale",
+			object{"name": "A", "code": "4821", "starts_at": "soon", "ends_at": hour(1)},
+			"INVALID_REQUEST",
+		},
+		{
+			"custom_id too long", "yale",
+			object{"name": "A", "code": "4821", "custom_id": strings.Repeat("k", 65)},
+			"INVALID_REQUEST",
+		},
 	} {
 		t.Run(c.profile+" "+c.name, func(t *testing.T) {
 			t.Parallel()
@@ -195,8 +212,10 @@ func TestTTLocksBehindOneGatewayAreBusyTogether(t *testing.T) {
 	t.Parallel()
 	s := sandbox.New(sandbox.Options{Speed: 1000})
 	t.Cleanup(s.Close)
-	account, err := s.EnsureAccount(sandbox.AccountSpec{Key: "two", Profiles: []string{"ttlock", "nuki"},
-		LocksPerProfile: 2})
+	account, err := s.EnsureAccount(sandbox.AccountSpec{
+		Key: "two", Profiles: []string{"ttlock", "nuki"},
+		LocksPerProfile: 2,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

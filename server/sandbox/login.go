@@ -112,7 +112,12 @@ func (s *Sandbox) account(key string) (*account, error) {
 	}
 	a := s.accounts[hash]
 	if a == nil {
-		a = &account{box: s, id: s.idOf("account", key), gateway: &gate{}, byID: map[string]*lock{}}
+		a = &account{
+			box:     s,
+			id:      s.idOf("account", key),
+			gateway: &gate{},
+			byID:    map[string]*lock{},
+		}
 		if _, err := s.files().load(a.file(), &a.state); err != nil {
 			return nil, err
 		}

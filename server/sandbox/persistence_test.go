@@ -129,8 +129,10 @@ func TestASeedDecidesEverything(t *testing.T) {
 func TestEnsureAccountAddsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	grown, err := b.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: []string{"august", "schlage"},
-		LocksPerProfile: 2})
+	grown, err := b.EnsureAccount(sandbox.AccountSpec{
+		Key: "test", Profiles: []string{"august", "schlage"},
+		LocksPerProfile: 2,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,10 +80,20 @@ func (l *lock) announce(e event) {
 
 // announceCode announces the outcome of a write to the code.
 func (l *lock) announceCode(kind opKind, c stored, p *problem) {
-	e := event{Type: "access_code." + string(kind), AccessCodeID: c.ID, CustomID: c.CustomID, Status: "success"}
+	e := event{
+		Type:         "access_code." + string(kind),
+		AccessCodeID: c.ID,
+		CustomID:     c.CustomID,
+		Status:       "success",
+	}
 	if kind != opDelete {
-		e.AccessCode = &eventCode{AccessCodeID: c.ID, LockID: l.id, Name: c.Name, window: c.window,
-			Status: statusActive}
+		e.AccessCode = &eventCode{
+			AccessCodeID: c.ID,
+			LockID:       l.id,
+			Name:         c.Name,
+			window:       c.window,
+			Status:       statusActive,
+		}
 	}
 	if p != nil {
 		e.Status, e.ErrorCode, e.Message = "failed", p.kind.code, p.message

@@ -37,8 +37,10 @@ func TestRemote(t *testing.T) {
 func TestOnlyTheOwnerCreatesAccounts(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
-	for name, token := range map[string]string{"none": "", "an account's": b.account.Token,
-		"a partner's": sandbox.Tokens(7).Partner("owner"), "of another seed": sandbox.Tokens(8).Owner()} {
+	for name, token := range map[string]string{
+		"none": "", "an account's": b.account.Token,
+		"a partner's": sandbox.Tokens(7).Partner("owner"), "of another seed": sandbox.Tokens(8).Owner(),
+	} {
 		for _, method := range []string{"PUT", "DELETE"} {
 			if status, _ := b.callAs(t, token, method, "/accounts", object{"key": "test"}); status != 401 {
 				t.Errorf("%s with a token that is %s: %d", method, name, status)

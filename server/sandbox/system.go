@@ -149,7 +149,13 @@ func (a *account) ensureSystem(key string, n int) error {
 
 // newSystem returns the initial state of a system.
 func (s *Sandbox) newSystem(id string, n int) systemMemory {
-	m := systemMemory{SystemID: id, TimeZone: "Europe/London", Online: true, MaxUsers: 1000, NextUser: 1}
+	m := systemMemory{
+		SystemID: id,
+		TimeZone: "Europe/London",
+		Online:   true,
+		MaxUsers: 1000,
+		NextUser: 1,
+	}
 	m.Name = systemNames[n%len(systemNames)]
 	if again := n / len(systemNames); again > 0 {
 		m.Name = fmt.Sprintf("%s %d", m.Name, again+1)
@@ -159,8 +165,10 @@ func (s *Sandbox) newSystem(id string, n int) systemMemory {
 	}
 	m.Groups = []group{
 		{ID: s.idOf("group", id, "0"), Name: "Everyone", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[1].ID}},
-		{ID: s.idOf("group", id, "1"), Name: "Technicians",
-			EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
+		{
+			ID: s.idOf("group", id, "1"), Name: "Technicians",
+			EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID},
+		},
 	}
 	for i, name := range []string{"Robin Hale", "Sam Okafor"} {
 		m.Users = append(m.Users, systemUser{

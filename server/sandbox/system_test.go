@@ -32,16 +32,26 @@ func TestAccessSystemIsKept(t *testing.T) {
 		code         string
 	}{
 		"no name": {http.MethodPost, path + "/users", object{}, 422, "INVALID_USER"},
-		"no group": {http.MethodPost, path + "/users", object{"full_name": "X", "group_ids": []string{"y"}}, 422,
-			"INVALID_USER"},
-		"backwards": {http.MethodPost, path + "/users",
-			object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"}, 422,
-			"INVALID_USER"},
+		"no group": {
+			http.MethodPost, path + "/users",
+			object{"full_name": "X", "group_ids": []string{"y"}},
+			422,
+			"INVALID_USER",
+		},
+		"backwards": {
+			http.MethodPost, path + "/users",
+			object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"},
+			422,
+			"INVALID_USER",
+		},
 		"no user":     {http.MethodPut, path + "/users/unknown", object{"full_name": "X"}, 404, "USER_NOT_FOUND"},
 		"delete none": {http.MethodDelete, path + "/users/unknown", nil, 404, "USER_NOT_FOUND"},
 		"no system":   {http.MethodGet, "/systems/none", nil, 404, "SYSTEM_NOT_FOUND"},
-		"no knob": {http.MethodPut, "/sandbox" + path + "/faults", object{"failure_rate": object{"flood": 1}},
-			400, "INVALID_REQUEST"},
+		"no knob": {
+			http.MethodPut, "/sandbox" + path + "/faults",
+			object{"failure_rate": object{"flood": 1}},
+			400, "INVALID_REQUEST",
+		},
 	} {
 		if status, out := b.callAs(t, first.Token, c.method, c.path, c.body); status != c.status ||
 			out["error_code"] != c.code {

@@ -181,7 +181,12 @@ func (a *account) webhooks() []wireWebhook {
 	defer a.mu.Unlock()
 	hooks := []wireWebhook{}
 	for _, h := range a.state.Webhooks {
-		hooks = append(hooks, wireWebhook{ID: h.ID, URL: h.URL, Events: h.Events, Status: "active"})
+		hooks = append(hooks, wireWebhook{
+			ID:     h.ID,
+			URL:    h.URL,
+			Events: h.Events,
+			Status: "active",
+		})
 	}
 	return hooks
 }

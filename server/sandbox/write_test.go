@@ -78,10 +78,12 @@ func TestWritesAreCheckedOnArrival(t *testing.T) {
 		write  func(t *testing.T, b *box, other string)
 		want   string
 	}{
-		{"the lock filled up", func(t *testing.T, b *box, _ string) { b.faults(t, full) },
+		{
+			"the lock filled up", func(t *testing.T, b *box, _ string) { b.faults(t, full) },
 			func(t *testing.T, b *box, _ string) {
 				b.ok(t, http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4822"})
-			}, "DEVICE_FULL"},
+			}, "DEVICE_FULL",
+		},
 		{"the PIN was taken", func(t *testing.T, b *box, _ string) {
 			b.ok(t, http.MethodPost, b.controlPath("keypad/codes"), object{"name": "Neighbour", "code": "4822"})
 		}, func(t *testing.T, b *box, _ string) {
@@ -175,8 +177,10 @@ func TestActiveCodeCanBeChanged(t *testing.T) {
 	var later atomic.Int64 // offset of the clock
 	clock := func() time.Time { return now.Add(time.Duration(later.Load())) }
 	b := open(t, sandbox.Options{Seed: 7, Clock: clock}, "kwikset")
-	id := b.put(t, object{"name": "Guest", "code": "4821", "starts_at": now.Add(time.Hour),
-		"ends_at": now.Add(3 * time.Hour)})
+	id := b.put(t, object{
+		"name": "Guest", "code": "4821", "starts_at": now.Add(time.Hour),
+		"ends_at": now.Add(3 * time.Hour),
+	})
 	path := "/access_codes/" + id
 
 	later.Store(int64(2 * time.Hour))

@@ -12,7 +12,13 @@ import (
 // A migration that is blocked by a lock is retried for five minutes; other failures are not retried.
 func TestMigrationIsRetriedAfterLockTimeout(t *testing.T) {
 	t.Parallel()
-	waits, deadlock, wrong := &pgconn.PgError{Code: lockNotAvailable}, &pgconn.PgError{Code: deadlockDetected}, errors.New("wrong")
+	waits, deadlock, wrong := &pgconn.PgError{
+		Code: lockNotAvailable,
+	}, &pgconn.PgError{
+		Code: deadlockDetected,
+	}, errors.New(
+		"wrong",
+	)
 	for name, c := range map[string]struct {
 		ends []error // of each try; the last of them is that of all others
 		want error

@@ -47,7 +47,14 @@ func (db *DB) WithAmbientTx(ctx context.Context, f func(context.Context) error) 
 			release()
 			return err
 		}
-		j := &ambientTx{pool: db.Pool, conn: conn, give: release, tx: tx, act: actOf(ctx), change: &change{}}
+		j := &ambientTx{
+			pool:   db.Pool,
+			conn:   conn,
+			give:   release,
+			tx:     tx,
+			act:    actOf(ctx),
+			change: &change{},
+		}
 		defer func() {
 			if j.tx != nil { // also when f panics
 				j.tx = nil
@@ -99,7 +106,11 @@ func (j *ambientTx) commit(ctx context.Context) error {
 
 func (j *ambientTx) part(ctx context.Context, f func(Tx) error) error {
 	then, changed := len(j.then), *j.change
-	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) })
+	err := pgx.BeginFunc(
+		ctx,
+		j.tx,
+		func(tx pgx.Tx) error { return f(in(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) },
+	)
 	if err != nil {
 		j.then, *j.change = j.then[:then], changed
 	}

@@ -49,7 +49,10 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 			}
 			err := db.InTx(ctx, func(tx store.Tx) error { // a part that is undone alone
 				tx.AfterCommit(func() { t.Error("Then was called without a commit") })
-				if err := tx.InsertWorkspace(ctx, dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"}); err != nil {
+				if err := tx.InsertWorkspace(
+					ctx,
+					dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "c"},
+				); err != nil {
 					return err
 				}
 				return broken
@@ -57,7 +60,16 @@ func TestWhatJoinsIsCommittedTogether(t *testing.T) {
 			if !errors.Is(err, broken) {
 				t.Errorf("the part: %v", err)
 			}
-			if within, apart := names(t, ctx, db), names(t, store.DetachTx(ctx), db); len(within) != 2 || len(apart) != 0 || told != 0 {
+			if within, apart := names(
+				t,
+				ctx,
+				db,
+			), names(
+				t,
+				store.DetachTx(ctx),
+				db,
+			); len(within) != 2 || len(apart) != 0 ||
+				told != 0 {
 				t.Errorf("within there are %v, apart from it %v, %d told", within, apart, told)
 			}
 			return result
@@ -101,7 +113,10 @@ func TestJoinedDeadlockIsTriedAgainAsAWhole(t *testing.T) {
 	db := open(t, storetest.New(t))
 	rows := []uuid.UUID{uuid.New(), uuid.New()}
 	for _, id := range rows {
-		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+		if err := db.InsertWorkspace(
+			t.Context(),
+			dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,8 +127,16 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	for _, s := range c.subjects {
 		all.name(s.Kind, s.ID)
 	}
-	entry := auditEntry{PutAuditEntryParams: dbsqlc.PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID),
-		Operation: a.Operation, SubjectKinds: make([]string, len(all.subjects)), SubjectIds: make([]uuid.UUID, len(all.subjects)), Outcome: "done"}}
+	entry := auditEntry{PutAuditEntryParams: dbsqlc.PutAuditEntryParams{
+		ActorKind:    a.ActorKind,
+		ActorID:      given(a.ActorID),
+		ActorName:    a.ActorName,
+		RequestID:    given(a.RequestID),
+		Operation:    a.Operation,
+		SubjectKinds: make([]string, len(all.subjects)),
+		SubjectIds:   make([]uuid.UUID, len(all.subjects)),
+		Outcome:      "done",
+	}}
 	for i, s := range all.subjects {
 		entry.SubjectKinds[i], entry.SubjectIds[i] = s.Kind, s.ID
 	}
@@ -194,7 +202,18 @@ func (e *auditEntry) statement() string {
 }
 
 func (e *auditEntry) args() []any {
-	return []any{e.AuditID, e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, e.SubjectKinds, e.SubjectIds, e.Outcome}
+	return []any{
+		e.AuditID,
+		e.WorkspaceID,
+		e.ActorKind,
+		e.ActorID,
+		e.ActorName,
+		e.RequestID,
+		e.Operation,
+		e.SubjectKinds,
+		e.SubjectIds,
+		e.Outcome,
+	}
 }
 
 // watched records what the queries of an act change.
@@ -242,7 +261,13 @@ func (r auditedRow) Scan(dest ...any) error {
 
 // audited runs a statement outside of a transaction together with its audit log entry, as one statement where possible,
 // to save time. If the statement changes no row, there is no entry.
-func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, args []any) (tag pgconn.CommandTag, err error) {
+func (db *DB) audited(
+	ctx context.Context,
+	act *Act,
+	s *statement,
+	sql string,
+	args []any,
+) (tag pgconn.CommandTag, err error) {
 	c := &change{}
 	c.record(s, args)
 	entries, committed := act.entriesFor(c)
@@ -278,7 +303,18 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	if known, ok := withEntries.Load(key); ok {
 		return known.(string)
 	}
-	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of PutAuditEntry
+	types := []string{
+		"uuid",
+		"uuid",
+		"text",
+		"uuid",
+		"text",
+		"uuid",
+		"text",
+		"text[]",
+		"uuid[]",
+		"text",
+	} // of PutAuditEntry
 	for i, t := range types {
 		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
 	}
@@ -290,7 +326,10 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	change, values := strings.TrimRight(sql, "\n; "), strings.Join(types, ", ")
 	whole := "with change as (\n" + change + "\nreturning 1)\n" + head + "select " + values + "\nwhere exists (select from change)" + tail
 	if sure {
-		whole = "with entry as (\n" + head + "values (" + values + ")" + strings.TrimRight(tail, "\n; ") + ")\n" + change
+		whole = "with entry as (\n" + head + "values (" + values + ")" + strings.TrimRight(
+			tail,
+			"\n; ",
+		) + ")\n" + change
 	}
 	withEntries.Store(key, whole)
 	return whole

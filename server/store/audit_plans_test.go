@@ -16,9 +16,13 @@ func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	quiet := uuid.New()
-	if _, err := db.Pool.Exec(t.Context(), `insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+	if _, err := db.Pool.Exec(
+		t.Context(),
+		`insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
 		select gen_random_uuid(), now() - n * interval '1 minute', case when n % 1000 = 0 then $1::uuid else md5((n % 7)::text)::uuid end, 'api_key', '/access_codes/create', '{}', '{}', 'done'
-		from generate_series(1, 10000) n`, quiet); err != nil {
+		from generate_series(1, 10000) n`,
+		quiet,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(t.Context(), "vacuum analyze audit_log"); err != nil {
@@ -38,7 +42,8 @@ func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 			found = len(entries)
 			return err
 		})
-		if found != 10 || !strings.Contains(plan, "audit_log_of_workspace") || !strings.Contains(plan, "Index Cond: ((workspace_id = ") {
+		if found != 10 || !strings.Contains(plan, "audit_log_of_workspace") ||
+			!strings.Contains(plan, "Index Cond: ((workspace_id = ") {
 			t.Errorf("%s: %d entries, want 10 by the index of the workspace:\n%s", name, found, plan)
 		}
 	}

@@ -28,11 +28,22 @@ func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (LockedDevic
 }
 
 // LockWorkspaceDeviceWithCodes is LockDeviceWithCodes with LockWorkspaceDevice.
-func (tx Tx) LockWorkspaceDeviceWithCodes(ctx context.Context, arg dbsqlc.LockWorkspaceDeviceParams) (LockedDevice, error) {
-	return tx.lockedDevice(ctx, arg.DeviceID, func(tx Tx) (dbsqlc.Device, error) { return tx.LockWorkspaceDevice(ctx, arg) })
+func (tx Tx) LockWorkspaceDeviceWithCodes(
+	ctx context.Context,
+	arg dbsqlc.LockWorkspaceDeviceParams,
+) (LockedDevice, error) {
+	return tx.lockedDevice(
+		ctx,
+		arg.DeviceID,
+		func(tx Tx) (dbsqlc.Device, error) { return tx.LockWorkspaceDevice(ctx, arg) },
+	)
 }
 
-func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (dbsqlc.Device, error)) (l LockedDevice, err error) {
+func (tx Tx) lockedDevice(
+	ctx context.Context,
+	id uuid.UUID,
+	lock func(Tx) (dbsqlc.Device, error),
+) (l LockedDevice, err error) {
 	err = tx.Batch(ctx,
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },

@@ -44,14 +44,22 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			_, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{AccessCodeID: code, WorkspaceID: workspace, DeviceID: device, IsManaged: true, Status: "setting", DesiredAt: time.Now()})
+			_, err := tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{
+				AccessCodeID: code,
+				WorkspaceID:  workspace,
+				DeviceID:     device,
+				IsManaged:    true,
+				Status:       "setting",
+				DesiredAt:    time.Now(),
+			})
 			return err
 		})
 	}()
 	go func() { // the other one waits for the lock
 		<-locked
 		for waiting := 0; waiting == 0 && ctx.Err() == nil; {
-			_ = db.Pool.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0").Scan(&waiting)
+			_ = db.Pool.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0").
+				Scan(&waiting)
 		}
 		close(asked)
 	}()
@@ -61,7 +69,9 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if l.Device.DeviceID != device || l.Device.Name != "d" || len(l.Codes) != 1 || l.Codes[0].AccessCodeID != code || len(l.Pending) != 0 {
+		if l.Device.DeviceID != device || l.Device.Name != "d" || len(l.Codes) != 1 ||
+			l.Codes[0].AccessCodeID != code ||
+			len(l.Pending) != 0 {
 			t.Errorf("the device %+v has %d codes and %d attempts", l.Device, len(l.Codes), len(l.Pending))
 		}
 		return nil
@@ -87,11 +97,21 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	db := open(t, storetest.New(t))
 	workspace, first, second := uuid.New(), uuid.New(), uuid.New()
 	ctx := store.WithAct(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
-	if _, err := db.Pool.Exec(ctx, "insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)", workspace); err != nil {
+	if _, err := db.Pool.Exec(
+		ctx,
+		"insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)",
+		workspace,
+	); err != nil {
 		t.Fatal(err)
 	}
 	attempt := func(id uuid.UUID, status string) dbsqlc.InsertActionAttemptParams {
-		return dbsqlc.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: status, Options: []byte("{}")}
+		return dbsqlc.InsertActionAttemptParams{
+			ActionAttemptID: id,
+			WorkspaceID:     workspace,
+			ActionType:      "LOCK_DOOR",
+			Status:          status,
+			Options:         []byte("{}"),
+		}
 	}
 	var one, other dbsqlc.ActionAttempt
 	err := db.InTx(ctx, func(tx store.Tx) error {
@@ -105,11 +125,13 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 				return err
 			})
 	})
-	if err != nil || one.ActionAttemptID != first || other.ActionAttemptID != second || other.FinishedAt == nil || one.FinishedAt != nil {
+	if err != nil || one.ActionAttemptID != first || other.ActionAttemptID != second || other.FinishedAt == nil ||
+		one.FinishedAt != nil {
 		t.Fatalf("%v: %+v and %+v", err, one, other)
 	}
 	var subjects []uuid.UUID
-	if err := db.Pool.QueryRow(ctx, "select subject_ids from audit_log where workspace_id = $1", workspace).Scan(&subjects); err != nil {
+	if err := db.Pool.QueryRow(ctx, "select subject_ids from audit_log where workspace_id = $1", workspace).
+		Scan(&subjects); err != nil {
 		t.Fatal(err)
 	}
 	if len(subjects) != 2 || subjects[0] != first || subjects[1] != second {
@@ -191,7 +213,10 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	if _, err := db.GetWorkspace(t.Context(), id); !store.IsNoRows(err) {
 		t.Errorf("after a panic: %v", err)
 	}
-	if err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("kept")) }); err != nil {
+	if err := db.InTx(
+		t.Context(),
+		func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("kept")) },
+	); err != nil {
 		t.Error(err)
 	}
 	if w, err := db.GetWorkspace(t.Context(), id); err != nil || w.Workspace.Name != "kept" {
@@ -208,7 +233,10 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	of := func(workspace uuid.UUID) context.Context {
-		return store.WithAct(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
+		return store.WithAct(
+			t.Context(),
+			&store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace},
+		)
 	}
 	there := func(workspace uuid.UUID) (attempts, audited int) {
 		if err := db.Pool.QueryRow(t.Context(), `select (select count(*) from action_attempts where workspace_id = $1),
@@ -219,7 +247,16 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	}
 	insert := func(ctx context.Context, workspace, id uuid.UUID) func(store.Tx) error {
 		return func(tx store.Tx) error {
-			a, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: "pending", Options: []byte("{}")})
+			a, err := tx.InsertActionAttempt(
+				ctx,
+				dbsqlc.InsertActionAttemptParams{
+					ActionAttemptID: id,
+					WorkspaceID:     workspace,
+					ActionType:      "LOCK_DOOR",
+					Status:          "pending",
+					Options:         []byte("{}"),
+				},
+			)
 			if err == nil && a.CreatedAt.IsZero() != (a.ActionAttemptID == uuid.Nil) {
 				t.Errorf("half of an answer: %+v", a)
 			}
@@ -246,7 +283,10 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	})
 	t.Run("without an act", func(t *testing.T) {
 		workspace := uuid.New()
-		err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.BatchLast(t.Context(), insert(t.Context(), workspace, uuid.New())) })
+		err := db.InTx(
+			t.Context(),
+			func(tx store.Tx) error { return tx.BatchLast(t.Context(), insert(t.Context(), workspace, uuid.New())) },
+		)
 		if attempts, audited := there(workspace); err != nil || attempts != 1 || audited != 0 {
 			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
 		}
@@ -261,8 +301,17 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 			}
 			return tx.BatchLast(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
 		})
-		if attempts, audited := there(workspace); !store.Violates(err, "action_attempts_pkey") || attempts != 0 || audited != 0 || told != 0 {
-			t.Errorf("%v, with %d attempts and %d of them audited, and who waits was told %d times", err, attempts, audited, told)
+		if attempts, audited := there(
+			workspace,
+		); !store.Violates(err, "action_attempts_pkey") || attempts != 0 || audited != 0 ||
+			told != 0 {
+			t.Errorf(
+				"%v, with %d attempts and %d of them audited, and who waits was told %d times",
+				err,
+				attempts,
+				audited,
+				told,
+			)
 		}
 	})
 	t.Run("an error was passed over", func(t *testing.T) {
@@ -279,7 +328,10 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	t.Run("it is a part", func(t *testing.T) {
 		workspace, refused := uuid.New(), errors.New("what follows is refused")
 		err := db.WithAmbientTx(of(workspace), func(ctx context.Context) error {
-			err := db.InTx(ctx, func(tx store.Tx) error { return tx.BatchLast(ctx, insert(ctx, workspace, uuid.New())) })
+			err := db.InTx(
+				ctx,
+				func(tx store.Tx) error { return tx.BatchLast(ctx, insert(ctx, workspace, uuid.New())) },
+			)
 			return errors.Join(err, refused)
 		})
 		if attempts, audited := there(workspace); !errors.Is(err, refused) || attempts != 0 || audited != 0 {
@@ -299,19 +351,26 @@ func TestQueryForEachOfMany(t *testing.T) {
 	put := func(all []uuid.UUID) error {
 		return db.InTx(t.Context(), func(tx store.Tx) error {
 			return store.Each(t.Context(), tx, all, func(tx store.Tx, id uuid.UUID) error {
-				return tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", IsSandbox: true})
+				return tx.InsertWorkspace(
+					t.Context(),
+					dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", IsSandbox: true},
+				)
 			})
 		})
 	}
 	count := func() (n int) {
 		t.Helper()
-		if err := db.Pool.QueryRow(t.Context(), "select count(*) from workspaces where workspace_id = any($1)", ids).Scan(&n); err != nil {
+		if err := db.Pool.QueryRow(t.Context(), "select count(*) from workspaces where workspace_id = any($1)", ids).
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	var failed *pgconn.PgError
-	if err := put(append(slices.Clone(ids), ids[0])); !errors.As(err, &failed) || failed.Code != "23505" || count() != 0 {
+	if err := put(
+		append(slices.Clone(ids), ids[0]),
+	); !errors.As(err, &failed) || failed.Code != "23505" ||
+		count() != 0 {
 		t.Errorf("one twice: %v, and %d are there", err, count())
 	}
 	if err := put(ids); err != nil || count() != len(ids) {

@@ -30,15 +30,25 @@ const (
 // dialer returns a dialer whose connections fail after ackTimeout without an acknowledgment.
 func dialer(cfg *pgx.ConnConfig) *net.Dialer {
 	return &net.Dialer{
-		Timeout:         cfg.ConnectTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: ackTimeout / 2, Interval: ackTimeout / 6, Count: 3},
+		Timeout: cfg.ConnectTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{
+			Enable:   true,
+			Idle:     ackTimeout / 2,
+			Interval: ackTimeout / 6,
+			Count:    3,
+		},
 		Control: func(network, _ string, c syscall.RawConn) (err error) {
 			if runtime.GOOS != "linux" || !strings.HasPrefix(network, "tcp") {
 				return nil
 			}
 			const tcpUserTimeout = 18 // TCP_USER_TIMEOUT, linux/tcp.h
 			if failed := c.Control(func(fd uintptr) {
-				err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(ackTimeout.Milliseconds()))
+				err = syscall.SetsockoptInt(
+					int(fd),
+					syscall.IPPROTO_TCP,
+					tcpUserTimeout,
+					int(ackTimeout.Milliseconds()),
+				)
 			}); failed != nil {
 				return failed
 			}

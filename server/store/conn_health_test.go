@@ -27,7 +27,12 @@ func TestConnectionsThatAreNotHeardAreLost(t *testing.T) {
 		t.Skip("the system has no such option")
 	}
 	var dial func(ctx context.Context, network, address string) (net.Conn, error)
-	db, err := store.Open(t.Context(), storetest.New(t), 1, func(cfg *pgxpool.Config) { dial = cfg.ConnConfig.DialFunc })
+	db, err := store.Open(
+		t.Context(),
+		storetest.New(t),
+		1,
+		func(cfg *pgxpool.Config) { dial = cfg.ConnConfig.DialFunc },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +152,13 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 			return err
 		}
 		short := store.WithStatementTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := db.DueWebhooks(short, dbsqlc.DueWebhooksParams{MaxRows: 1}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := db.DueWebhooks(
+			short,
+			dbsqlc.DueWebhooksParams{MaxRows: 1},
+		); !errors.Is(
+			err,
+			context.DeadlineExceeded,
+		) {
 			t.Errorf("it was waited for: %v", err)
 		}
 		return nil

@@ -31,10 +31,15 @@ func ReadKeptKeys(ctx context.Context, dsn string) (kept KeptKeys, err error) {
 		return kept, notConnected(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
-	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		kept, err = readKeptKeys(ctx, tx)
-		return err
-	})
+	err = pgx.BeginTxFunc(
+		ctx,
+		conn,
+		pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			kept, err = readKeptKeys(ctx, tx)
+			return err
+		},
+	)
 	if err != nil {
 		return kept, fmt.Errorf("read the keys that are kept: %w", err)
 	}
@@ -43,7 +48,8 @@ func ReadKeptKeys(ctx context.Context, dsn string) (kept KeptKeys, err error) {
 
 func readKeptKeys(ctx context.Context, tx pgx.Tx) (kept KeptKeys, err error) {
 	var server, data bool
-	if err := tx.QueryRow(ctx, "select to_regclass('server_keys') is not null, to_regclass('data_keys') is not null").Scan(&server, &data); err != nil {
+	if err := tx.QueryRow(ctx, "select to_regclass('server_keys') is not null, to_regclass('data_keys') is not null").
+		Scan(&server, &data); err != nil {
 		return kept, err
 	}
 	if server {
@@ -54,7 +60,11 @@ func readKeptKeys(ctx context.Context, tx pgx.Tx) (kept KeptKeys, err error) {
 		}
 		var name string
 		var sealed []byte
-		if _, err := pgx.ForEachRow(rows, []any{&name, &sealed}, func() error { kept.Server[name] = sealed; sealed = nil; return nil }); err != nil {
+		if _, err := pgx.ForEachRow(
+			rows,
+			[]any{&name, &sealed},
+			func() error { kept.Server[name] = sealed; sealed = nil; return nil },
+		); err != nil {
 			return kept, err
 		}
 	}

@@ -33,20 +33,39 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var workspace, webhook uuid.UUID
-	if err := db.Pool.QueryRow(ctx, "select workspace_id, webhook_id from webhooks join workspaces using (workspace_id) where name = 'w1'").Scan(&workspace, &webhook); err != nil {
+	if err := db.Pool.QueryRow(ctx, "select workspace_id, webhook_id from webhooks join workspaces using (workspace_id) where name = 'w1'").
+		Scan(&workspace, &webhook); err != nil {
 		t.Fatal(err)
 	}
 	ids := []uuid.UUID{uuid.New(), uuid.New()}
 	unsent, all := []string{"failed", "held"}, []string{"pending", "delivered", "failed", "held"}
 	list := func(states []string) func(q *dbsqlc.Queries) error {
 		return func(q *dbsqlc.Queries) error {
-			_, err := q.ListDeliveries(ctx, dbsqlc.ListDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
+			_, err := q.ListDeliveries(
+				ctx,
+				dbsqlc.ListDeliveriesParams{
+					WorkspaceID: workspace,
+					WebhookID:   webhook,
+					States:      states,
+					Before:      uuid.Max,
+					MaxRows:     10,
+				},
+			)
 			return err
 		}
 	}
 	walk := func(states []string) func(q *dbsqlc.Queries) error {
 		return func(q *dbsqlc.Queries) error {
-			_, err := q.WalkDeliveries(ctx, dbsqlc.WalkDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, States: states, Before: uuid.Max, MaxRows: 10})
+			_, err := q.WalkDeliveries(
+				ctx,
+				dbsqlc.WalkDeliveriesParams{
+					WorkspaceID: workspace,
+					WebhookID:   webhook,
+					States:      states,
+					Before:      uuid.Max,
+					MaxRows:     10,
+				},
+			)
 			return err
 		}
 	}
@@ -80,11 +99,21 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			return err
 		}},
 		"take from the outbox": {false, "events_outbox_of_accounts events_pkey", func(q *dbsqlc.Queries) error {
-			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
+			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{
+				WorkspaceID:   workspace,
+				After:         uuid.New(),
+				MaxRows:       500,
+				MaxDeliveries: 5000,
+			})
 			return err
 		}},
 		"what is due": {false, "deliveries_pending", func(q *dbsqlc.Queries) error {
-			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: webhook, Busy: ids, MaxRows: 128, MaxBytes: 1 << 17})
+			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{
+				WebhookID: webhook,
+				Busy:      ids,
+				MaxRows:   128,
+				MaxBytes:  1 << 17,
+			})
 			return err
 		}},
 		"hold": {false, "deliveries_pending deliveries_pkey", func(q *dbsqlc.Queries) error {
@@ -119,7 +148,8 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 				t.Errorf("%s: the plan does without %s:\n%s", name, index, plan)
 			}
 		}
-		if strings.Contains(plan, "Sort  (") && name != "drop deliveries" && name != "take from the outbox" && name != "what is due" { // these sort few
+		if strings.Contains(plan, "Sort  (") && name != "drop deliveries" && name != "take from the outbox" &&
+			name != "what is due" { // these sort few
 			t.Errorf("%s: the plan sorts:\n%s", name, plan)
 		}
 	}

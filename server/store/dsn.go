@@ -23,12 +23,19 @@ func notConnected(err error) error {
 		why := unread.Error()
 		const end = "`: " // of the string
 		if i := strings.LastIndex(why, end); i >= 0 {
-			return fmt.Errorf("%w: its URL cannot be read: %s", ErrNotConnected, quoted.ReplaceAllLiteralString(why[i+len(end):], `"…"`))
+			return fmt.Errorf(
+				"%w: its URL cannot be read: %s",
+				ErrNotConnected,
+				quoted.ReplaceAllLiteralString(why[i+len(end):], `"…"`),
+			)
 		}
 		return fmt.Errorf("%w: its URL cannot be read", ErrNotConnected)
 	}
 	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return &connectError{fmt.Sprintf("%v: %s: %s", ErrNotConnected, failed.Config.Database, attempts(failed.Unwrap())), err}
+		return &connectError{
+			fmt.Sprintf("%v: %s: %s", ErrNotConnected, failed.Config.Database, attempts(failed.Unwrap())),
+			err,
+		}
 	}
 	return &connectError{fmt.Sprintf("%v: %v", ErrNotConnected, err), err}
 }

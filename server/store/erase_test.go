@@ -14,8 +14,21 @@ import (
 func TestErasureForgetsNoTable(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
-	erased := []string{"connected_accounts", "events", "action_attempts", "user_identities", "client_sessions", "connect_webviews", "idempotency_keys"} // by EraseWorkspace
-	kept := []string{"workspaces", "credential_workspaces", "webhooks", "audit_log"}                                                                    // the last tells who has reset it
+	erased := []string{
+		"connected_accounts",
+		"events",
+		"action_attempts",
+		"user_identities",
+		"client_sessions",
+		"connect_webviews",
+		"idempotency_keys",
+	} // by EraseWorkspace
+	kept := []string{
+		"workspaces",
+		"credential_workspaces",
+		"webhooks",
+		"audit_log",
+	} // the last tells who has reset it
 	rows, err := db.Pool.Query(t.Context(), `
 		with recursive gone as (
 			select unnest($1::text[])::regclass::oid as id

@@ -75,7 +75,12 @@ func TestEventsAreNotLookedForInTheFuture(t *testing.T) {
 			want++
 		}
 	}
-	arg := dbsqlc.ListEventsParams{WorkspaceID: uuid.New(), Since: now.Add(-time.Hour), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), MaxRows: 100}
+	arg := dbsqlc.ListEventsParams{
+		WorkspaceID: uuid.New(),
+		Since:       now.Add(-time.Hour),
+		Until:       time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC),
+		MaxRows:     100,
+	}
 	arg.SinceID, arg.UntilID = store.EventIDs(arg.Since, arg.Until)
 	plan := explain(t, db, true, func(q *dbsqlc.Queries) error {
 		_, err := q.ListEvents(ctx, arg)

@@ -70,10 +70,18 @@ func (e *explainer) explain(ctx context.Context, sql string, args []any) error {
 	}
 	defer conn.Release()
 	const name = "explained"
-	if _, err := conn.Exec(ctx, "set enable_seqscan = on; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(
+		ctx,
+		"set enable_seqscan = on; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql,
+		pgx.QueryExecModeSimpleProtocol,
+	); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	defer conn.Exec(context.WithoutCancel(ctx), "deallocate "+name+"; reset plan_cache_mode; set enable_seqscan = off", pgx.QueryExecModeSimpleProtocol)
+	defer conn.Exec(
+		context.WithoutCancel(ctx),
+		"deallocate "+name+"; reset plan_cache_mode; set enable_seqscan = off",
+		pgx.QueryExecModeSimpleProtocol,
+	)
 	literals := make([]string, len(args))
 	for i, a := range args {
 		literals[i] = literal(a)
@@ -97,7 +105,10 @@ func (e *explainer) explain(ctx context.Context, sql string, args []any) error {
 
 // whole names partitions, and their indexes, as what they are parts of.
 func (e *explainer) whole(ctx context.Context, plan string) (string, error) {
-	rows, err := e.db.Pool.Query(ctx, "select c.relname, p.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent order by length(c.relname) desc")
+	rows, err := e.db.Pool.Query(
+		ctx,
+		"select c.relname, p.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent order by length(c.relname) desc",
+	)
 	if err != nil {
 		return "", err
 	}

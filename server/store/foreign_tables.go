@@ -26,7 +26,9 @@ func refuseForeignTables(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("look for a schema in the database: %w", err)
 	}
 	if !schema.Valid {
-		return fmt.Errorf("no schema of the database's search_path is there, or may be used: make it first (create schema deviceaccess), or name another in the URL (search_path=)")
+		return fmt.Errorf(
+			"no schema of the database's search_path is there, or may be used: make it first (create schema deviceaccess), or name another in the URL (search_path=)",
+		)
 	}
 	others, err := names(ctx, db, tablesOfOthers, schema.String)
 	if err != nil {
@@ -45,9 +47,13 @@ func refuseForeignTables(ctx context.Context, db *sql.DB) error {
 	if len(others) > 3 {
 		others[3] = "…"
 	}
-	return fmt.Errorf("the schema %q of the database has tables of something else (%s), and none of this server: nothing has been changed. "+
-		"Name another database, or give the server a schema of its own in this one: make it (create schema deviceaccess), and add search_path=deviceaccess to the URL, "+
-		"as in postgres://host/name?search_path=deviceaccess", schema.String, strings.Join(others, ", "))
+	return fmt.Errorf(
+		"the schema %q of the database has tables of something else (%s), and none of this server: nothing has been changed. "+
+			"Name another database, or give the server a schema of its own in this one: make it (create schema deviceaccess), and add search_path=deviceaccess to the URL, "+
+			"as in postgres://host/name?search_path=deviceaccess",
+		schema.String,
+		strings.Join(others, ", "),
+	)
 }
 
 func names(ctx context.Context, db *sql.DB, query string, args ...any) (out []string, err error) {

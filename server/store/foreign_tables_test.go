@@ -28,7 +28,8 @@ func madeOf(t *testing.T, statements ...string) (dsn string, plain *sql.DB) {
 
 func tablesIn(t *testing.T, db *sql.DB, schema string) (n int) {
 	t.Helper()
-	if err := db.QueryRowContext(t.Context(), "select count(*) from pg_tables where schemaname = $1", schema).Scan(&n); err != nil {
+	if err := db.QueryRowContext(t.Context(), "select count(*) from pg_tables where schemaname = $1", schema).
+		Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -45,8 +45,12 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	if c.ReadOnly {
 		return c, nil
 	}
-	_, err = db.side.Exec(ctx, `insert into leases as l (key, holder, fence, held_until) values ('health', $1, 1, '-infinity')
-		on conflict (key) do update set holder = excluded.holder, fence = l.fence + 1`, uuid.New())
+	_, err = db.side.Exec(
+		ctx,
+		`insert into leases as l (key, holder, fence, held_until) values ('health', $1, 1, '-infinity')
+		on conflict (key) do update set holder = excluded.holder, fence = l.fence + 1`,
+		uuid.New(),
+	)
 	if err != nil {
 		return c, fmt.Errorf("write to the database: %w", err)
 	}

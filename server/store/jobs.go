@@ -9,7 +9,11 @@ import (
 
 // CountJobs counts available jobs by queue, at most so many in total. The table is River's.
 func (db *DB) CountJobs(ctx context.Context, most int) (map[string]int64, error) {
-	rows, err := db.Pool.Query(ctx, `select queue, count(*) from (select queue from river_job where state = 'available' limit $1) j group by queue`, most)
+	rows, err := db.Pool.Query(
+		ctx,
+		`select queue, count(*) from (select queue from river_job where state = 'available' limit $1) j group by queue`,
+		most,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("count the jobs: %w", err)
 	}

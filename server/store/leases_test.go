@@ -23,14 +23,20 @@ func TestFenceIsNotGivenTwiceByADatabaseThatLostCommits(t *testing.T) {
 			db := open(t, storetest.New(t))
 			take := func() int64 {
 				t.Helper()
-				fence, err := db.TakeLease(t.Context(), dbsqlc.TakeLeaseParams{Key: "device:x", Holder: uuid.New(), Ttl: time.Minute})
+				fence, err := db.TakeLease(
+					t.Context(),
+					dbsqlc.TakeLeaseParams{Key: "device:x", Holder: uuid.New(), Ttl: time.Minute},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return fence
 			}
 			first := take()
-			if err := db.ReleaseLease(t.Context(), dbsqlc.ReleaseLeaseParams{Key: "device:x", Fence: first}); err != nil {
+			if err := db.ReleaseLease(
+				t.Context(),
+				dbsqlc.ReleaseLeaseParams{Key: "device:x", Fence: first},
+			); err != nil {
 				t.Fatal(err)
 			}
 			lost := take()

@@ -19,7 +19,10 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 	// one workspace with one of everything, whose identifiers are the workspace's own
 	workspace := func(maker uuid.UUID) uuid.UUID {
 		id := uuid.New()
-		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", CreatedBy: maker}); err != nil {
+		if err := db.InsertWorkspace(
+			t.Context(),
+			dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w", CreatedBy: maker},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Pool.Exec(t.Context(), `
@@ -42,7 +45,12 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 		makers func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error)
 	}{
 		"devices": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueDevices(ctx, dbsqlc.DueDevicesParams{MaxRows: 10, ExcludeAccounts: none, ExcludeWorkspaces: none, ExcludeCreators: but})
+			return db.DueDevices(ctx, dbsqlc.DueDevicesParams{
+				MaxRows:           10,
+				ExcludeAccounts:   none,
+				ExcludeWorkspaces: none,
+				ExcludeCreators:   but,
+			})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
 			return makers(db.DeviceOwners(ctx, of))(func(r dbsqlc.DeviceOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
@@ -52,12 +60,23 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 			return makers(db.AccountOwners(ctx, of))(func(r dbsqlc.AccountOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"access systems": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{MaxRows: 10, ExcludeAccounts: none, ExcludeWorkspaces: none, ExcludeCreators: but})
+			return db.DueAcsSystems(ctx, dbsqlc.DueAcsSystemsParams{
+				MaxRows:           10,
+				ExcludeAccounts:   none,
+				ExcludeWorkspaces: none,
+				ExcludeCreators:   but,
+			})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
 			return makers(db.AcsSystemOwners(ctx, of))(func(r dbsqlc.AcsSystemOwnersRow) uuid.UUID { return r.CreatedBy })
 		}},
 		"webhooks": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			rows, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{MaxRows: 10, ExcludeWorkspaces: none, ExcludeCreators: but, ExcludeSuspectWorkspaces: none, ExcludeSuspectCreators: none})
+			rows, err := db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{
+				MaxRows:                  10,
+				ExcludeWorkspaces:        none,
+				ExcludeCreators:          but,
+				ExcludeSuspectWorkspaces: none,
+				ExcludeSuspectCreators:   none,
+			})
 			var ids []uuid.UUID
 			for _, r := range rows {
 				ids = append(ids, r.WebhookID)
@@ -80,7 +99,11 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 				t.Errorf("of two %d are found, %v, and %v where one's are not wanted, %v", len(all), err, others, e)
 			}
 			for of, want := range map[uuid.UUID]uuid.UUID{made: maker, given: uuid.Nil} {
-				if got, err := lane.makers(t.Context(), []uuid.UUID{of}); err != nil || len(got) > 1 || append(got, uuid.Nil)[0] != want {
+				if got, err := lane.makers(
+					t.Context(),
+					[]uuid.UUID{of},
+				); err != nil || len(got) > 1 ||
+					append(got, uuid.Nil)[0] != want {
 					t.Errorf("made by %v, %v, want %s", got, err, want)
 				}
 			}
@@ -93,15 +116,30 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	workspace, maker, prompt, doubted := uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", CreatedBy: maker}); err != nil {
+	if err := db.InsertWorkspace(
+		t.Context(),
+		dbsqlc.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", CreatedBy: maker},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []uuid.UUID{prompt, doubted} {
-		if err := db.InsertWebhook(t.Context(), dbsqlc.InsertWebhookParams{WebhookID: id, WorkspaceID: workspace, Url: "https://a.example", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
+		if err := db.InsertWebhook(
+			t.Context(),
+			dbsqlc.InsertWebhookParams{
+				WebhookID:    id,
+				WorkspaceID:  workspace,
+				Url:          "https://a.example",
+				EventTypes:   []string{"*"},
+				SecretSealed: []byte{},
+			},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetEndpointHealth(t.Context(), dbsqlc.SetEndpointHealthParams{WebhookID: prompt, IsHealthy: true}); err != nil {
+	if err := db.SetEndpointHealth(
+		t.Context(),
+		dbsqlc.SetEndpointHealthParams{WebhookID: prompt, IsHealthy: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(t.Context(), "update webhooks set due_at = now()"); err != nil {
@@ -121,12 +159,17 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 		test.but.MaxRows, test.but.ExcludeWorkspaces, test.but.ExcludeCreators = 10, none, none
 		got, err := db.DueWebhooks(t.Context(), test.but)
 		wrong := func(r dbsqlc.DueWebhooksRow) bool { return r.IsHealthy != (r.WebhookID == prompt) }
-		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r dbsqlc.DueWebhooksRow) bool { return r.IsHealthy }) {
+		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) ||
+			!slices.ContainsFunc(got, func(r dbsqlc.DueWebhooksRow) bool { return r.IsHealthy }) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	rows, err := db.WebhookOwners(t.Context(), []uuid.UUID{prompt, doubted})
-	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r dbsqlc.WebhookOwnersRow) bool { return r.IsHealthy != (r.WebhookID == prompt) }) {
+	if err != nil || len(rows) != 2 ||
+		slices.ContainsFunc(
+			rows,
+			func(r dbsqlc.WebhookOwnersRow) bool { return r.IsHealthy != (r.WebhookID == prompt) },
+		) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }

@@ -108,7 +108,8 @@ func firstPartitions(ctx context.Context, dsn string) error {
 		return err
 	}
 	there, err := db.Partitions(ctx)
-	if err != nil || slices.ContainsFunc(there, func(p Partition) bool { return !now.Before(p.From) && now.Before(p.To) }) {
+	if err != nil ||
+		slices.ContainsFunc(there, func(p Partition) bool { return !now.Before(p.From) && now.Before(p.To) }) {
 		return err
 	}
 	if _, err = db.MakePartitions(ctx, now, 7*Day); IsLockTimeout(err) {
@@ -133,7 +134,11 @@ func migrateRiver(ctx context.Context, dsn string) error {
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(key)); err != nil {
 		return fmt.Errorf("lock the migration of the job queue: %w", err)
 	}
-	defer conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", int64(key)) //nolint:errcheck // ends with the connection
+	defer conn.Exec(
+		context.WithoutCancel(ctx),
+		"select pg_advisory_unlock($1)",
+		int64(key),
+	) //nolint:errcheck // ends with the connection
 	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return err
@@ -185,7 +190,8 @@ func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 		return 0, notConnected(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
-	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").Scan(&version)
+	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").
+		Scan(&version)
 	if isNoTable(err) || err == nil && version == 0 {
 		return 0, ErrNoSchema
 	}

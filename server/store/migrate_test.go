@@ -69,7 +69,8 @@ func someoneLocksAll(t *testing.T, plain *sql.DB) {
 	testenv.Until(t, "a migration waits for the reader", func() bool {
 		var waits bool
 		if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks where not granted and mode = 'AccessExclusiveLock'
-			and database = (select oid from pg_database where datname = current_database()))`).Scan(&waits); err != nil {
+			and database = (select oid from pg_database where datname = current_database()))`).
+			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 		return waits
@@ -122,7 +123,11 @@ func TestMigrate_UpToDateDoesNotWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			if today {
-				if _, err := db.MakePartitions(t.Context(), time.Now(), 3*store.Day); err != nil { // as a server makes them that keeps events for two weeks
+				if _, err := db.MakePartitions(
+					t.Context(),
+					time.Now(),
+					3*store.Day,
+				); err != nil { // as a server makes them that keeps events for two weeks
 					t.Fatal(err)
 				}
 			}
@@ -131,7 +136,10 @@ func TestMigrate_UpToDateDoesNotWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer dump.Rollback(context.WithoutCancel(t.Context()))
-			if _, err := dump.Exec(t.Context(), "select from events_rest, deliveries_rest, delivery_attempts_rest"); err != nil {
+			if _, err := dump.Exec(
+				t.Context(),
+				"select from events_rest, deliveries_rest, delivery_attempts_rest",
+			); err != nil {
 				t.Fatal(err)
 			}
 			if err := store.Migrate(t.Context(), dsn); err != nil {
@@ -153,13 +161,19 @@ func TestMigrate_RetriesAfterDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer change.Rollback()
-	if _, err := change.ExecContext(t.Context(), "set local deadlock_timeout = '1min'; select from webhooks"); err != nil { // the migration looks first
+	if _, err := change.ExecContext(
+		t.Context(),
+		"set local deadlock_timeout = '1min'; select from webhooks",
+	); err != nil { // the migration looks first
 		t.Fatal(err)
 	}
 	migrated := make(chan error, 1)
 	go func() { migrated <- migrate() }()
 	someoneLocksAll(t, plain)
-	if _, err := change.ExecContext(t.Context(), "set local statement_timeout = '1min'; select from workspaces"); err != nil {
+	if _, err := change.ExecContext(
+		t.Context(),
+		"set local statement_timeout = '1min'; select from workspaces",
+	); err != nil {
 		t.Fatalf("the server did not get the lock: %v", err)
 	}
 	if err := change.Commit(); err != nil {
@@ -180,8 +194,12 @@ func TestMigrate_CreatesIndexConcurrently(t *testing.T) {
 		whole = "select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_added'::regclass"
 	)
 	dsn, plain := atSchema(t, store.NewestSchema())
-	migrate := migrateWith(t, dsn, "-- +goose NO TRANSACTION\n-- +goose Up\ndrop index concurrently if exists audit_log_added;\n"+
-		"create index concurrently audit_log_added on audit_log (workspace_id, at, audit_id);\n")
+	migrate := migrateWith(
+		t,
+		dsn,
+		"-- +goose NO TRANSACTION\n-- +goose Up\ndrop index concurrently if exists audit_log_added;\n"+
+			"create index concurrently audit_log_added on audit_log (workspace_id, at, audit_id);\n",
+	)
 	if _, err := plain.ExecContext(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +216,8 @@ func TestMigrate_CreatesIndexConcurrently(t *testing.T) {
 	testenv.Until(t, "the migration waits for the open transaction", func() bool {
 		var waits bool
 		if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks l join pg_stat_activity a using (pid)
-			where not l.granted and a.datname = current_database())`).Scan(&waits); err != nil {
+			where not l.granted and a.datname = current_database())`).
+			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 		return waits
@@ -228,7 +247,11 @@ func TestMigrate_AcceptsNewerSchema(t *testing.T) {
 	}
 	defer plain.Close()
 	newer := store.NewestSchema() + 1
-	if _, err := plain.ExecContext(t.Context(), "insert into goose_db_version (version_id, is_applied) values ($1, true)", newer); err != nil {
+	if _, err := plain.ExecContext(
+		t.Context(),
+		"insert into goose_db_version (version_id, is_applied) values ($1, true)",
+		newer,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Migrate(t.Context(), dsn); err != nil {

@@ -101,19 +101,28 @@ const (
 // inPartitions runs f while no other transaction changes the partitions, and retries it after a lock timeout.
 func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 	for try := 1; ; try++ {
-		err := db.transact(ctx, func(t *transaction, _ *Act, _ *change) error { // not InTx, which retries without a pause
-			tx, err := t.begin(ctx)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionLockTimeout.Milliseconds())); err != nil {
-				return err
-			}
-			return f(tx)
-		})
+		err := db.transact(
+			ctx,
+			func(t *transaction, _ *Act, _ *change) error { // not InTx, which retries without a pause
+				tx, err := t.begin(ctx)
+				if err != nil {
+					return err
+				}
+				if _, err := tx.Exec(
+					ctx,
+					"select pg_advisory_xact_lock(hashtextextended('partitions', 0))",
+				); err != nil {
+					return err
+				}
+				if _, err := tx.Exec(
+					ctx,
+					fmt.Sprintf("set local lock_timeout = %d", partitionLockTimeout.Milliseconds()),
+				); err != nil {
+					return err
+				}
+				return f(tx)
+			},
+		)
 		if !IsLockTimeout(err) || try == maxPartitionTries {
 			return err
 		}
@@ -156,7 +165,8 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 	from := endOf(all, today)
 	if from.Equal(today) { // today's events are in the default partition: they are moved unless there are too many
 		var rest int
-		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", MinIDAt(today), movedRows+1).Scan(&rest); err != nil {
+		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", MinIDAt(today), movedRows+1).
+			Scan(&rest); err != nil {
 			return nil, err
 		}
 		if rest > movedRows {
@@ -220,7 +230,8 @@ func (db *DB) DropPartitions(ctx context.Context, before time.Time) (dropped, le
 			// AwaitPartitions blocks replays meanwhile, so no work is added.
 			err := tx.QueryRow(ctx, fmt.Sprintf(`select exists (select from %[1]s where fanned_out_at is null) or exists (select from %[2]s d where state = 'pending'
 					and not exists (select from webhooks w join workspaces s using (workspace_id) where w.webhook_id = d.webhook_id and s.is_suspended))
-				or exists (select from %[2]s where finished_at >= $1) or exists (select from %[1]s where created_at >= $1)`, p.table("events"), p.table("deliveries")), before).Scan(&owed)
+				or exists (select from %[2]s where finished_at >= $1) or exists (select from %[1]s where created_at >= $1)`, p.table("events"), p.table("deliveries")), before).
+				Scan(&owed)
 			if err != nil || owed {
 				return err
 			}
@@ -257,7 +268,9 @@ func (db *DB) RowsGoBefore(ctx context.Context, before time.Time, retention time
 		return uuid.Nil, err
 	}
 	for _, p := range all {
-		if in := !before.Before(p.From) && before.Before(p.To); in && !p.From.IsZero() && p.To.Sub(p.From) <= retention/2 {
+		if in := !before.Before(p.From) &&
+			before.Before(p.To); in && !p.From.IsZero() &&
+			p.To.Sub(p.From) <= retention/2 {
 			return MinIDAt(p.From), nil
 		}
 	}
@@ -269,7 +282,8 @@ func (db *DB) RowsGoBefore(ctx context.Context, before time.Time, retention time
 func (db *DB) AnalyzePartitions(ctx context.Context, every time.Duration) error {
 	for _, of := range partitioned {
 		var due bool
-		err := db.Pool.QueryRow(ctx, "select coalesce(last_analyze, '-infinity') < now() - $2::interval from pg_stat_user_tables where relid = $1::regclass", of, every).Scan(&due)
+		err := db.Pool.QueryRow(ctx, "select coalesce(last_analyze, '-infinity') < now() - $2::interval from pg_stat_user_tables where relid = $1::regclass", of, every).
+			Scan(&due)
 		if err == nil && due {
 			err = retryDeadlocks(ctx, func() error {
 				_, err := db.Pool.Exec(ctx, "analyze "+of)

@@ -35,7 +35,10 @@ func partition(t *testing.T, db *store.DB, ago ...time.Duration) {
 		}
 		for _, p := range made {
 			if p.From.After(now) {
-				if _, err := db.Pool.Exec(t.Context(), "drop table events_"+p.Name+", deliveries_"+p.Name+", delivery_attempts_"+p.Name); err != nil {
+				if _, err := db.Pool.Exec(
+					t.Context(),
+					"drop table events_"+p.Name+", deliveries_"+p.Name+", delivery_attempts_"+p.Name,
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -55,10 +58,20 @@ const retention = 30 * store.Day
 
 func newHistory(t *testing.T) *history {
 	t.Helper()
-	h := &history{T: t, db: open(t, storetest.New(t)), workspace: uuid.New(), webhook: uuid.New(), now: time.Date(2031, 7, 2, 12, 0, 0, 0, time.UTC)}
+	h := &history{
+		T:         t,
+		db:        open(t, storetest.New(t)),
+		workspace: uuid.New(),
+		webhook:   uuid.New(),
+		now:       time.Date(2031, 7, 2, 12, 0, 0, 0, time.UTC),
+	}
 	h.drop() // those of today
 	h.exec("insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)", h.workspace)
-	h.exec("insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed) values ($2, $1, '', '{*}', '')", h.workspace, h.webhook)
+	h.exec(
+		"insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed) values ($2, $1, '', '{*}', '')",
+		h.workspace,
+		h.webhook,
+	)
 	return h
 }
 
@@ -155,7 +168,10 @@ func TestTheNextPartitionIsThereBeforeItsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, when := range []time.Time{at.Truncate(store.Day), at, at.Add(7 * store.Day)} {
-			if !slices.ContainsFunc(all, func(p store.Partition) bool { return !when.Before(p.From) && when.Before(p.To) }) {
+			if !slices.ContainsFunc(
+				all,
+				func(p store.Partition) bool { return !when.Before(p.From) && when.Before(p.To) },
+			) {
 				t.Fatalf("at %s there is none for %s: %v", at, when, all)
 			}
 		}
@@ -201,8 +217,10 @@ func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 	t.Parallel()
 	for name, owe := range map[string][2]string{
 		"a delivery that is pending": {"update deliveries set state = 'pending', finished_at = null where event_id = $1", "update deliveries set state = 'failed', finished_at = $2 where event_id = $1"},
-		"a delivery that is pending, until its workspace is suspended": {"update deliveries set state = 'pending', finished_at = null where event_id = $1",
-			"update workspaces set is_suspended = true where $1::uuid is not null and $2::timestamptz is not null"},
+		"a delivery that is pending, until its workspace is suspended": {
+			"update deliveries set state = 'pending', finished_at = null where event_id = $1",
+			"update workspaces set is_suspended = true where $1::uuid is not null and $2::timestamptz is not null",
+		},
 		"a delivery that was replayed":       {"update deliveries set finished_at = $2::timestamptz + interval '40 d' where event_id = $1", "update deliveries set finished_at = $2 where event_id = $1"},
 		"an event without deliveries":        {"update events set fanned_out_at = null where event_id = $1 and $2::timestamptz is not null", "update events set fanned_out_at = $2 where event_id = $1"},
 		"an event of a clock that is behind": {"update events set created_at = $2::timestamptz + interval '40 d' where event_id = $1", "update events set created_at = $2 where event_id = $1"},
@@ -213,7 +231,8 @@ func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 			h.live(60)
 			var id uuid.UUID
 			var at time.Time
-			if err := h.db.Pool.QueryRow(t.Context(), "select event_id, created_at from events order by created_at offset 24 limit 1").Scan(&id, &at); err != nil {
+			if err := h.db.Pool.QueryRow(t.Context(), "select event_id, created_at from events order by created_at offset 24 limit 1").
+				Scan(&id, &at); err != nil {
 				t.Fatal(err)
 			}
 			args := []any{id, at}
@@ -222,7 +241,8 @@ func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 			}
 			h.exec(owe[0], args...)
 			dropped, left := h.drop()
-			if len(left) != 1 || len(dropped) < 3 || h.count("events where event_id = $1", id) != 1 || h.count("deliveries where event_id = $1", id) != 1 {
+			if len(left) != 1 || len(dropped) < 3 || h.count("events where event_id = $1", id) != 1 ||
+				h.count("deliveries where event_id = $1", id) != 1 {
 				t.Fatalf("dropped %v, left %v", dropped, left)
 			}
 			h.exec(owe[1], id, at)
@@ -305,7 +325,11 @@ func TestErasureLeavesNoDeliveryWithoutItsEvent(t *testing.T) {
 	h := newHistory(t)
 	h.live(20)
 	if err := h.db.InTx(t.Context(), func(tx store.Tx) error {
-		return errors.Join(tx.EraseWorkspace(t.Context(), h.workspace), tx.EraseDeliveries(t.Context(), h.workspace), tx.EraseDeliveryAttempts(t.Context(), h.workspace))
+		return errors.Join(
+			tx.EraseWorkspace(t.Context(), h.workspace),
+			tx.EraseDeliveries(t.Context(), h.workspace),
+			tx.EraseDeliveryAttempts(t.Context(), h.workspace),
+		)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -320,9 +344,17 @@ func TestErasureLeavesNoDeliveryWithoutItsEvent(t *testing.T) {
 func TestMuchThatHasNoPartitionStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.exec(`insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at) select `+madeAt("$2::timestamptz + i * interval '1 ms'")+`, $1, 'x', '{}', $2, $2 from generate_series(1, 10001) i`,
-		h.workspace, h.now)
-	if made := h.make(h.now); len(made) == 0 || !made[0].From.Equal(h.now.Truncate(store.Day).Add(store.Day)) || h.count("events_rest") != 10001 {
+	h.exec(
+		`insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at) select `+madeAt(
+			"$2::timestamptz + i * interval '1 ms'",
+		)+`, $1, 'x', '{}', $2, $2 from generate_series(1, 10001) i`,
+		h.workspace,
+		h.now,
+	)
+	if made := h.make(
+		h.now,
+	); len(made) == 0 || !made[0].From.Equal(h.now.Truncate(store.Day).Add(store.Day)) ||
+		h.count("events_rest") != 10001 {
 		t.Errorf("made %v", made)
 	}
 }

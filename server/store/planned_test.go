@@ -30,7 +30,12 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			return err
 		},
 		"ListAccessCodesOfDevice": func(ctx context.Context) error {
-			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 21})
+			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{
+				WorkspaceID: workspace,
+				DeviceID:    device,
+				IsManaged:   true,
+				MaxRows:     21,
+			})
 			return err
 		},
 		"ListActionAttemptsOfDevice": func(ctx context.Context) error {
@@ -42,15 +47,31 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			return err
 		},
 		"DueDeliveries": func(ctx context.Context) error {
-			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{WebhookID: uuid.New(), Busy: []uuid.UUID{uuid.New()}, MaxRows: 8, MaxBytes: 1 << 17})
+			_, err := q.DueDeliveries(ctx, dbsqlc.DueDeliveriesParams{
+				WebhookID: uuid.New(),
+				Busy:      []uuid.UUID{uuid.New()},
+				MaxRows:   8,
+				MaxBytes:  1 << 17,
+			})
 			return err
 		},
 		"TakeEvents": func(ctx context.Context) error {
-			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
+			_, err := q.TakeEvents(ctx, dbsqlc.TakeEventsParams{
+				WorkspaceID:   workspace,
+				After:         uuid.New(),
+				MaxRows:       500,
+				MaxDeliveries: 5000,
+			})
 			return err
 		},
 		"ListEvents": func(ctx context.Context) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 21})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{
+				WorkspaceID: workspace,
+				Until:       time.Now().Add(time.Hour),
+				UntilID:     uuid.Max,
+				Scope:       []uuid.UUID{account},
+				MaxRows:     21,
+			})
 			return err
 		},
 	} {
@@ -61,7 +82,10 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			}
 		}
 	}
-	rows, err := conn.Query(t.Context(), "select substring(statement from 'name: (\\w+)'), custom_plans, generic_plans from pg_prepared_statements")
+	rows, err := conn.Query(
+		t.Context(),
+		"select substring(statement from 'name: (\\w+)'), custom_plans, generic_plans from pg_prepared_statements",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,19 +27,29 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(t.Context(), "analyze; set plan_cache_mode = force_generic_plan; set enable_partition_pruning = off", pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(
+		t.Context(),
+		"analyze; set plan_cache_mode = force_generic_plan; set enable_partition_pruning = off",
+		pgx.QueryExecModeSimpleProtocol,
+	); err != nil {
 		t.Fatal(err)
 	}
 	whole := map[string][]string{
 		"DropRetiredDataKeys": {"data_keys"},   // a few
 		"ListDataKeys":        {"data_keys"},   // a few
 		"GetOldestServerKey":  {"server_keys"}, // a few
-		"FindDevices":         {"devices"},     // only where planned without its parameters, of which is_managed tells the index, and that costs too much
-		"GetDeviceByName":     {"devices"},     // the same
+		"FindDevices": {
+			"devices",
+		}, // only where planned without its parameters, of which is_managed tells the index, and that costs too much
+		"GetDeviceByName": {"devices"}, // the same
 	}
 	eachDelivery := []string{"RecordAttempts", "FanOut"}
 	query, parameter := regexp.MustCompile(`^-- name: (\w+) `), regexp.MustCompile(`\$(\d+)`)
-	read, part := regexp.MustCompile(`Seq Scan on (\w+)`), regexp.MustCompile(`Index (Only )?Scan .*on (events|deliveries)_`)
+	read, part := regexp.MustCompile(
+		`Seq Scan on (\w+)`,
+	), regexp.MustCompile(
+		`Index (Only )?Scan .*on (events|deliveries)_`,
+	)
 	narrowed := regexp.MustCompile(`Index Cond: .*(webhook_id = |event_id = ANY)`)
 	seen := map[string]bool{}
 	for _, text := range store.QueryTexts(t) {
@@ -53,7 +63,11 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 		if n > 0 {
 			execute += "(" + strings.TrimSuffix(strings.Repeat("null,", n), ",") + ")"
 		}
-		if _, err := conn.Exec(t.Context(), fmt.Sprintf("prepare of_%s as %s", name, text), pgx.QueryExecModeSimpleProtocol); err != nil {
+		if _, err := conn.Exec(
+			t.Context(),
+			fmt.Sprintf("prepare of_%s as %s", name, text),
+			pgx.QueryExecModeSimpleProtocol,
+		); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		rows, err := conn.Query(t.Context(), "explain "+execute, pgx.QueryExecModeSimpleProtocol)
@@ -70,7 +84,10 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 				got = append(got, m[1])
 			}
 			// An index is read as a whole, too, for a join.
-			if m := part.FindString(line); m != "" && slices.Contains(eachDelivery, name) && !narrowed.MatchString(strings.Join(lines[i+1:min(i+2, len(lines))], "")) {
+			if m := part.FindString(
+				line,
+			); m != "" && slices.Contains(eachDelivery, name) &&
+				!narrowed.MatchString(strings.Join(lines[i+1:min(i+2, len(lines))], "")) {
 				got = append(got, m)
 			}
 		}
@@ -99,10 +116,16 @@ func TestDevicesOfAResetAreFoundInAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	var account uuid.UUID
-	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from connected_accounts limit 1").Scan(&account); err != nil {
+	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from connected_accounts limit 1").
+		Scan(&account); err != nil {
 		t.Fatal(err)
 	}
-	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { return q.LockDevicesOfAccounts(t.Context(), []uuid.UUID{account}) })
+	plan := explain(
+		t,
+		db,
+		true,
+		func(q *dbsqlc.Queries) error { return q.LockDevicesOfAccounts(t.Context(), []uuid.UUID{account}) },
+	)
 	if !strings.Contains(plan, "Index Cond: (connected_account_id = ANY") {
 		t.Error(plan)
 	}
@@ -127,7 +150,11 @@ func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
 	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces").Scan(&workspace); err != nil {
 		t.Fatal(err)
 	}
-	arg := dbsqlc.LeftInPoolParams{WorkspaceID: workspace, Keys: []uuid.UUID{uuid.New()}, VendorRefs: []string{"1", "2"}}
+	arg := dbsqlc.LeftInPoolParams{
+		WorkspaceID: workspace,
+		Keys:        []uuid.UUID{uuid.New()},
+		VendorRefs:  []string{"1", "2"},
+	}
 	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { _, err := q.LeftInPool(t.Context(), arg); return err })
 	if !strings.Contains(plan, "access_codes_in_pool") {
 		t.Error(plan)

@@ -56,16 +56,25 @@ type Sealed struct {
 
 // CountSealedByOthers counts the values that were sealed with a key other than key.
 func (db *DB) CountSealedByOthers(ctx context.Context, c SealedColumn, key byte) (n int64, err error) {
-	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where get_byte(%s, 0) <> $1", c.table, c.column), int32(key)).Scan(&n)
+	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where get_byte(%s, 0) <> $1", c.table, c.column), int32(key)).
+		Scan(&n)
 	return n, err
 }
 
 // SealedByOthers reads values that were sealed with a key other than key, in storage order from a block of the table on.
 // It returns the block to continue from; 0 at the end, and if the partition was dropped. c must come from Parts, because
 // blocks belong to one table.
-func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, block int64) (rows []Sealed, next int64, err error) {
+func (db *DB) SealedByOthers(
+	ctx context.Context,
+	c SealedColumn,
+	key byte,
+	block int64,
+) (rows []Sealed, next int64, err error) {
 	var blocks int64
-	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).Scan(&blocks); isNoTable(err) {
+	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).
+		Scan(&blocks); isNoTable(
+		err,
+	) {
 		return nil, 0, nil
 	} else if err != nil {
 		return nil, 0, err

@@ -62,7 +62,8 @@ func waitsLong(migration string) bool {
 // hasDefault reports whether each not null column that a statement adds has a value for rows of old programs.
 func hasDefault(statement string) bool {
 	for _, column := range regexp.MustCompile(`\badd `).Split(statement, -1)[1:] {
-		if strings.Contains(column, "not null") && !strings.Contains(column, "default ") && !strings.Contains(column, "generated ") {
+		if strings.Contains(column, "not null") && !strings.Contains(column, "default ") &&
+			!strings.Contains(column, "generated ") {
 			return false
 		}
 	}

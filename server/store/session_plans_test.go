@@ -28,10 +28,15 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var workspace uuid.UUID
-	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces limit 1").Scan(&workspace); err != nil {
+	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces limit 1").
+		Scan(&workspace); err != nil {
 		t.Fatal(err)
 	}
-	page := dbsqlc.ListClientSessionsParams{WorkspaceID: workspace, AfterAt: time.Now().Add(-1900 * time.Minute), MaxRows: 501}
+	page := dbsqlc.ListClientSessionsParams{
+		WorkspaceID: workspace,
+		AfterAt:     time.Now().Add(-1900 * time.Minute),
+		MaxRows:     501,
+	}
 	person := page
 	person.UserIdentifierKey = new("k7")
 	count := dbsqlc.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: 10_000}
@@ -52,7 +57,13 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 			return err
 		}, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
 	} {
-		if plan := explain(t, db, test.replan, test.list); !strings.Contains(plan, test.wanted) || strings.Contains(plan, test.not) {
+		if plan := explain(
+			t,
+			db,
+			test.replan,
+			test.list,
+		); !strings.Contains(plan, test.wanted) ||
+			strings.Contains(plan, test.not) {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}

@@ -26,8 +26,10 @@ type arg struct {
 }
 
 // subjectKinds are the kinds of identifiers in the audit log.
-var subjectKinds = []string{"access_code_id", "acs_access_group_id", "acs_system_id", "acs_user_id", "action_attempt_id", "client_session_id",
-	"connect_webview_id", "connected_account_id", "credential_id", "device_id", "user_identity_id", "webhook_id"}
+var subjectKinds = []string{
+	"access_code_id", "acs_access_group_id", "acs_system_id", "acs_user_id", "action_attempt_id", "client_session_id",
+	"connect_webview_id", "connected_account_id", "credential_id", "device_id", "user_identity_id", "webhook_id",
+}
 
 // IsSubject reports whether the audit log includes identifiers of that name.
 func IsSubject(name string) bool { return slices.Contains(subjectKinds, name) }

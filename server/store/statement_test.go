@@ -17,14 +17,17 @@ import (
 func TestEveryQueryIsReadRightly(t *testing.T) {
 	t.Parallel()
 	query := regexp.MustCompile(`^-- name: (\w+) `)
-	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
+	begins := regexp.MustCompile(
+		`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`,
+	)
 	found, named := 0, 0
 	for _, text := range QueryTexts(t) {
 		name := query.FindStringSubmatch(text)[1]
 		want := false
 		for _, w := range begins.FindAllStringSubmatch(text, -1) {
 			table := w[2] + w[4]
-			want = want || table != "audit_log" && table != "idempotency_keys" && table != "leases" && table != "server_keys"
+			want = want ||
+				table != "audit_log" && table != "idempotency_keys" && table != "leases" && table != "server_keys"
 		}
 		s := statementOf(text)
 		if s.writes != want {
@@ -122,7 +125,16 @@ func TestAChangeWithItsEntryIsPutTogetherOnce(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{dbsqlc.PutAuditEntry, dbsqlc.AddToAuditEntry} {
 		once := withEntry(dbsqlc.DeleteWebhook, entry, 2, false)
-		if again := withEntry(dbsqlc.DeleteWebhook, entry, 2, false); unsafe.StringData(once) != unsafe.StringData(again) {
+		if again := withEntry(
+			dbsqlc.DeleteWebhook,
+			entry,
+			2,
+			false,
+		); unsafe.StringData(
+			once,
+		) != unsafe.StringData(
+			again,
+		) {
 			t.Errorf("put together again: %s", again)
 		}
 	}

@@ -68,7 +68,10 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	db := open(t, storetest.New(t))
 	rows := []uuid.UUID{uuid.New(), uuid.New()}
 	for _, id := range rows {
-		if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+		if err := db.InsertWorkspace(
+			t.Context(),
+			dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +117,10 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
 		tx.AfterCommit(func() { t.Error("Then was called without a commit") })
-		if err := tx.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
+		if err := tx.InsertWorkspace(
+			t.Context(),
+			dbsqlc.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"},
+		); err != nil {
 			return err
 		}
 		return broken
@@ -180,7 +186,9 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	var held sync.WaitGroup
 	for range 3 { // each has checked the lease
 		tx := stands()
-		if held, err := dbsqlc.New(tx).CheckLease(t.Context(), dbsqlc.CheckLeaseParams{Key: "x", Fence: fence}); err != nil || !held {
+		if held, err := dbsqlc.New(tx).
+			CheckLease(t.Context(), dbsqlc.CheckLeaseParams{Key: "x", Fence: fence}); err != nil ||
+			!held {
 			t.Fatalf("%t, %v", held, err)
 		}
 		held.Go(func() {
@@ -220,7 +228,10 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "update leases set held_until = now()"); err != nil {
 		t.Errorf("the lease ends: %v", err)
 	}
-	if _, err := db.TakeLease(t.Context(), dbsqlc.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour}); err != nil {
+	if _, err := db.TakeLease(
+		t.Context(),
+		dbsqlc.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour},
+	); err != nil {
 		t.Errorf("another one takes the lease: %v", err)
 	}
 	testenv.Until(t, "all others wait", func() bool { return waiting() == len(others) })
@@ -274,7 +285,8 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return own.QueryRow(ctx, "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')").Scan(&out[0], &out[1])
+			return own.QueryRow(ctx, "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')").
+				Scan(&out[0], &out[1])
 		})
 		if err != nil {
 			t.Error(err)
@@ -283,8 +295,16 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 	}
 	want := limits(t.Context())
 	err := db.WithAmbientTx(t.Context(), func(ctx context.Context) error {
-		_, err := db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{IdempotencyKeyID: uuid.New(), WorkspaceID: uuid.New(), CredentialID: uuid.New(), Operation: "x",
-			KeyMac: []byte("k"), RequestMac: []byte("r"), Retention: time.Hour, Patience: "100"})
+		_, err := db.ClaimIdempotencyKey(ctx, dbsqlc.ClaimIdempotencyKeyParams{
+			IdempotencyKeyID: uuid.New(),
+			WorkspaceID:      uuid.New(),
+			CredentialID:     uuid.New(),
+			Operation:        "x",
+			KeyMac:           []byte("k"),
+			RequestMac:       []byte("r"),
+			Retention:        time.Hour,
+			Patience:         "100",
+		})
 		if got := limits(ctx); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -356,7 +376,8 @@ func withRows(t *testing.T, db *store.DB) (workspace, device, account uuid.UUID)
 		analyze`); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Pool.QueryRow(ctx, "select workspace_id, device_id, connected_account_id from devices limit 1").Scan(&workspace, &device, &account); err != nil {
+	if err := db.Pool.QueryRow(ctx, "select workspace_id, device_id, connected_account_id from devices limit 1").
+		Scan(&workspace, &device, &account); err != nil {
 		t.Fatal(err)
 	}
 	return workspace, device, account
@@ -379,11 +400,22 @@ func TestListsWalkAnIndex(t *testing.T) {
 			return err
 		},
 		"devices of a client session, planned for each call": func(q *dbsqlc.Queries) error {
-			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{WorkspaceID: workspace, IsManaged: true, Scope: []uuid.UUID{account}, MaxRows: 100})
+			_, err := q.FindDevices(ctx, dbsqlc.FindDevicesParams{
+				WorkspaceID: workspace,
+				IsManaged:   true,
+				Scope:       []uuid.UUID{account},
+				MaxRows:     100,
+			})
 			return err
 		},
 		"events of a client session, planned for each call": func(q *dbsqlc.Queries) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Scope: []uuid.UUID{account}, MaxRows: 100})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{
+				WorkspaceID: workspace,
+				Until:       time.Now().Add(time.Hour),
+				UntilID:     uuid.Max,
+				Scope:       []uuid.UUID{account},
+				MaxRows:     100,
+			})
 			return err
 		},
 		"what a client session reaches": func(q *dbsqlc.Queries) error {
@@ -391,7 +423,12 @@ func TestListsWalkAnIndex(t *testing.T) {
 			return err
 		},
 		"access codes of a device": func(q *dbsqlc.Queries) error {
-			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
+			_, err := q.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{
+				WorkspaceID: workspace,
+				DeviceID:    device,
+				IsManaged:   true,
+				MaxRows:     100,
+			})
 			return err
 		},
 		"access codes of a customer, planned for each call": func(q *dbsqlc.Queries) error {
@@ -407,7 +444,12 @@ func TestListsWalkAnIndex(t *testing.T) {
 			return err
 		},
 		"events, planned for each call": func(q *dbsqlc.Queries) error {
-			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, MaxRows: 100})
+			_, err := q.ListEvents(ctx, dbsqlc.ListEventsParams{
+				WorkspaceID: workspace,
+				Until:       time.Now().Add(time.Hour),
+				UntilID:     uuid.Max,
+				MaxRows:     100,
+			})
 			return err
 		},
 		"action attempts of a device": func(q *dbsqlc.Queries) error {
@@ -420,13 +462,17 @@ func TestListsWalkAnIndex(t *testing.T) {
 		},
 	} {
 		plan := explain(t, db, strings.HasSuffix(name, "planned for each call"), list)
-		for _, slow := range []string{"Seq Scan on devices", "Seq Scan on access_codes", "Seq Scan on events", "Seq Scan on action_attempts",
-			"Seq Scan on client_session", "Seq Scan on connect"} {
+		for _, slow := range []string{
+			"Seq Scan on devices", "Seq Scan on access_codes", "Seq Scan on events", "Seq Scan on action_attempts",
+			"Seq Scan on client_session", "Seq Scan on connect",
+		} {
 			if strings.Contains(plan, slow) {
 				t.Errorf("%s: the plan reads a whole table:\n%s", name, plan)
 			}
 		}
-		if strings.Contains(plan, "Sort  (") && !strings.Contains(name, "identifier") && !strings.Contains(name, "client session") && !strings.Contains(name, "a few") { // a few rows are found by identifier, then sorted
+		if strings.Contains(plan, "Sort  (") && !strings.Contains(name, "identifier") &&
+			!strings.Contains(name, "client session") &&
+			!strings.Contains(name, "a few") { // a few rows are found by identifier, then sorted
 			t.Errorf("%s: the plan sorts:\n%s", name, plan)
 		}
 	}

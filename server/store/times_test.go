@@ -26,7 +26,8 @@ func TestTimesOfAllShapesAreReadInUTC(t *testing.T) {
 		var many []time.Time
 		var anything any
 		err := pool.QueryRow(t.Context(), "select $1::timestamptz, $1::timestamptz, null::timestamptz, array[$1::timestamptz, $2::timestamptz], $1::timestamptz",
-			last, &last).Scan(&one, &some, &none, &many, &anything)
+			last, &last).
+			Scan(&one, &some, &none, &many, &anything)
 		if err != nil || none != nil || some == nil || len(many) != 2 {
 			t.Errorf("%s: read as %v, %v, %v: %v", name, some, none, many, err)
 			continue

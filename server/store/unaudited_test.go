@@ -17,13 +17,15 @@ import (
 func TestChangesThatReturnRowsAreMadeInTransactions(t *testing.T) {
 	t.Parallel()
 	returning := changesThatReturnRows(t)
-	if len(returning) < 15 || !returning["InsertConnectWebview"] || returning["PutAuditEntry"] || returning["TakeLease"] {
+	if len(returning) < 15 || !returning["InsertConnectWebview"] || returning["PutAuditEntry"] ||
+		returning["TakeLease"] {
 		t.Fatalf("changes that return rows: %v", returning)
 	}
 	rooms := map[string][]*ast.File{} // that know of the store
 	files := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "dbsqlc" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			filepath.Base(filepath.Dir(path)) == "dbsqlc" {
 			return err
 		}
 		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
@@ -31,7 +33,8 @@ func TestChangesThatReturnRowsAreMadeInTransactions(t *testing.T) {
 			return err
 		}
 		if file.Name.Name == "store" || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
-			return strings.HasSuffix(i.Path.Value, `/server/store"`) || strings.HasSuffix(i.Path.Value, `/server/store/dbsqlc"`)
+			return strings.HasSuffix(i.Path.Value, `/server/store"`) ||
+				strings.HasSuffix(i.Path.Value, `/server/store/dbsqlc"`)
 		}) {
 			rooms[filepath.Dir(path)] = append(rooms[filepath.Dir(path)], file)
 		}
@@ -43,7 +46,10 @@ func TestChangesThatReturnRowsAreMadeInTransactions(t *testing.T) {
 	calls := 0
 	for _, room := range rooms {
 		for _, at := range outsideOfTransactions(room, returning, &calls) {
-			t.Errorf("%s: this change returns rows, and is made outside of a transaction: make it on the Tx of an InTx", files.Position(at))
+			t.Errorf(
+				"%s: this change returns rows, and is made outside of a transaction: make it on the Tx of an InTx",
+				files.Position(at),
+			)
 		}
 	}
 	if calls < len(returning) {

@@ -40,7 +40,9 @@ func TestIdentifiersOfAllShapesAreRead(t *testing.T) {
 	var anything any
 	err = db.Pool.QueryRow(t.Context(), "select $1::uuid, null::uuid, $1::uuid, null::uuid, array[$1::uuid, $1::uuid], $1::uuid", want).
 		Scan(&one, &none, &some, &absent, &many, &anything)
-	if err != nil || one != want || none != uuid.Nil || some == nil || *some != want || absent != nil || len(many) != 2 || many[1] != want {
+	if err != nil || one != want || none != uuid.Nil || some == nil || *some != want || absent != nil ||
+		len(many) != 2 ||
+		many[1] != want {
 		t.Errorf("%s is read as %s, %s, %v, %v, %v: %v", want, one, none, some, absent, many, err)
 	}
 	if id, ok := anything.(uuid.UUID); !ok || id != want {
@@ -66,8 +68,17 @@ func TestIdentifiersAreWrittenWithoutAText(t *testing.T) {
 	var absent *uuid.UUID
 	var told []string
 	err = db.Pool.QueryRow(t.Context(), `select array[$1::uuid::text, $2::uuid::text, coalesce($3::uuid::text, 'none'), $4::uuid::text, array_to_string($5::uuid[], ' '), $6::uuid::text,
-		coalesce($7::uuid::text, 'none')]`, id, &id, absent, id.String(), []uuid.UUID{id, uuid.Nil}, uuid.Nil, uuid.NullUUID{}).Scan(&told)
-	want := []string{id.String(), id.String(), "none", id.String(), id.String() + " " + uuid.Nil.String(), uuid.Nil.String(), "none"}
+		coalesce($7::uuid::text, 'none')]`, id, &id, absent, id.String(), []uuid.UUID{id, uuid.Nil}, uuid.Nil, uuid.NullUUID{}).
+		Scan(&told)
+	want := []string{
+		id.String(),
+		id.String(),
+		"none",
+		id.String(),
+		id.String() + " " + uuid.Nil.String(),
+		uuid.Nil.String(),
+		"none",
+	}
 	if err != nil || !slices.Equal(told, want) {
 		t.Errorf("%s is written as %v: %v", id, told, err)
 	}

@@ -72,7 +72,10 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := uuid.New()
-			if err := one.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+			if err := one.InsertWorkspace(
+				t.Context(),
+				dbsqlc.InsertWorkspaceParams{WorkspaceID: id, Name: "w"},
+			); err != nil {
 				t.Fatal(err)
 			}
 			locked := func(tx store.Tx) error { _, err := tx.LockWorkspace(t.Context(), id); return err }
@@ -92,8 +95,12 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 						return err
 					}
 					c.deaf.Store(freeze)
-					rows, err := own.Query(ctx, "-- name: LockMuch :many\nselect repeat('x', 2000) from workspaces w, generate_series(1, 10000) where w.workspace_id = $1 for no key update of w",
-						pgx.QueryExecModeExec, id)
+					rows, err := own.Query(
+						ctx,
+						"-- name: LockMuch :many\nselect repeat('x', 2000) from workspaces w, generate_series(1, 10000) where w.workspace_id = $1 for no key update of w",
+						pgx.QueryExecModeExec,
+						id,
+					)
 					if err == nil {
 						rows.Close()
 						err = rows.Err()
@@ -106,7 +113,11 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 			}
 			go func() { done <- work(true) }()
 			free := func() bool {
-				_, err := one.Pool.Exec(t.Context(), "select from workspaces where workspace_id = $1 for update nowait", id)
+				_, err := one.Pool.Exec(
+					t.Context(),
+					"select from workspaces where workspace_id = $1 for update nowait",
+					id,
+				)
 				return err == nil
 			}
 			testenv.Until(t, "the row is locked", func() bool { return !free() })

@@ -176,7 +176,8 @@ func TestWithoutCollector(t *testing.T) {
 	}
 	ctx, work := tr.Work(t.Context(), "device", uuid.New(), nil)
 	request := tr.Request(ctx, http.Header{"Traceparent": {parent(true)}}, time.Now(), http.MethodPost, "/x")
-	if work.Recording() || request.Decided() || tr.UnauthenticatedRequest(ctx, time.Now(), http.MethodPost, "/x").Decided() ||
+	if work.Recording() || request.Decided() ||
+		tr.UnauthenticatedRequest(ctx, time.Now(), http.MethodPost, "/x").Decided() ||
 		traces.Recording(request.NewContext(ctx)) ||
 		traces.CauseOf(ctx).Valid() {
 		t.Error("a span is recorded")

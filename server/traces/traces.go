@@ -75,7 +75,10 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("send traces: %w", err)
 	}
-	t := &Traces{exporter: newCountingExporter(exporter, o, log), unauthenticated: rate.NewLimiter(unauthenticatedPerSecond, unauthenticatedPerSecond)}
+	t := &Traces{
+		exporter:        newCountingExporter(exporter, o, log),
+		unauthenticated: rate.NewLimiter(unauthenticatedPerSecond, unauthenticatedPerSecond),
+	}
 	limits := sdktrace.NewSpanLimits()
 	if limits.AttributeValueLengthLimit < 0 || limits.AttributeValueLengthLimit > maxValueLength {
 		limits.AttributeValueLengthLimit = maxValueLength
@@ -114,5 +117,9 @@ func (t *Traces) Counts() map[string]uint64 {
 	if t == nil {
 		return map[string]uint64{"sent": 0, "failed": 0, "dropped": 0}
 	}
-	return map[string]uint64{"sent": t.exporter.sent.Load(), "failed": t.exporter.failed.Load(), "dropped": t.exporter.dropped.Load()}
+	return map[string]uint64{
+		"sent":    t.exporter.sent.Load(),
+		"failed":  t.exporter.failed.Load(),
+		"dropped": t.exporter.dropped.Load(),
+	}
 }

@@ -22,12 +22,16 @@ func TestBacklog_PausedEndpointIsLate(t *testing.T) {
 	}
 	b.until("the endpoint is paused", func() bool {
 		var alone bool
-		if err := b.db.Pool.QueryRow(t.Context(), "select coalesce(bool_and(due_at > now() + interval '1 minute' and due_at = paused_until), false) from webhooks").Scan(&alone); err != nil {
+		if err := b.db.Pool.QueryRow(t.Context(), "select coalesce(bool_and(due_at > now() + interval '1 minute' and due_at = paused_until), false) from webhooks").
+			Scan(&alone); err != nil {
 			t.Fatal(err)
 		}
 		return alone
 	})
-	if _, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '2 hours' where state = 'pending'"); err != nil {
+	if _, err := b.db.Pool.Exec(
+		t.Context(),
+		"update deliveries set next_attempt_at = now() - interval '2 hours' where state = 'pending'",
+	); err != nil {
 		t.Fatal(err)
 	}
 	backlog, err := b.access.Health.Backlog(t.Context())

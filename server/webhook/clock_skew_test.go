@@ -44,8 +44,12 @@ func TestClockSkew_CausesNoBusyLoop(t *testing.T) {
 			}
 			o := quick()
 			o.Schedule = slices.Repeat([]time.Duration{500 * time.Millisecond}, 7)
-			b := startOn(t, o, dsn,
-				func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["search_path"] = "clocks, pg_catalog, public" })
+			b := startOn(
+				t,
+				o,
+				dsn,
+				func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["search_path"] = "clocks, pg_catalog, public" },
+			)
 			s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 				if n < 3 {
 					w.WriteHeader(http.StatusInternalServerError)

@@ -52,8 +52,10 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
 		own, err := tx.Start(t.Context())
 		if err == nil { // another transaction locks the last one
-			_, err = own.Exec(t.Context(),
-				"select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update")
+			_, err = own.Exec(
+				t.Context(),
+				"select from deliveries where event_id = (select event_id from deliveries order by event_id desc limit 1) for update",
+			)
 		}
 		if err != nil {
 			return err
@@ -88,7 +90,10 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 	if err := b.access.Webhooks.DeleteWebhook(t.Context(), b.p, w.ID.String()); err == nil {
 		t.Error("the webhook was deleted twice")
 	}
-	if all, err := b.access.Webhooks.ListWebhooks(t.Context(), domain.Principal{WorkspaceID: b.p.WorkspaceID}); err != nil ||
+	if all, err := b.access.Webhooks.ListWebhooks(
+		t.Context(),
+		domain.Principal{WorkspaceID: b.p.WorkspaceID},
+	); err != nil ||
 		len(all) != 0 {
 		t.Errorf("%d listed, %v", len(all), err)
 	}

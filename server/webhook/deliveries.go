@@ -291,7 +291,10 @@ func (s *Service) WebhookOwners(
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {
-		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Workspace: r.WorkspaceID, Creator: r.CreatedBy}, r.IsHealthy
+		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{
+			Workspace: r.WorkspaceID,
+			Creator:   r.CreatedBy,
+		}, r.IsHealthy
 	}
 	return owners, prompt, err
 }

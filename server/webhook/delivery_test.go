@@ -88,7 +88,13 @@ func TestDelivery_FailedAfterLastAttemptAndReplayed(t *testing.T) {
 	if got := s.messages(); len(got) != 9 || got[8].id() != id.String() || !bytes.Equal(got[8].body, got[0].body) {
 		t.Errorf("%d messages", len(got))
 	}
-	if _, err := b.access.Webhooks.ReplayDeliveries(t.Context(), b.workspace("other"), w.ID, webhook.DeliveryFilter{}, uuid.Nil); err == nil {
+	if _, err := b.access.Webhooks.ReplayDeliveries(
+		t.Context(),
+		b.workspace("other"),
+		w.ID,
+		webhook.DeliveryFilter{},
+		uuid.Nil,
+	); err == nil {
 		t.Error("another workspace can replay")
 	}
 }
@@ -209,7 +215,10 @@ func TestUnrecordedDelivery_KeepsIdentifier(t *testing.T) {
 	b := start(t, quick())
 	s := newSink(t, func(_ http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {
-			if _, err := b.db.Pool.Exec(r.Context(), "update leases set fence = fence + 1, held_until = '-infinity' where key like 'endpoint:%'"); err != nil {
+			if _, err := b.db.Pool.Exec(
+				r.Context(),
+				"update leases set fence = fence + 1, held_until = '-infinity' where key like 'endpoint:%'",
+			); err != nil {
 				t.Error(err)
 			}
 		}

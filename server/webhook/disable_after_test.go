@@ -15,7 +15,10 @@ func TestDisableAfter_IgnoresTimeWithoutAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, w := failing(t)
-			if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '6 days', failed_at = "+failed); err != nil {
+			if _, err := b.db.Pool.Exec(
+				t.Context(),
+				"update webhooks set failing_since = now() - interval '6 days', failed_at = "+failed,
+			); err != nil {
 				t.Fatal(err)
 			}
 			id := b.emit(b.p, "device.connected", "")
@@ -23,7 +26,11 @@ func TestDisableAfter_IgnoresTimeWithoutAttempts(t *testing.T) {
 			if !b.is(w, 2, webhook.DeliveryPending)() {
 				t.Error("the webhook is disabled")
 			}
-			if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 ||
+			if e, err := b.access.Webhooks.GetEndpoint(
+				t.Context(),
+				w.ID,
+			); err != nil || e.Disabled ||
+				e.Failures != 4 ||
 				e.FailingFor > time.Hour {
 				t.Errorf("disabled %t, %d failures within %s, %v", e.Disabled, e.Failures, e.FailingFor, err)
 			}

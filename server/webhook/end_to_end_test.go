@@ -21,7 +21,12 @@ func TestAPIChanges_ArriveSigned(t *testing.T) {
 		t.Fatalf("create a webhook: %d", status)
 	}
 	var code api.AccessCodeResponse
-	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "code": "7351", "name": "<Anna & Ö>"}, &code); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": s.Device(t, "august"), "code": "7351", "name": "<Anna & Ö>"},
+		&code,
+	); status != http.StatusOK {
 		t.Fatalf("create a code: %d", status)
 	}
 	var set message

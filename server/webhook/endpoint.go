@@ -205,7 +205,13 @@ func (p *run) refill(ctx context.Context) error {
 		return err
 	}
 	limit := p.readLimit()
-	due, err := p.access.DueDeliveries(ctx, p.endpoint.ID, slices.Collect(maps.Keys(p.inFlightByID)), limit, limit*bytesAhead)
+	due, err := p.access.DueDeliveries(
+		ctx,
+		p.endpoint.ID,
+		slices.Collect(maps.Keys(p.inFlightByID)),
+		limit,
+		limit*bytesAhead,
+	)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,10 @@ func TestExcerptOf(t *testing.T) {
 		"so many that more is seen":   {strings.Repeat(secret, 300) + x(5000), strings.Repeat("***", 300) + x(excerptSize-900)},
 		"a character where it is cut": {x(excerptSize-1) + "ü" + x(5000), x(excerptSize - 1)},
 	} {
-		if got := excerptOf(iotest.OneByteReader(strings.NewReader(c.said)), []string{"another", secret}); got != c.want {
+		if got := excerptOf(
+			iotest.OneByteReader(strings.NewReader(c.said)),
+			[]string{"another", secret},
+		); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -129,7 +129,9 @@ func TestFanOut_RoundRobinOfManyAccounts(t *testing.T) {
 		}
 	}
 	const second = `select connected_account_id, (payload->>'n')::int as n, fanned_out_at from events`
-	if n := b.count("(" + second + ") e join (" + second + ") f on f.connected_account_id is not distinct from e.connected_account_id and f.n < e.n where e.fanned_out_at is not null and f.fanned_out_at is null"); n != 0 {
+	if n := b.count(
+		"(" + second + ") e join (" + second + ") f on f.connected_account_id is not distinct from e.connected_account_id and f.n < e.n where e.fanned_out_at is not null and f.fanned_out_at is null",
+	); n != 0 {
 		t.Errorf("%d events were fanned out before an older one of their account", n)
 	}
 }
@@ -152,7 +154,10 @@ func TestFanOut_BatchIsBoundedByDeliveries(t *testing.T) {
 	if n := b.count("events where fanned_out_at is not null and connected_account_id = $1", quiet); n != 3 {
 		t.Errorf("%d events of the small account were fanned out, want all 3", n)
 	}
-	if n := b.count("events where fanned_out_at is not null and connected_account_id = $1 and (payload->>'n')::int <= 5", lively); n != 5 {
+	if n := b.count(
+		"events where fanned_out_at is not null and connected_account_id = $1 and (payload->>'n')::int <= 5",
+		lively,
+	); n != 5 {
 		t.Errorf("%d of the oldest 5 events of the busy account were fanned out", n)
 	}
 	if n := b.count("events where fanned_out_at is not null"); n != 8 {
@@ -169,7 +174,10 @@ func TestFanOut_RoundRobinWithOneEventPerBatch(t *testing.T) {
 	last := uuid.Nil
 	for n := range 16 {
 		last = b.take(last, 1)
-		if least := b.count("(select connected_account_id from events group by 1 having count(fanned_out_at) < $1) x", (n+1)/4); least != 0 {
+		if least := b.count(
+			"(select connected_account_id from events group by 1 having count(fanned_out_at) < $1) x",
+			(n+1)/4,
+		); least != 0 {
 			t.Fatalf("after %d events, %d accounts had too few turns", n+1, least)
 		}
 	}
@@ -184,7 +192,9 @@ func TestFanOut_BatchesContinue(t *testing.T) {
 	b.engine(quick())
 	b.until("all events are fanned out", func() bool { return b.count("events where fanned_out_at is null") == 0 })
 	const first = "(select distinct fanned_out_at from events order by 1 limit 3)"
-	if n := b.count("(select distinct connected_account_id from events where fanned_out_at in " + first + ") x"); n != 250 {
+	if n := b.count(
+		"(select distinct connected_account_id from events where fanned_out_at in " + first + ") x",
+	); n != 250 {
 		t.Errorf("in the first three batches of 100 accounts, %d had a turn, want all 250", n)
 	}
 }

@@ -108,7 +108,13 @@ func TestGone_DisablesAndKeepsEvents(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	repaired.Store(true)
-	if _, err := b.access.Webhooks.ReplayDeliveries(t.Context(), b.p, w.ID, webhook.DeliveryFilter{}, uuid.Nil); err == nil ||
+	if _, err := b.access.Webhooks.ReplayDeliveries(
+		t.Context(),
+		b.p,
+		w.ID,
+		webhook.DeliveryFilter{},
+		uuid.Nil,
+	); err == nil ||
 		!strings.Contains(err.Error(), "410 Gone") {
 		t.Errorf("replayed to a disabled webhook: %v", err)
 	}
@@ -162,7 +168,10 @@ func TestDisableAfter_FiveDaysOfFailures(t *testing.T) {
 	if !b.is(w, 1, webhook.DeliveryPending)() {
 		t.Error("disabled immediately")
 	}
-	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '5 days 1 second'"); err != nil {
+	if _, err := b.db.Pool.Exec(
+		t.Context(),
+		"update webhooks set failing_since = now() - interval '5 days 1 second'",
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.emit(b.p, "device.connected", "")

@@ -36,7 +36,10 @@ func TestRecord_DuringFanOut(t *testing.T) {
 	b.until("the first is delivered", b.is(w, 1, webhook.DeliveryDelivered))
 	b.emitAll(1, "device.connected")
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		if _, err := tx.LockWebhooksFor(t.Context(), dbsqlc.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}}); err != nil {
+		if _, err := tx.LockWebhooksFor(
+			t.Context(),
+			dbsqlc.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}},
+		); err != nil {
 			return err
 		}
 		var event uuid.UUID
@@ -96,9 +99,12 @@ func TestLargeEvents_WaitForMemory(t *testing.T) {
 	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	const size, many, room = 400_000, 40, 6
 	large := func() {
-		_, err := b.db.Pool.Exec(t.Context(),
+		_, err := b.db.Pool.Exec(
+			t.Context(),
 			`insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
-			b.p.WorkspaceID, strings.Repeat("x", size))
+			b.p.WorkspaceID,
+			strings.Repeat("x", size),
+		)
 		b.must(err)
 	}
 	var at atomic.Int64
@@ -155,9 +161,12 @@ func TestLargeEvents_ReadOnesFreeMemory(t *testing.T) {
 	for range many {
 		b.hook(hanging.URL, "device.connected")
 	}
-	_, err := b.db.Pool.Exec(t.Context(),
+	_, err := b.db.Pool.Exec(
+		t.Context(),
 		`insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
-		b.p.WorkspaceID, strings.Repeat("x", 400_000))
+		b.p.WorkspaceID,
+		strings.Repeat("x", 400_000),
+	)
 	b.must(err)
 	b.until("all endpoints have it", hanging.got(many))
 }
@@ -350,7 +359,15 @@ func TestHealth_FoundByAnotherServer(t *testing.T) {
 	if len(good.messages()) != 0 {
 		t.Error("a new endpoint does not wait for the hanging ones")
 	}
-	b.must(b.access.Webhooks.RecordDeliveries(t.Context(), holder{}, w.ID, nil, webhook.Health{Recovered: true, Healthy: true}))
+	b.must(
+		b.access.Webhooks.RecordDeliveries(
+			t.Context(),
+			holder{},
+			w.ID,
+			nil,
+			webhook.Health{Recovered: true, Healthy: true},
+		),
+	)
 	b.until("the webhook gets the event", good.got(1))
 }
 

@@ -78,7 +78,11 @@ func TestLateFailure_ReplayedDeliveryContinues(t *testing.T) {
 			if all := b.attempts(w, event); len(all) != 2 || all[0].Error == "" || all[1].Error != "" {
 				t.Errorf("attempts %+v", all)
 			}
-			if e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID); err != nil || e.Failures != 0 || e.FailingFor != 0 ||
+			if e, err := b.access.Webhooks.GetEndpoint(
+				t.Context(),
+				w.ID,
+			); err != nil || e.Failures != 0 ||
+				e.FailingFor != 0 ||
 				e.Disabled ||
 				e.Paused {
 				t.Errorf("endpoint %+v, %v", e, err)
@@ -138,7 +142,11 @@ func TestLateFailure_DoesNotPostponeReplay(t *testing.T) {
 	w := b.hook(s.URL, "device.connected")
 	b.emit(b.p, "device.connected", "")
 	b.until("the request is in flight", s.got(1))
-	if n := b.replay(w, webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryPending}}, uuid.Nil); n != 1 {
+	if n := b.replay(
+		w,
+		webhook.DeliveryFilter{States: []webhook.DeliveryState{webhook.DeliveryPending}},
+		uuid.Nil,
+	); n != 1 {
 		t.Fatalf("replayed %d", n)
 	}
 	open()

@@ -37,7 +37,11 @@ type workspaceBudget struct {
 }
 
 func newMemoryBudget() *memoryBudget {
-	return &memoryBudget{all: semaphore.NewWeighted(maxEventMemory), byWorkspace: map[uuid.UUID]*workspaceBudget{}, healthy: map[uuid.UUID]bool{}}
+	return &memoryBudget{
+		all:         semaphore.NewWeighted(maxEventMemory),
+		byWorkspace: map[uuid.UUID]*workspaceBudget{},
+		healthy:     map[uuid.UUID]bool{},
+	}
 }
 
 // setHealthy notes whether the last response of an endpoint was prompt and successful.
@@ -107,7 +111,10 @@ func (l *memoryBudget) join(workspace, webhook uuid.UUID) (own *workspaceBudget,
 	defer l.mu.Unlock()
 	own = l.byWorkspace[workspace]
 	if own == nil {
-		own = &workspaceBudget{all: semaphore.NewWeighted(maxWorkspaceMemory), suspect: semaphore.NewWeighted(maxSuspectMemory)}
+		own = &workspaceBudget{
+			all:     semaphore.NewWeighted(maxWorkspaceMemory),
+			suspect: semaphore.NewWeighted(maxSuspectMemory),
+		}
 		l.byWorkspace[workspace] = own
 	}
 	own.users++

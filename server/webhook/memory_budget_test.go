@@ -39,7 +39,15 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 	}
 	a := NewService(db, keys, waker, event.New(db, keys, waker), ServiceOptions{})
 	p := domain.Principal{WorkspaceID: domain.NewID()}
-	if err := db.InsertWorkspace(t.Context(), dbsqlc.InsertWorkspaceParams{WorkspaceID: p.WorkspaceID, Name: "w", CompanyName: "c", IsSandbox: true}); err != nil {
+	if err := db.InsertWorkspace(
+		t.Context(),
+		dbsqlc.InsertWorkspaceParams{
+			WorkspaceID: p.WorkspaceID,
+			Name:        "w",
+			CompanyName: "c",
+			IsSandbox:   true,
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	eventID := uuid.Must(uuid.NewV7())
@@ -92,8 +100,13 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := New(a,
-				Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, PollInterval: time.Nanosecond})
+			d := New(
+				a,
+				Options{
+					AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+					PollInterval:  time.Nanosecond,
+				},
+			)
 			free, err := d.memory.acquire(t.Context(), p.WorkspaceID, uuid.New(), maxSuspectMemory)
 			if err != nil {
 				t.Fatal(err)
@@ -138,9 +151,14 @@ func TestLargeEvent_UsesCurrentWebhookAfterWait(t *testing.T) {
 func TestWithdrawnDelivery_EndsRun(t *testing.T) {
 	t.Parallel()
 	withdrawn, other := uuid.New(), uuid.New()
-	p := &run{Deliverer: &Deliverer{memory: newMemoryBudget()}, inFlightByID: map[uuid.UUID]flight{withdrawn: {}, other: {}}, inFlight: 2}
+	p := &run{
+		Deliverer:    &Deliverer{memory: newMemoryBudget()},
+		inFlightByID: map[uuid.UUID]flight{withdrawn: {}, other: {}},
+		inFlight:     2,
+	}
 	p.handleResult(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
-	if _, waits := p.inFlightByID[other]; !waits || len(p.inFlightByID) != 1 || p.canSend() || p.unread != nil || len(p.pending) > 0 {
+	if _, waits := p.inFlightByID[other]; !waits || len(p.inFlightByID) != 1 || p.canSend() || p.unread != nil ||
+		len(p.pending) > 0 {
 		t.Errorf("%d in flight, the run continues: %v, %v", len(p.inFlightByID), p.canSend(), p.unread)
 	}
 }

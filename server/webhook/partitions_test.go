@@ -21,7 +21,10 @@ func TestPartitions_AreMaintained(t *testing.T) {
 			t.Context(),
 			fmt.Sprintf(
 				"create table %[1]s_old (like %[1]s including all); alter table %[1]s attach partition %[1]s_old for values from ('%[2]s') to ('%[3]s')",
-				table, store.MinIDAt(from), store.MinIDAt(to)),
+				table,
+				store.MinIDAt(from),
+				store.MinIDAt(to),
+			),
 		)
 		b.must(err)
 	}
@@ -53,15 +56,23 @@ func TestPartitions_AreMaintained(t *testing.T) {
 		return len(all) > 0 && all[0].Name != "old" &&
 			all[len(all)-1].To.After(time.Now().Add(retention.PartitionWidth(keep.Events)))
 	})
-	if events, deliveries := b.count("events where event_id = $1", inside), b.count("deliveries where event_id = $1", inside); events+deliveries != 0 {
+	if events, deliveries := b.count(
+		"events where event_id = $1",
+		inside,
+	), b.count(
+		"deliveries where event_id = $1",
+		inside,
+	); events+deliveries != 0 {
 		t.Errorf("%d events and %d deliveries left", events, deliveries)
 	}
 }
 
 func TestPartitionsAreAQuarterOfTheRetention(t *testing.T) {
 	t.Parallel()
-	for keep, want := range map[time.Duration]time.Duration{time.Hour: store.Day, 7 * store.Day: store.Day, 30 * store.Day: 7 * store.Day,
-		90 * store.Day: 22 * store.Day, 3650 * store.Day: 91 * store.Day, 0: 91 * store.Day} {
+	for keep, want := range map[time.Duration]time.Duration{
+		time.Hour: store.Day, 7 * store.Day: store.Day, 30 * store.Day: 7 * store.Day,
+		90 * store.Day: 22 * store.Day, 3650 * store.Day: 91 * store.Day, 0: 91 * store.Day,
+	} {
 		if got := retention.PartitionWidth(keep); got != want {
 			t.Errorf("%s: %s, want %s", keep, got, want)
 		}

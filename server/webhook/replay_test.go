@@ -73,14 +73,24 @@ func TestReplay_Filters(t *testing.T) {
 			}
 		}
 	}
-	if n := b.replay(w, webhook.DeliveryFilter{EventTypes: []string{"device.connected"}, Since: now.Add(-2 * time.Hour)}, uuid.Nil); n != 1 {
+	if n := b.replay(
+		w,
+		webhook.DeliveryFilter{EventTypes: []string{"device.connected"}, Since: now.Add(-2 * time.Hour)},
+		uuid.Nil,
+	); n != 1 {
 		t.Errorf("replayed %d", n)
 	}
 	b.until("it is delivered", func() bool { return slices.Contains(ids(s.messages()), recent) })
 	if got := ids(s.messages()); slices.Contains(got, old) || slices.Contains(got, other) {
 		t.Error("more was delivered than requested")
 	}
-	if all, err := b.access.Webhooks.ListDeliveries(t.Context(), b.workspace("other"), w.ID, webhook.DeliveryFilter{}, 100); err != nil ||
+	if all, err := b.access.Webhooks.ListDeliveries(
+		t.Context(),
+		b.workspace("other"),
+		w.ID,
+		webhook.DeliveryFilter{},
+		100,
+	); err != nil ||
 		len(all) > 0 {
 		t.Errorf("another workspace sees %d, %v", len(all), err)
 	}

@@ -28,7 +28,10 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 			return err
 		}
 		soon = *until
-		if err := tx.HastenRetention(t.Context(), dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon}); err != nil {
+		if err := tx.HastenRetention(
+			t.Context(),
+			dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon},
+		); err != nil {
 			return err
 		}
 		go func() { scheduled <- b.access.Retention.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()

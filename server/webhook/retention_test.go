@@ -36,12 +36,16 @@ func TestRetention_RemovesOnlyExpiredData(t *testing.T) {
 	w := b.hook(newSink(t, nil).URL)
 	old, within := time.Now().Add(-31*24*time.Hour), time.Now().Add(-29*24*time.Hour)
 	gone, kept := b.emitAt(old, "device.connected"), b.emitAt(within, "device.connected")
-	_, err := b.db.Pool.Exec(t.Context(),
-		`insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us) select webhook_id, event_id, 1, now(), 1 from deliveries`)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us) select webhook_id, event_id, 1, now(), 1 from deliveries`,
+	)
 	b.must(err)
 	pending, recent, held := b.emitAt(old, "device.added"), b.emitAt(old, "device.added"), b.emitAt(old, "device.added")
-	for id, state := range map[uuid.UUID]string{pending: "state = 'pending', next_attempt_at = now() + interval '1 h', finished_at = null",
-		recent: "state = 'delivered', finished_at = now()", held: "state = 'held'"} {
+	for id, state := range map[uuid.UUID]string{
+		pending: "state = 'pending', next_attempt_at = now() + interval '1 h', finished_at = null",
+		recent:  "state = 'delivered', finished_at = now()", held: "state = 'held'",
+	} {
 		_, err := b.db.Pool.Exec(t.Context(), "update deliveries set "+state+" where event_id = $1", id)
 		b.must(err)
 	}
@@ -55,7 +59,13 @@ func TestRetention_RemovesOnlyExpiredData(t *testing.T) {
 	b.must(err)
 	b.look()
 	for id, want := range map[uuid.UUID]int{gone: 0, kept: 1, pending: 1, recent: 1, held: 0} {
-		if events, deliveries := b.count("events where event_id = $1", id), b.count("deliveries where event_id = $1", id); events != want ||
+		if events, deliveries := b.count(
+			"events where event_id = $1",
+			id,
+		), b.count(
+			"deliveries where event_id = $1",
+			id,
+		); events != want ||
 			deliveries != want {
 			t.Errorf("%s: %d events and %d deliveries, want %d", id, events, deliveries, want)
 		}
@@ -77,8 +87,10 @@ func TestRetention_ClientSessions(t *testing.T) {
 	keep := retention.Options{Events: 30 * 24 * time.Hour}
 	b := start(t, o, keep)
 	b.look() // the next run follows on request
-	for key, ended := range map[string]string{"long over": "now() - interval '31 d', null", "over": "now() - interval '29 d', null", "long revoked": "now() + interval '1 d', now() - interval '31 d'",
-		"revoked": "now() + interval '1 d', now() - interval '29 d'", "good": "now() + interval '1 d', null"} {
+	for key, ended := range map[string]string{
+		"long over": "now() - interval '31 d', null", "over": "now() - interval '29 d', null", "long revoked": "now() + interval '1 d', now() - interval '31 d'",
+		"revoked": "now() + interval '1 d', now() - interval '29 d'", "good": "now() + interval '1 d', null",
+	} {
 		_, err := b.db.Pool.Exec(
 			t.Context(),
 			`insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, expires_at, revoked_at)

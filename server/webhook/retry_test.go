@@ -92,7 +92,11 @@ func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	if h := o.health(Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
 		t.Error("five days of failures do not disable")
 	}
-	if h := o.health(Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
+	if h := o.health(
+		Endpoint{Failures: 1, FailingFor: 120 * time.Hour},
+		time.Hour,
+		[]answer{{status: 200}, failed},
+	); h.Disable != "" {
 		t.Error("a success in between is ignored")
 	}
 }
@@ -117,9 +121,16 @@ func TestHealth_Prompt(t *testing.T) {
 		answers []answer
 		want    bool
 	}{
-		{false, []answer{soon}, true}, {true, []answer{late}, false}, {true, []answer{failed}, false}, {true, []answer{soon, failed}, false},
-		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
-		{true, []answer{between}, true}, {false, []answer{between}, false}, // the state does not flap
+		{false, []answer{soon}, true},
+		{true, []answer{late}, false},
+		{true, []answer{failed}, false},
+		{true, []answer{soon, failed}, false},
+		{false, []answer{failed, late, soon}, true},
+		{true, []answer{unopened}, true},
+		{false, []answer{unopened}, false},
+		{true, []answer{late, unopened}, false},
+		{true, []answer{between}, true},
+		{false, []answer{between}, false}, // the state does not flap
 	} {
 		if h := o.health(Endpoint{Healthy: test.before}, 0, test.answers); h.Healthy != test.want {
 			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Healthy)

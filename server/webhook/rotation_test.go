@@ -132,9 +132,11 @@ func TestRotation_RefusedDuringOverlap(t *testing.T) {
 	if err != nil || e.OldSecret != "" {
 		t.Errorf("an old secret remains, %v", err)
 	}
-	for name, err := range map[string]error{"a stranger": second(b.access.Webhooks.RotateSecret(t.Context(), b.workspace("other"), w.ID.String(), 0)),
+	for name, err := range map[string]error{
+		"a stranger": second(b.access.Webhooks.RotateSecret(t.Context(), b.workspace("other"), w.ID.String(), 0)),
 		"no overlap": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, w.ID.String(), -1)), "for ever": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, w.ID.String(), 365*24*time.Hour)),
-		"nothing": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, "x", 0))} {
+		"nothing": second(b.access.Webhooks.RotateSecret(t.Context(), b.p, "x", 0)),
+	} {
 		if err == nil {
 			t.Errorf("%s rotates", name)
 		}

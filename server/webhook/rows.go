@@ -46,7 +46,12 @@ func newSecret() string {
 
 // CreateWebhook creates a webhook. nil types means all event types. It fails with Invalid for an invalid URL or
 // event type, and where the workspace has the maximum number of webhooks.
-func (s *Service) CreateWebhook(ctx context.Context, p domain.Principal, address string, types []string) (Webhook, error) {
+func (s *Service) CreateWebhook(
+	ctx context.Context,
+	p domain.Principal,
+	address string,
+	types []string,
+) (Webhook, error) {
 	if err := CheckWebhookURL(address); err != nil {
 		return Webhook{}, err
 	}

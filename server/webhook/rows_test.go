@@ -44,7 +44,9 @@ func TestWebhookURLs(t *testing.T) {
 
 func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	s := &Service{opt: ServiceOptions{RefusedAddress: func(a netip.Addr) bool { return a.IsLoopback() || a.IsPrivate() }}}
+	s := &Service{
+		opt: ServiceOptions{RefusedAddress: func(a netip.Addr) bool { return a.IsLoopback() || a.IsPrivate() }},
+	}
 	for url, ok := range map[string]bool{
 		"http://127.0.0.1:8080/x": false, "https://[::1]/": false, "http://10.1.2.3": false,
 		"http://localhost:1": false,

@@ -37,7 +37,11 @@ func (s *Service) RotateSecret(
 	overlap time.Duration,
 ) (w Webhook, until *time.Time, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return w, nil, domain.Invalidf("overlap", "The overlap must be between 0 and %d days", int(MaxOverlap.Hours()/24))
+		return w, nil, domain.Invalidf(
+			"overlap",
+			"The overlap must be between 0 and %d days",
+			int(MaxOverlap.Hours()/24),
+		)
 	}
 	id, err := uuid.Parse(webhook)
 	if err != nil {

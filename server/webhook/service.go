@@ -32,10 +32,22 @@ type Service struct {
 }
 
 // NewService creates a Service. db must be migrated.
-func NewService(db *store.DB, keys *encryption.Keys, waker *worker.Waker, events *event.Service, opt ServiceOptions) *Service {
+func NewService(
+	db *store.DB,
+	keys *encryption.Keys,
+	waker *worker.Waker,
+	events *event.Service,
+	opt ServiceOptions,
+) *Service {
 	opt.MostWebhooks = cmp.Or(opt.MostWebhooks, 10_000)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	return &Service{db: db, keys: keys, waker: waker, events: events, opt: opt}
+	return &Service{
+		db:     db,
+		keys:   keys,
+		waker:  waker,
+		events: events,
+		opt:    opt,
+	}
 }

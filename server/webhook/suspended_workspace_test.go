@@ -88,15 +88,29 @@ func TestSuspendedWorkspace_RetentionApplies(t *testing.T) {
 	b := start(t, o, keep)
 	b.look() // the next run follows on request
 	w := b.hook(newSink(t, nil).URL)
-	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")
+	old, within := b.emitAt(
+		time.Now().Add(-31*24*time.Hour),
+		"device.connected",
+	), b.emitAt(
+		time.Now().Add(-29*24*time.Hour),
+		"device.connected",
+	)
 	b.suspend(b.p, true)
 	b.until("no work is in progress",
 		func() bool { return b.count("leases where key like 'endpoint:%' and held_until > now()") == 0 })
-	_, err := b.db.Pool.Exec(t.Context(),
-		"update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		"update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id",
+	)
 	b.must(err)
 	b.look()
-	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 ||
+	if gone, kept := b.count(
+		"events where event_id = $1",
+		old,
+	), b.count(
+		"deliveries where event_id = $1 and state = 'pending'",
+		within,
+	); gone != 0 ||
 		kept != 1 {
 		t.Errorf("%d old and %d new deliveries left", gone, kept)
 	}

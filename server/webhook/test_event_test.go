@@ -85,7 +85,13 @@ func TestSendTest_LostLease(t *testing.T) {
 	e, err := b.access.Webhooks.GetEndpoint(t.Context(), w.ID)
 	b.must(err)
 	d := webhook.New(b.access.Webhooks, webhook.Options{AllowPrefixes: loopback})
-	if got := d.SendTest(worker.WithLease(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") ||
+	if got := d.SendTest(
+		worker.WithLease(t.Context(), &worker.Lease{}),
+		e,
+	); !strings.Contains(
+		got.Problem,
+		"another server",
+	) ||
 		len(sink.messages()) != 0 {
 		t.Errorf("%+v, %d messages received", got, len(sink.messages()))
 	}

@@ -27,9 +27,11 @@ func TestUndecryptableEvent_DelaysNoOther(t *testing.T) {
 	})
 	w := b.hook(s.URL)
 	small, large := b.emit(b.p, "access_code.set_on_device", "1234"), b.emit(b.p, "access_code.set_on_device", "1234")
-	_, err := b.db.Pool.Exec(t.Context(),
+	_, err := b.db.Pool.Exec(
+		t.Context(),
 		"update events set pin_sealed = set_byte(pin_sealed, 20, get_byte(pin_sealed, 20) # 1) where event_id = any($1)",
-		[]uuid.UUID{small, large})
+		[]uuid.UUID{small, large},
+	)
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(),
 		"update events set payload = jsonb_build_object('device_custom_metadata', $2::text) where event_id = $1",

@@ -89,7 +89,14 @@ const (
 
 // Eighths that an owner gets: of the workers and of the keys in hand, and of the database connections.
 var (
-	workerEighths     = [levels]int{accountLevel: 1, suspectWorkspaceLevel: 5, workspaceLevel: 6, suspectCreatorLevel: 6, creatorLevel: 7, suspectLevel: 7}
+	workerEighths = [levels]int{
+		accountLevel:          1,
+		suspectWorkspaceLevel: 5,
+		workspaceLevel:        6,
+		suspectCreatorLevel:   6,
+		creatorLevel:          7,
+		suspectLevel:          7,
+	}
 	connectionEighths = [levels]int{accountLevel: 4, workspaceLevel: 6, creatorLevel: 7}
 )
 

@@ -93,7 +93,8 @@ func (o *owned) Doubts(id uuid.UUID) bool {
 }
 
 func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
-	if but.Accounts == nil || but.Workspaces == nil || but.Creators == nil || but.SuspectWorkspaces == nil || but.SuspectCreators == nil {
+	if but.Accounts == nil || but.Workspaces == nil || but.Creators == nil || but.SuspectWorkspaces == nil ||
+		but.SuspectCreators == nil {
 		panic("a list of saturated owners is nil")
 	}
 	ids, err := o.counter.Sweep(ctx, limit, but)

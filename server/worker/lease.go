@@ -31,7 +31,10 @@ type Lease struct {
 // acquireLease acquires the lease of a key for ttl. It returns nil if another instance holds it.
 func acquireLease(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
-	fence, err := db.TakeLease(store.WithStatementTimeout(ctx, queryTimeout), dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
+	fence, err := db.TakeLease(
+		store.WithStatementTimeout(ctx, queryTimeout),
+		dbsqlc.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl},
+	)
 	// another transaction has checked the lease, and may be stuck
 	if store.IsNoRows(err) || store.IsLockTimeout(err) {
 		return nil, nil

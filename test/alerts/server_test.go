@@ -67,8 +67,22 @@ func serve(t *testing.T) *instance {
 		t.Fatal(err)
 	}
 	defer log.Close() // the server has its own
-	server := exec.CommandContext(context.Background(), program, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-		"--auth-failures-per-minute", "1", "--ready-file", ready, "--data-dir", filepath.Join(dir, "data"))
+	server := exec.CommandContext(
+		context.Background(),
+		program,
+		"serve",
+		"--sandbox",
+		"--listen",
+		"127.0.0.1:0",
+		"--metrics-listen",
+		"127.0.0.1:0",
+		"--auth-failures-per-minute",
+		"1",
+		"--ready-file",
+		ready,
+		"--data-dir",
+		filepath.Join(dir, "data"),
+	)
 	server.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool { // the shell's are for another server
 		return strings.HasPrefix(setting, "DEVICEACCESS_")
 	})
@@ -208,8 +222,10 @@ func (s *instance) takesNoWrites() {
 		s.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(s.Context()))
-	for _, sql := range []string{"alter database postgres set default_transaction_read_only = on",
-		"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"} {
+	for _, sql := range []string{
+		"alter database postgres set default_transaction_read_only = on",
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+	} {
 		if _, err := conn.Exec(s.Context(), sql); err != nil {
 			s.Fatal(err)
 		}

@@ -299,8 +299,12 @@ func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid
 		err := db.InTx(ctx, func(tx store.Tx) error {
 			waits, err := tx.InsertEvent(
 				ctx,
-				dbsqlc.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
-					Payload: []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`)},
+				dbsqlc.InsertEventParams{
+					EventID:     uuid.Must(uuid.NewV7()),
+					WorkspaceID: workspace,
+					EventType:   "device.connected",
+					Payload:     []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`),
+				},
 			)
 			if err != nil || !waits {
 				return err

@@ -89,7 +89,10 @@ func asked(r *http.Request) (of, what string) {
 	case (part[0] == "locks" || part[0] == "systems") && len(part) == 1:
 		return "account:" + r.Header.Get("Authorization"), r.Method + " " + part[0]
 	case part[0] == "systems": // with any of its users
-		return "system:" + part[1], strings.Join(append([]string{r.Method, "system"}, part[2:min(len(part), 3)]...), " ")
+		return "system:" + part[1], strings.Join(
+			append([]string{r.Method, "system"}, part[2:min(len(part), 3)]...),
+			" ",
+		)
 	case part[0] == "locks":
 		return "lock:" + part[1], strings.Join(append([]string{r.Method, "lock"}, part[2:]...), " ")
 	case part[0] == "access_codes" && len(part) == 2:
@@ -107,7 +110,12 @@ func (w *witness) delivery(server, path string) (done func()) {
 	if !origins {
 		return func() {}
 	}
-	r := request{server: server, of: "endpoint:" + path, what: "delivery", begin: time.Now()}
+	r := request{
+		server: server,
+		of:     "endpoint:" + path,
+		what:   "delivery",
+		begin:  time.Now(),
+	}
 	return func() { w.note(r) }
 }
 

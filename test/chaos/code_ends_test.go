@@ -110,7 +110,13 @@ func (s *storm) outlive() {
 // judgeEnds checks that each ended code was deleted then and not earlier, with the right events.
 func (s *storm) judgeEnds(complain func(string, ...any)) string {
 	s.Helper()
-	created, deleted := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id")
+	created, deleted := s.tales(
+		"access_code.created",
+		"access_code_id",
+	), s.tales(
+		"access_code.deleted",
+		"access_code_id",
+	)
 	gone := s.deletions()
 	ended, kept := 0, 0
 	var late time.Duration
@@ -119,7 +125,12 @@ func (s *storm) judgeEnds(complain func(string, ...any)) string {
 		for id, c := range g.ended {
 			ended++
 			if created[id] != 1 || deleted[id] != 1 {
-				complain("ended code %s has %d access_code.created and %d access_code.deleted events", id, created[id], deleted[id])
+				complain(
+					"ended code %s has %d access_code.created and %d access_code.deleted events",
+					id,
+					created[id],
+					deleted[id],
+				)
 				continue
 			}
 			after := gone[id].Sub(c.ends)

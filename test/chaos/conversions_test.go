@@ -21,7 +21,13 @@ func (g *guests) adopt(ctx context.Context, device, name string) {
 		return
 	}
 	id := a.text("access_code", "access_code_id")
-	c := &owned{id: id, device: device, name: name, pin: pin, adopted: true}
+	c := &owned{
+		id:      id,
+		device:  device,
+		name:    name,
+		pin:     pin,
+		adopted: true,
+	}
 	g.codes[id] = c
 	a, ok = g.ask(ctx, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id})
 	if ok && a.status == http.StatusOK {

@@ -59,7 +59,10 @@ func (d *database) start() {
 	defer cancel()
 	c, err := pglocal.Start(
 		ctx,
-		pglocal.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+		pglocal.Options{
+			Dir: d.dir,
+			Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		},
 	)
 	if err != nil {
 		d.Fatalf("start the database: %v", err)

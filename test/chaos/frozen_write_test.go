@@ -114,7 +114,11 @@ func TestFrozenServer_DoesNotSendAfterLeaseExpiry(t *testing.T) {
 	first.signal(syscall.SIGCONT)
 	close(p.brink.goesOn)
 	for _, s := range sent {
-		until(t, first.name+" knows that it has lost the lease of "+s.key, func() bool { return loses(t, first, s.key) })
+		until(
+			t,
+			first.name+" knows that it has lost the lease of "+s.key,
+			func() bool { return loses(t, first, s.key) },
+		)
 		if got, want := p.writesTo(s.of), []string{other.name + ": " + s.what}; !slices.Equal(got, want) {
 			t.Errorf("%s was sent %q, want %q", s.of, got, want)
 		}
@@ -138,7 +142,13 @@ type pair struct {
 
 func newPair(t testing.TB) *pair {
 	t.Helper()
-	p := &pair{TB: t, witness: &witness{}, program: build(t), data: t.TempDir(), dsn: storetest.New(t)}
+	p := &pair{
+		TB:      t,
+		witness: &witness{},
+		program: build(t),
+		data:    t.TempDir(),
+		dsn:     storetest.New(t),
+	}
 	var err error
 	if p.pool, err = pgxpool.New(t.Context(), p.dsn); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,13 @@ func freeAddress(t testing.TB) string {
 func newInstance(t testing.TB, name string, args ...string) *instance {
 	t.Helper()
 	dir := t.TempDir()
-	i := &instance{TB: t, name: name, addr: freeAddress(t), ready: filepath.Join(dir, "ready.json"), wanted: true}
+	i := &instance{
+		TB:     t,
+		name:   name,
+		addr:   freeAddress(t),
+		ready:  filepath.Join(dir, "ready.json"),
+		wanted: true,
+	}
 	i.args = append(args, "--listen", i.addr)
 	var err error
 	if i.log, err = os.Create(filepath.Join(dir, "log")); err != nil {

@@ -59,7 +59,12 @@ func judgeWoken(complain func(string, ...any), woken map[string]int, freezes int
 		complain("servers that woke have written %d times without their leases: %v", writes, woken)
 	}
 	if n := total(woken); n > wokenAtMost*freezes {
-		complain("servers that woke have sent %d requests without their leases, after %d freezes: %v", n, freezes, woken)
+		complain(
+			"servers that woke have sent %d requests without their leases, after %d freezes: %v",
+			n,
+			freezes,
+			woken,
+		)
 	}
 }
 
@@ -151,7 +156,8 @@ func (h history) hasWoken(r request) bool {
 // ranOut reports whether a server had the lease when it was frozen or killed, but not when the freeze ended.
 func (h history) ranOut(of string, f absence) bool {
 	for n, t := range h.tenures[of] {
-		if t.server == f.server && !t.from.After(f.from) && !h.endOf(of, n).Before(f.from) && !h.endOf(of, n).After(f.to) {
+		if t.server == f.server && !t.from.After(f.from) && !h.endOf(of, n).Before(f.from) &&
+			!h.endOf(of, n).After(f.to) {
 			return true
 		}
 	}
@@ -162,9 +168,10 @@ func (h history) ranOut(of string, f absence) bool {
 // other request began after its lease had expired.
 func (h history) hasOutlived(a, r request) bool {
 	t := h.tenureOf(a)
-	return t != nil && r.begin.After(t.to) && slices.ContainsFunc(slices.Concat(h.frozen, h.killed), func(f absence) bool {
-		return f.server == a.server && f.from.After(a.begin) && f.from.Before(a.end) && !t.to.Before(f.from)
-	})
+	return t != nil && r.begin.After(t.to) &&
+		slices.ContainsFunc(slices.Concat(h.frozen, h.killed), func(f absence) bool {
+			return f.server == a.server && f.from.After(a.begin) && f.from.Before(a.end) && !t.to.Before(f.from)
+		})
 }
 
 func TestJudgeWoken_RejectsWritesWithoutLease(t *testing.T) {
@@ -277,8 +284,14 @@ func TestHistory_CountsConcurrentWork(t *testing.T) {
 		},
 		"a killed one does not wake": {requests: []request{ask("a", 22, 23)}, killed: away(5, 21), wrong: 1},
 	} {
-		h := history{requests: c.requests, frozen: c.frozen, killed: c.killed, tenures: map[string][]tenure{"lock": {
-			{"a", 1, at(0), at(15)}, {"b", 2, at(cmp.Or(c.taken, 20)), at(40)}}}}
+		h := history{
+			requests: c.requests,
+			frozen:   c.frozen,
+			killed:   c.killed,
+			tenures: map[string][]tenure{"lock": {
+				{"a", 1, at(0), at(15)}, {"b", 2, at(cmp.Or(c.taken, 20)), at(40)},
+			}},
+		}
 		v := h.judge()
 		if len(v.wrong) != c.wrong || total(v.woken) != c.woken || v.outlived != c.outlived {
 			t.Errorf(

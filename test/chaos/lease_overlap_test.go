@@ -95,7 +95,11 @@ func (s *storm) oneAtATime(complain func(string, ...any)) string {
 	judgeWoken(complain, v.woken, len(s.frozen))
 	for _, lane := range []string{"device", "endpoint"} { // an account is read once a minute
 		if v.handed[lane] == 0 && (lane != "endpoint" || origins) {
-			complain("none of %d requests came from another server than the one before it, at any %s", asked[lane], lane)
+			complain(
+				"none of %d requests came from another server than the one before it, at any %s",
+				asked[lane],
+				lane,
+			)
 		}
 	}
 	return fmt.Sprintf(`

@@ -55,7 +55,8 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		}
 	}
 	for id, c := range g.deleted {
-		if c.device == device && c.removed && g.outcomes[c.removing] != "error" && !owned[c.pin] && !s.saysWhy(codes, id) &&
+		if c.device == device && c.removed && g.outcomes[c.removing] != "error" && !owned[c.pin] &&
+			!s.saysWhy(codes, id) &&
 			len(held(memory, c.pin)) > 0 {
 			complain("code %s was deleted without an error, and its PIN is still on %s", id, device)
 		}

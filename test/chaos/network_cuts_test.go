@@ -214,6 +214,9 @@ func TestPlanCuts_CutsOffBoth(t *testing.T) {
 		after[fmt.Sprint(slices.Sorted(maps.Keys(planCuts(4, rand.New(rand.NewPCG(seed, 3))))))] = true
 	}
 	if len(after) < 2 {
-		t.Errorf("with every seed, the cuts come after the faults %s", strings.Join(slices.Collect(maps.Keys(after)), ", "))
+		t.Errorf(
+			"with every seed, the cuts come after the faults %s",
+			strings.Join(slices.Collect(maps.Keys(after)), ", "),
+		)
 	}
 }

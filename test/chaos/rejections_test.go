@@ -43,13 +43,19 @@ func TestJudgeRefusals_RejectsServerThatRefusesEverything(t *testing.T) {
 		"/acs/users/delete":              10,
 	}
 	for want, refused := range []map[string]int{
-		{"/access_codes/update 400 invalid_input A PIN on this device must not contain 0 (no_zeros)": 300, "/access_codes/unmanaged/delete 404 access_code_not_found Could": 77,
-			"/access_codes/create 400 unknown No": 21, "/acs/users/delete 404 acs_user_not_found No": 1},
+		{
+			"/access_codes/update 400 invalid_input A PIN on this device must not contain 0 (no_zeros)": 300, "/access_codes/unmanaged/delete 404 access_code_not_found Could": 77,
+			"/access_codes/create 400 unknown No": 21, "/acs/users/delete 404 acs_user_not_found No": 1,
+		},
 		{"/access_codes/create 400 unknown No": 22},
 		{"/access_codes/create 429 too_many_requests No": 1000, "/acs/users/delete 404 acs_user_not_found No": 2},
 	} {
 		var wrong []string
-		judgeRefusals(func(format string, v ...any) { wrong = append(wrong, fmt.Sprintf(format, v...)) }, asked, refused)
+		judgeRefusals(
+			func(format string, v ...any) { wrong = append(wrong, fmt.Sprintf(format, v...)) },
+			asked,
+			refused,
+		)
 		if len(wrong) != want {
 			t.Errorf("%v: %q, want %d complaints", refused, wrong, want)
 		}

@@ -46,7 +46,14 @@ func (r *rolling) named(ctx context.Context, http *http.Client, path, key string
 	if err != nil || a.status >= 500 || a.status == 0 {
 		r.lost = append(
 			r.lost,
-			fmt.Sprintf("%s %s %d %s: %v", time.Now().Format(time.StampMilli), path, a.status, a.text("error", "type"), err),
+			fmt.Sprintf(
+				"%s %s %d %s: %v",
+				time.Now().Format(time.StampMilli),
+				path,
+				a.status,
+				a.text("error", "type"),
+				err,
+			),
 		)
 	} else {
 		r.answered[fmt.Sprint(path, " ", a.status)]++
@@ -121,7 +128,10 @@ func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string
 			key := fmt.Sprint(kind.name, " ", n)
 			made := r.named(whole, http, kind.path+"/create", key, kind.in)
 			if kind.again {
-				r.check(kind.path+"/create again", reflect.DeepEqual(made, r.named(whole, http, kind.path+"/create", key, kind.in)))
+				r.check(
+					kind.path+"/create again",
+					reflect.DeepEqual(made, r.named(whole, http, kind.path+"/create", key, kind.in)),
+				)
 			}
 			id := made.text(kind.name, kind.name+"_id")
 			r.check(kind.path+"/create", id != "")
@@ -162,7 +172,11 @@ func (r *rolling) restart(s *storm, i *instance) {
 	s.Helper()
 	r.goOn(s)
 	i.end(syscall.SIGTERM)
-	until(s, "the balancer has noticed that it was away", func() bool { return !s.balancer.has(i.addr) || i.answers(s) })
+	until(
+		s,
+		"the balancer has noticed that it was away",
+		func() bool { return !s.balancer.has(i.addr) || i.answers(s) },
+	)
 	until(s, "it is back", func() bool { return i.answers(s) && s.balancer.has(i.addr) })
 }
 

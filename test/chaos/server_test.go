@@ -28,7 +28,12 @@ type server struct {
 
 func newServer(t testing.TB, dsn string) *server {
 	t.Helper()
-	s := &server{TB: t, program: build(t), dir: t.TempDir(), dsn: dsn}
+	s := &server{
+		TB:      t,
+		program: build(t),
+		dir:     t.TempDir(),
+		dsn:     dsn,
+	}
 	var err error
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		t.Fatal(err)

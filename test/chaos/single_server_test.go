@@ -59,7 +59,11 @@ func TestSingleServer_RecoversSoon(t *testing.T) {
 			f.letsGo()
 			begun := a.start()
 			ready := time.Since(begun)
-			until(t, "it goes on with every lock and every endpoint", func() bool { return len(f.seen()) == len(f.all()) })
+			until(
+				t,
+				"it goes on with every lock and every endpoint",
+				func() bool { return len(f.seen()) == len(f.all()) },
+			)
 			seen := f.seen()
 			for of, at := range seen {
 				if took := at.Sub(begun); long && took > soon {

@@ -38,7 +38,12 @@ type field struct {
 
 func newField(t testing.TB) *field {
 	t.Helper()
-	f := &field{TB: t, paths: []string{"/one", "/two"}, air: map[string]bool{}, came: map[string]bool{}}
+	f := &field{
+		TB:    t,
+		paths: []string{"/one", "/two"},
+		air:   map[string]bool{},
+		came:  map[string]bool{},
+	}
 	box := sandbox.New(sandbox.Options{Seed: 17, Speed: 20})
 	t.Cleanup(box.Close)
 	account, err := box.EnsureAccount(

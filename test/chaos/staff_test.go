@@ -57,7 +57,10 @@ func newStaff(s *storm, seed uint64) *staff {
 		a, _ := f.ask(s.Context(), "/acs/systems/list", map[string]any{})
 		all, _ := a.body["acs_systems"].([]any)
 		return len(all) == 2 &&
-			!slices.ContainsFunc(all, func(y any) bool { y1, _ := y.(map[string]any); return y1["acs_user_count"] != 2.0 })
+			!slices.ContainsFunc(
+				all,
+				func(y any) bool { y1, _ := y.(map[string]any); return y1["acs_user_count"] != 2.0 },
+			)
 	})
 	rows, err := s.pool.Query(s.Context(), "select acs_system_id::text, vendor_ref from acs_systems")
 	if err != nil {
@@ -227,7 +230,8 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 		listed, on := s.usersOf(f, system), map[string][]person{}
 		for _, p := range s.onSystem(f, system) {
 			on[p.ExternalID] = append(on[p.ExternalID], p)
-			if m := f.members[p.ExternalID]; !f.found[system][p.ID] && (m == nil || m.deleted && !listed[m.id].has("errors")) {
+			if m := f.members[p.ExternalID]; !f.found[system][p.ID] &&
+				(m == nil || m.deleted && !listed[m.id].has("errors")) {
 				complain("%q is on access system %s, but has no owner", p.FullName, system)
 			}
 		}

@@ -96,7 +96,12 @@ func (s *storm) audit(faults int, took time.Duration) {
 			if !ok || a.status != 200 {
 				complain("code %s was created or converted, and get answers %d", c.id, a.status)
 			} else if ends, err := time.Parse(time.RFC3339Nano, a.text("access_code", "ends_at")); !ends.Equal(c.ends) || err != nil && !c.ends.IsZero() {
-				complain("code %s ends at %q, but its last acknowledged end is %s", c.id, a.text("access_code", "ends_at"), c.ends)
+				complain(
+					"code %s ends at %q, but its last acknowledged end is %s",
+					c.id,
+					a.text("access_code", "ends_at"),
+					c.ends,
+				)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
 				told := a.text("access_code", "code")
 				complain(
@@ -223,8 +228,9 @@ func (g *guests) learnOutcomes(ctx context.Context, complain func(string, ...any
 // expected are failures that guests cause: adopting what another guest has deleted or what the vendor does not support,
 // or changing what was deleted meanwhile.
 var expected = map[string]bool{
-	"CONVERT_ACCESS_CODE_TO_MANAGED access_code_not_found": true, "CONVERT_ACCESS_CODE_TO_MANAGED cannot_be_managed": true,
-	"UPDATE_ACCESS_CODE access_code_deleted": true,
+	"CONVERT_ACCESS_CODE_TO_MANAGED access_code_not_found": true,
+	"CONVERT_ACCESS_CODE_TO_MANAGED cannot_be_managed":     true,
+	"UPDATE_ACCESS_CODE access_code_deleted":               true,
 }
 
 // few limits unexplained failures to one of so many codes, users, or attempts.

@@ -43,7 +43,12 @@ func newPassingGate(t testing.TB, dial func(context.Context) (net.Conn, error), 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{addr: l.Addr().String(), dial: dial, both: both, open: map[net.Conn]bool{}}
+	g := &gate{
+		addr: l.Addr().String(),
+		dial: dial,
+		both: both,
+		open: map[net.Conn]bool{},
+	}
 	ctx := t.Context()
 	var passing sync.WaitGroup
 	passing.Go(func() {

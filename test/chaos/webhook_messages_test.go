@@ -41,7 +41,13 @@ func (s *storm) judgeMessages(complain func(string, ...any), events []uuid.UUID)
 		)
 		some, _ := a.body["events"].([]any)
 		if !ok || a.status != http.StatusOK || len(some) != len(ids) {
-			complain("of %d events the API returns %d: %d %s", len(ids), len(some), a.status, a.text("error", "message"))
+			complain(
+				"of %d events the API returns %d: %d %s",
+				len(ids),
+				len(some),
+				a.status,
+				a.text("error", "message"),
+			)
 			continue
 		}
 		for _, e := range some {

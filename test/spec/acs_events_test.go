@@ -22,7 +22,12 @@ func TestEventsOfAccessSystems(t *testing.T) {
 		apptest.Until(t, cause, func() bool {
 			got = nil
 			var out api.EventsResponse
-			s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "connected_account_id": y.AccountID}, &out)
+			s.Post(
+				t,
+				"/events/list",
+				map[string]any{"since": "2020-01-01T00:00:00Z", "connected_account_id": y.AccountID},
+				&out,
+			)
 			for _, e := range out.Events {
 				if !seen[e.EventID] {
 					got = append(got, e.EventType)

@@ -152,7 +152,11 @@ func TestAcsSystem_MomentarilyEmpty(t *testing.T) {
 			}
 			l.rename("Jane Doe", "Jane Changed")
 			l.look(1)
-			apptest.Until(t, "her changes there are reverted as usual", func() bool { return len(l.named("Jane Doe")) == 1 })
+			apptest.Until(
+				t,
+				"her changes there are reverted as usual",
+				func() bool { return len(l.named("Jane Doe")) == 1 },
+			)
 			done(t, l.s, "/acs/users/suspend", robin.AcsUser.AcsUserID, nil)
 			settled(t, l.s, robin.AcsUser.AcsUserID)
 			if there := l.named(

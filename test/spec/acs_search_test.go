@@ -18,7 +18,12 @@ func TestAcs_Search(t *testing.T) {
 	list := func(path, key, name, search string) (names []string) {
 		t.Helper()
 		var out map[string]any
-		if status := s.Post(t, path, map[string]any{"acs_system_id": y.ID, "search": search}, &out); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			path,
+			map[string]any{"acs_system_id": y.ID, "search": search},
+			&out,
+		); status != http.StatusOK {
 			t.Fatalf("%s %q: %d %v", path, search, status, out)
 		}
 		rows, _ := out[key].([]any)

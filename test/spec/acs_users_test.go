@@ -106,7 +106,8 @@ func TestAcsUser_Lifecycle(t *testing.T) {
 		},
 	)
 	if !slices.Equal(mutations(made), []string{"creating"}) || !made.IsManaged || *made.IsSuspended || made.Email != "jane@example.com" || made.EmailAddress != "jane@example.com" ||
-		made.DisplayName != "Jane Doe" || made.ConnectedAccountID != y.AccountID || made.LastSuccessfulSyncAt != nil || made.AccessSchedule.EndsAt == nil ||
+		made.DisplayName != "Jane Doe" || made.ConnectedAccountID != y.AccountID || made.LastSuccessfulSyncAt != nil ||
+		made.AccessSchedule.EndsAt == nil ||
 		time.Since(made.AccessSchedule.StartsAt) > time.Minute ||
 		made.UserIdentityID != "" ||
 		len(made.Warnings) != 0 {
@@ -252,7 +253,8 @@ func TestAcsUser_Lifecycle(t *testing.T) {
 		var events api.EventsResponse
 		s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "event_type": kind}, &events)
 		if len(events.Events) != 1 || events.Events[0].AdditionalProperties["acs_system_id"] != y.ID ||
-			strings.HasPrefix(kind, "acs_user") && events.Events[0].AdditionalProperties["acs_user_id"] != made.AcsUserID {
+			strings.HasPrefix(kind, "acs_user") &&
+				events.Events[0].AdditionalProperties["acs_user_id"] != made.AcsUserID {
 			t.Errorf("%s: %+v", kind, events.Events)
 		}
 	}
@@ -283,7 +285,11 @@ func TestAcsUser_ErrorsAndRetries(t *testing.T) {
 
 	faults(map[string]any{"failure_rate": map[string]float64{"unconfirmed": 1}})
 	joe := newUser(t, s, y, map[string]any{"full_name": "Joe"})
-	apptest.Until(t, "the system has Joe although it returned an error", func() bool { return len(y.Named(t, "Joe")) > 0 })
+	apptest.Until(
+		t,
+		"the system has Joe although it returned an error",
+		func() bool { return len(y.Named(t, "Joe")) > 0 },
+	)
 	settled(t, s, joe.AcsUserID)
 	if on := y.Named(t, "Joe"); len(on) != 1 {
 		t.Errorf("Joe is there %d times", len(on))
@@ -317,7 +323,14 @@ func TestAcsUser_ErrorsAndRetries(t *testing.T) {
 	apptest.Until(t, "Jane is deleted", func() bool {
 		return s.Post(t, "/acs/users/get", map[string]any{"acs_user_id": jane.AcsUserID}, nil) == http.StatusNotFound
 	})
-	if s.Post(t, "/acs/systems/get", map[string]any{"acs_system_id": y.ID}, &system); len(system.AcsSystem.Errors) != 0 {
+	if s.Post(
+		t,
+		"/acs/systems/get",
+		map[string]any{"acs_system_id": y.ID},
+		&system,
+	); len(
+		system.AcsSystem.Errors,
+	) != 0 {
 		t.Errorf("the system that is back: %+v", system.AcsSystem)
 	}
 	for kind, want := range map[string]int{"acs_system.disconnected": 1, "acs_system.connected": 2} {

@@ -316,7 +316,11 @@ func TestAcsUser_RetriedWithoutDeletedGroup(t *testing.T) {
 func TestAcsUser_PauseUsesDatabaseClock(t *testing.T) {
 	t.Parallel()
 	behind := func() time.Time { return time.Now().Add(-10 * time.Minute) }
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.Now = behind }))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.Now = behind }),
+	)
 	y := s.AccessSystem(t)
 	y.Control(t, http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"full": 1}}, nil)
 	jane := newUser(t, s, y, nil)

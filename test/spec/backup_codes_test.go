@@ -105,8 +105,12 @@ func TestBackupCode_ReadyBeforeItIsNeeded(t *testing.T) {
 		t,
 		"/events/list",
 		map[string]any{
-			"since":       "2020-01-01",
-			"event_types": []string{"access_code.created", "access_code.set_on_device", "access_code.mutations_requested"},
+			"since": "2020-01-01",
+			"event_types": []string{
+				"access_code.created",
+				"access_code.set_on_device",
+				"access_code.mutations_requested",
+			},
 		},
 		&told,
 	)
@@ -150,7 +154,10 @@ func TestBackupCode_ReadyBeforeItIsNeeded(t *testing.T) {
 	if was.PulledBackupAccessCodeID == nil || *was.PulledBackupAccessCodeID != backup.AccessCodeID ||
 		was.IsBackupAccessCodeAvailable ||
 		was.IsBackup ||
-		!slices.ContainsFunc(was.Warnings, func(p api.Problem) bool { return p.WarningCode == "using_backup_access_code" }) {
+		!slices.ContainsFunc(
+			was.Warnings,
+			func(p api.Problem) bool { return p.WarningCode == "using_backup_access_code" },
+		) {
 		t.Errorf(
 			"the code it was pulled for: pulled %v, available %t",
 			was.PulledBackupAccessCodeID,
@@ -373,7 +380,8 @@ func TestBackupCode_ShortPoolIsShown(t *testing.T) {
 				func(p api.Problem) bool { return p.WarningCode == "partial_backup_access_code_pool" },
 			) == (warningCode != "")
 	}
-	s.Lock(t, device).Control(t, http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"duplicate": 1}})
+	s.Lock(t, device).
+		Control(t, http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"duplicate": 1}})
 	guest := backed(t, s, device, nil)
 	apptest.Until(t, "that the pool is empty is shown", func() bool { return shows("empty", "") })
 	s.Lock(t, device).Control(t, http.MethodPut, "/faults", map[string]any{})

@@ -41,7 +41,11 @@ func TestClientSession_PersonKeepsAccountsOfDeletedSessions(t *testing.T) {
 			if n := sees(); n != 1 {
 				t.Errorf("the other session of the same person sees %d locks", n)
 			}
-			if again := session(t, s, params{"user_identity_ids": []string{jane.UserIdentityID}}); again.DeviceCount != 1 {
+			if again := session(
+				t,
+				s,
+				params{"user_identity_ids": []string{jane.UserIdentityID}},
+			); again.DeviceCount != 1 {
 				t.Errorf("a new session of the same person sees %d locks", again.DeviceCount)
 			}
 			if other := session(

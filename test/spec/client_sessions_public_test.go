@@ -74,7 +74,10 @@ func TestClientSession_LimitOfPublicSessions(t *testing.T) {
 	for range most {
 		session(t, s, params{}) // with an API key
 	}
-	granted := params{"client_session_id": known.ClientSession.ClientSessionID, "connected_account_ids": []string{account}}
+	granted := params{
+		"client_session_id":     known.ClientSession.ClientSessionID,
+		"connected_account_ids": []string{account},
+	}
 	if status := s.Post(t, "/client_sessions/grant_access", granted, nil); status != http.StatusOK {
 		t.Fatalf("grant access: %d", status)
 	}

@@ -56,7 +56,9 @@ func TestClientSession_AccountScope(t *testing.T) {
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, device := s.Connect(t, "nuki")
 	c := session(t, s, params{"user_identifier_key": "jane", "connected_account_ids": []string{account}})
-	if c.Token == "" || c.WorkspaceID != s.WorkspaceID || *c.UserIdentifierKey != "jane" || !slices.Equal(c.ConnectedAccountIds, []string{account}) || c.DeviceCount != 1 ||
+	if c.Token == "" || c.WorkspaceID != s.WorkspaceID || *c.UserIdentifierKey != "jane" ||
+		!slices.Equal(c.ConnectedAccountIds, []string{account}) ||
+		c.DeviceCount != 1 ||
 		len(c.ConnectWebviewIds) != 0 ||
 		!c.ExpiresAt.After(time.Now().Add(300*24*time.Hour)) ||
 		!strings.HasPrefix(c.Token, "seam_cst") {
@@ -368,7 +370,11 @@ func TestClientSession_HidesOtherPeople(t *testing.T) {
 		"/access_codes/list":           {"device_id": device},
 		"/access_codes/unmanaged/list": {"device_id": device},
 	}
-	customers := session(t, s, params{"customer_key": "c", "user_identifier_key": "carol", "connected_account_ids": both})
+	customers := session(
+		t,
+		s,
+		params{"customer_key": "c", "user_identifier_key": "carol", "connected_account_ids": both},
+	)
 	for path, in := range asked {
 		answer := func(token, key string) string {
 			in := maps.Clone(in)
@@ -531,7 +537,12 @@ func TestClientSession_NoForeignGrants(t *testing.T) {
 	if got := devicesOf(t, s, customer.Token, "/devices/list", params{}); got != nil {
 		t.Errorf("a customer without accounts sees %v", got)
 	}
-	s.Post(t, "/connected_accounts/update", params{"connected_account_id": accounts[0], "customer_key": "a customer"}, nil)
+	s.Post(
+		t,
+		"/connected_accounts/update",
+		params{"connected_account_id": accounts[0], "customer_key": "a customer"},
+		nil,
+	)
 	if got := devicesOf(t, s, customer.Token, "/devices/list", params{}); len(got) != 1 {
 		t.Errorf("a customer with an account sees %v", got)
 	}

@@ -100,8 +100,12 @@ func TestCode_VendorEndOfTime(t *testing.T) {
 	t.Cleanup(vendor.Close)
 	id, err := s.App.Access.Accounts.ConnectAccount(
 		t.Context(),
-		account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: "devicecloud", DisplayName: "Vendor",
-			Config: fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, token)},
+		account.NewAccount{
+			WorkspaceID: uuid.MustParse(s.WorkspaceID),
+			Adapter:     "devicecloud",
+			DisplayName: "Vendor",
+			Config:      fmt.Appendf(nil, `{"base_url":%q,"token":%q}`, vendor.URL, token),
+		},
 	)
 	if err != nil {
 		t.Fatal(err)

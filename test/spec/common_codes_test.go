@@ -50,7 +50,19 @@ func managedCodes(t *testing.T, s *apptest.Server, device string) int {
 func TestCommonCode_OnManyDevices(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "tedee", "salto_ks"))
-	august, nuki, tedee, salto := s.Device(t, "august"), s.Device(t, "nuki"), s.Device(t, "tedee"), s.Device(t, "salto_ks")
+	august, nuki, tedee, salto := s.Device(
+		t,
+		"august",
+	), s.Device(
+		t,
+		"nuki",
+	), s.Device(
+		t,
+		"tedee",
+	), s.Device(
+		t,
+		"salto_ks",
+	)
 
 	// The server chooses a PIN that every device accepts, and a common_code_key.
 	chosen := createMultiple(t, s, map[string]any{"device_ids": []string{tedee, nuki, august}, "name": "Cleaner"})
@@ -149,7 +161,13 @@ func TestCommonCode_OnManyDevices(t *testing.T) {
 			"invalid_input",
 		},
 	} {
-		if status := s.Post(t, "/access_codes/create_multiple", c.in, &f); status != c.status || f.Error.Type != c.kind {
+		if status := s.Post(
+			t,
+			"/access_codes/create_multiple",
+			c.in,
+			&f,
+		); status != c.status ||
+			f.Error.Type != c.kind {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
 		}
 	}

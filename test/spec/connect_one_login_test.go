@@ -118,7 +118,10 @@ func TestWebview_AnotherAccountAfterFailedRead(t *testing.T) {
 				if refuses.Load() {
 					refused.Store(token, true)
 				}
-				if _, is := refused.Load(token); is && r.Method == http.MethodGet && r.URL.Path == "/sandbox/cloud/locks" {
+				if _, is := refused.Load(
+					token,
+				); is && r.Method == http.MethodGet &&
+					r.URL.Path == "/sandbox/cloud/locks" {
 					w.WriteHeader(http.StatusUnauthorized)
 					return
 				}
@@ -158,7 +161,12 @@ func TestWebview_AnotherAccountAfterFailedRead(t *testing.T) {
 		"the devices are there",
 		func() bool { return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized" },
 	)
-	if now := webviewNow(t, s, w.ConnectWebviewID); *now.ConnectedAccountID == first || *now.SelectedProvider != "yale" {
+	if now := webviewNow(
+		t,
+		s,
+		w.ConnectWebviewID,
+	); *now.ConnectedAccountID == first ||
+		*now.SelectedProvider != "yale" {
 		t.Errorf("it is authorized for %s, by %s", *now.ConnectedAccountID, *now.SelectedProvider)
 	}
 }

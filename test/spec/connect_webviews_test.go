@@ -57,7 +57,12 @@ func enter(t *testing.T, page, vendor string, entered map[string]string) (status
 		form.Set(name, value)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, page+"/"+vendor, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		page+"/"+vendor,
+		strings.NewReader(form.Encode()),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +92,10 @@ var logins = []step{
 		s.webview = webview(t, s.s, map[string]any{"customer_key": "acme"})
 		enter(t, s.webview.URL, "nuki", mistyped)
 	}, []string{"connect_webview.login_failed"}},
-	{"and types it well", func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("jane")) },
-		append([]string{"connected_account.successful_login", "connect_webview.login_succeeded"}, life[0].want[:6]...)},
+	{
+		"and types it well", func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("jane")) },
+		append([]string{"connected_account.successful_login", "connect_webview.login_succeeded"}, life[0].want[:6]...),
+	},
 	{
 		"nothing is left to do on the page",
 		func(t *testing.T, s *tale) { enter(t, s.webview.URL, "nuki", as("john")) },
@@ -117,7 +124,9 @@ func TestWebview_CreateReadListDelete(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first := webview(t, s, nil)
-	if first.Status != "pending" || first.LoginSuccessful || first.ConnectedAccountID != nil || !first.AnyProviderAllowed || len(first.AcceptedProviders) != 0 ||
+	if first.Status != "pending" || first.LoginSuccessful || first.ConnectedAccountID != nil ||
+		!first.AnyProviderAllowed ||
+		len(first.AcceptedProviders) != 0 ||
 		!first.AutomaticallyManageNewDevices ||
 		first.WaitForDeviceCreation ||
 		first.DeviceSelectionMode != "none" ||
@@ -421,7 +430,11 @@ func TestWebview_LoginRepairsAccount(t *testing.T) {
 	}
 	again := func() api.ConnectWebview {
 		t.Helper()
-		w := webview(t, s, map[string]any{"wait_for_device_creation": true, "custom_metadata": map[string]any{"back": true}})
+		w := webview(
+			t,
+			s,
+			map[string]any{"wait_for_device_creation": true, "custom_metadata": map[string]any{"back": true}},
+		)
 		if status, to, body := enter(t, w.URL, "sandbox", as("jane")); status != http.StatusSeeOther {
 			t.Fatalf("log in again: %d %s %s", status, to, body)
 		}

@@ -353,7 +353,10 @@ func TestConnectedAccounts_SyncDisconnectDelete(t *testing.T) {
 	if status := s.Post(t, "/devices/get", map[string]any{"device_id": device}, nil); status != http.StatusNotFound {
 		t.Errorf("its device: %d", status)
 	}
-	if again := s.StartAnother(t); again.App.Sandbox.WorkspaceID.String() != s.WorkspaceID || again.App.Sandbox.APIKey != "" {
+	if again := s.StartAnother(
+		t,
+	); again.App.Sandbox.WorkspaceID.String() != s.WorkspaceID ||
+		again.App.Sandbox.APIKey != "" {
 		t.Error("after a restart there is another sandbox")
 	}
 	for _, kind := range []string{"connected_account.disconnected", "connected_account.deleted", "device.removed"} {

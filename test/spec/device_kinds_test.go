@@ -84,7 +84,17 @@ func TestDeviceKinds_ListedInScope(t *testing.T) {
 	account, unrelated, foreign := connect(s.WorkspaceID), connect(s.WorkspaceID), connect(other)
 	token := session(t, s, params{"connected_account_ids": []string{account}}).Token
 	for path, kind := range kinds {
-		first, second := add(s.WorkspaceID, account, kind.one, kind.maker), add(s.WorkspaceID, account, kind.another, "Else")
+		first, second := add(
+			s.WorkspaceID,
+			account,
+			kind.one,
+			kind.maker,
+		), add(
+			s.WorkspaceID,
+			account,
+			kind.another,
+			"Else",
+		)
 		third, hidden := add(s.WorkspaceID, unrelated, kind.one, kind.maker), add(other, foreign, kind.one, kind.maker)
 		for _, c := range []struct {
 			in   params

@@ -18,8 +18,21 @@ func TestEvents_FilterByAccessSystemAndOwner(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	theirs, others := s.AccessSystem(t), s.AccessSystem(t)
-	s.Post(t, "/connected_accounts/update", params{"connected_account_id": theirs.AccountID, "customer_key": "acme"}, nil)
-	jane, joe := newPerson(t, s, params{"user_identity_key": "jane"}), newPerson(t, s, params{"user_identity_key": "joe"})
+	s.Post(
+		t,
+		"/connected_accounts/update",
+		params{"connected_account_id": theirs.AccountID, "customer_key": "acme"},
+		nil,
+	)
+	jane, joe := newPerson(
+		t,
+		s,
+		params{"user_identity_key": "jane"},
+	), newPerson(
+		t,
+		s,
+		params{"user_identity_key": "joe"},
+	)
 	users := map[*apptest.AccessSystem]string{}
 	for y, who := range map[*apptest.AccessSystem]string{theirs: jane.UserIdentityID, others: joe.UserIdentityID} {
 		users[y] = settled(t, s, newUser(t, s, y, params{"user_identity_id": who}).AcsUserID).AcsUserID
@@ -140,7 +153,8 @@ func TestEvents_FilterByAccessSystemAndOwner(t *testing.T) {
 				}
 			}
 			for _, kind := range c.want {
-				if reached := token == s.APIKey || c.reached && kind != "client_session.deleted"; types[kind] != reached {
+				if reached := token == s.APIKey ||
+					c.reached && kind != "client_session.deleted"; types[kind] != reached {
 					t.Errorf("%s %v lists %s for %s: %v", c.filter, c.value, kind, who, types[kind])
 				}
 				delete(types, kind)

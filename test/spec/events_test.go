@@ -15,11 +15,15 @@ var life = []step{
 	{
 		"an account is connected",
 		nothing,
-		[]string{"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
-			"device.added", "device.connected", "access_code.unmanaged.created", "access_code.unmanaged.created"},
+		[]string{
+			"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
+			"device.added", "device.connected", "access_code.unmanaged.created", "access_code.unmanaged.created",
+		},
 	},
-	{"a code is created", create(map[string]any{"code": pinOne, "name": "Guest"}),
-		[]string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device"}},
+	{
+		"a code is created", create(map[string]any{"code": pinOne, "name": "Guest"}),
+		[]string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device"},
+	},
 	{
 		"its name is changed",
 		update(map[string]any{"name": "Friend"}),
@@ -41,18 +45,28 @@ var life = []step{
 		},
 	},
 	{"nothing of it is changed", update(map[string]any{"code": pinTwo, "name": "Friend"}), nil},
-	{"it opens the door", post("/locks/simulate/keypad_code_entry", map[string]any{"code": pinTwo}),
-		[]string{"action_attempt.simulate_keypad_code_entry.succeeded", "lock.unlocked"}},
-	{"a wrong code is tried", post("/locks/simulate/keypad_code_entry", map[string]any{"code": pinOther}),
-		[]string{"action_attempt.simulate_keypad_code_entry.succeeded", "lock.access_denied"}},
-	{"the door is locked by hand", post("/locks/simulate/manual_lock_via_keypad", nil),
-		[]string{"action_attempt.simulate_manual_lock_via_keypad.succeeded", "lock.locked"}},
+	{
+		"it opens the door", post("/locks/simulate/keypad_code_entry", map[string]any{"code": pinTwo}),
+		[]string{"action_attempt.simulate_keypad_code_entry.succeeded", "lock.unlocked"},
+	},
+	{
+		"a wrong code is tried", post("/locks/simulate/keypad_code_entry", map[string]any{"code": pinOther}),
+		[]string{"action_attempt.simulate_keypad_code_entry.succeeded", "lock.access_denied"},
+	},
+	{
+		"the door is locked by hand", post("/locks/simulate/manual_lock_via_keypad", nil),
+		[]string{"action_attempt.simulate_manual_lock_via_keypad.succeeded", "lock.locked"},
+	},
 	{
 		"the door is unlocked",
 		post("/locks/unlock_door", nil),
 		[]string{"action_attempt.unlock_door.succeeded", "lock.unlocked"},
 	},
-	{"the door is locked", post("/locks/lock_door", nil), []string{"action_attempt.lock_door.succeeded", "lock.locked"}},
+	{
+		"the door is locked",
+		post("/locks/lock_door", nil),
+		[]string{"action_attempt.lock_door.succeeded", "lock.locked"},
+	},
 	{
 		"the bolt jams",
 		all(
@@ -74,13 +88,20 @@ var life = []step{
 		},
 	},
 	{"the bolt is freed", all(control(http.MethodPost, "/jam", freed), look), nil},
-	{"the code is changed at the keypad", keypad(http.MethodPatch, pinTwo, map[string]any{"code": pinThree}),
-		[]string{"access_code.modified_external_to_seam", "access_code.set_on_device"}},
-	{"the code is deleted at the keypad", keypad(http.MethodDelete, pinTwo, nil),
-		[]string{"access_code.deleted_external_to_seam", "access_code.set_on_device"}},
-	{"changes at the keypad are allowed and happen", all(update(map[string]any{"is_external_modification_allowed": true}),
-		keypad(http.MethodPatch, pinTwo, map[string]any{"code": pinThree})),
-		[]string{"access_code.modified_external_to_seam", "access_code.code_changed"}},
+	{
+		"the code is changed at the keypad", keypad(http.MethodPatch, pinTwo, map[string]any{"code": pinThree}),
+		[]string{"access_code.modified_external_to_seam", "access_code.set_on_device"},
+	},
+	{
+		"the code is deleted at the keypad", keypad(http.MethodDelete, pinTwo, nil),
+		[]string{"access_code.deleted_external_to_seam", "access_code.set_on_device"},
+	},
+	{
+		"changes at the keypad are allowed and happen",
+		all(update(map[string]any{"is_external_modification_allowed": true}),
+			keypad(http.MethodPatch, pinTwo, map[string]any{"code": pinThree})),
+		[]string{"access_code.modified_external_to_seam", "access_code.code_changed"},
+	},
 	{
 		"its time frame is changed",
 		update(ahead),
@@ -119,7 +140,11 @@ var life = []step{
 		control(http.MethodPost, "/battery", map[string]any{"battery_level": 15}),
 		[]string{"device.low_battery", "device.battery_status_changed"},
 	},
-	{"the battery runs lower", all(control(http.MethodPost, "/battery", map[string]any{"battery_level": 12}), look), nil},
+	{
+		"the battery runs lower",
+		all(control(http.MethodPost, "/battery", map[string]any{"battery_level": 12}), look),
+		nil,
+	},
 	{
 		"the battery is replaced",
 		control(http.MethodPost, "/battery", map[string]any{"battery_level": 100}),
@@ -138,10 +163,15 @@ var life = []step{
 		func(t *testing.T, s *tale) { s.lock.Account(t, "revoke") },
 		[]string{"connected_account.disconnected"},
 	},
-	{"the credentials are good again", all(func(t *testing.T, s *tale) { s.lock.Account(t, "restore") }, syncAccount),
-		[]string{"connected_account.connected", "connected_account.completed_first_sync_after_reconnection"}},
-	{"the device is removed", post("/devices/simulate/remove", nil),
-		[]string{"device.removed", "access_code.unmanaged.removed", "access_code.unmanaged.removed"}},
+	{
+		"the credentials are good again",
+		all(func(t *testing.T, s *tale) { s.lock.Account(t, "restore") }, syncAccount),
+		[]string{"connected_account.connected", "connected_account.completed_first_sync_after_reconnection"},
+	},
+	{
+		"the device is removed", post("/devices/simulate/remove", nil),
+		[]string{"device.removed", "access_code.unmanaged.removed", "access_code.unmanaged.removed"},
+	},
 }
 
 // delays are steps of a device that is offline for long.
@@ -161,8 +191,16 @@ var delays = []step{
 		[]string{"access_code.delay_in_removing_from_device", "access_code.delay_in_setting_on_device"},
 	},
 	{"another hour passes", anHourPasses, nil},
-	{"the device reappears", post("/devices/simulate/connect", nil),
-		[]string{"device.connected", "access_code.removed_from_device", "access_code.deleted", "access_code.set_on_device"}},
+	{
+		"the device reappears",
+		post("/devices/simulate/connect", nil),
+		[]string{
+			"device.connected",
+			"access_code.removed_from_device",
+			"access_code.deleted",
+			"access_code.set_on_device",
+		},
+	},
 }
 
 // refusals are steps of a lock that rejects writes.
@@ -170,8 +208,10 @@ var refusals = []step{
 	{
 		"an account is connected",
 		nothing,
-		[]string{"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
-			"device.added", "device.connected", "access_code.unmanaged.created", "access_code.unmanaged.created"},
+		[]string{
+			"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
+			"device.added", "device.connected", "access_code.unmanaged.created", "access_code.unmanaged.created",
+		},
 	},
 	{"a code of a vendor that forbids it is converted", func(t *testing.T, s *tale) {
 		s.post(
@@ -183,13 +223,18 @@ var refusals = []step{
 	}, []string{"access_code.unmanaged.failed_to_convert_to_managed"}},
 	{
 		"a code is created for a full lock",
-		all(control(http.MethodPut, "/faults", map[string]any{"slots_taken": 1000}), create(map[string]any{"code": pinOne})),
+		all(
+			control(http.MethodPut, "/faults", map[string]any{"slots_taken": 1000}),
+			create(map[string]any{"code": pinOne}),
+		),
 		[]string{"access_code.created", "access_code.mutations_requested", "access_code.failed_to_set_on_device"},
 	},
 	{"that code is deleted", remove, []string{"access_code.deleted"}},
-	{"a code is created for later", all(control(http.MethodPut, "/faults", map[string]any{}),
-		create(map[string]any{"code": pinTwo, "starts_at": 200 * time.Hour, "ends_at": 300 * time.Hour})),
-		[]string{"access_code.created", "access_code.mutations_requested"}},
+	{
+		"a code is created for later", all(control(http.MethodPut, "/faults", map[string]any{}),
+			create(map[string]any{"code": pinTwo, "starts_at": 200 * time.Hour, "ends_at": 300 * time.Hour})),
+		[]string{"access_code.created", "access_code.mutations_requested"},
+	},
 	{"a code is created for today", create(map[string]any{"code": pinThree}), life[1].want},
 	{
 		"the lock refuses to have it changed",
@@ -216,7 +261,10 @@ var ends = []step{
 	},
 	{
 		"an hour passes, and the lock is busy",
-		all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"busy": 1}}), anHourPasses),
+		all(
+			control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"busy": 1}}),
+			anHourPasses,
+		),
 		[]string{"access_code.failed_to_expire"},
 	},
 }
@@ -250,8 +298,13 @@ func TestEvents_OncePerCause(t *testing.T) {
 		"hubs":      {profile: "august", steps: hubs},
 		"delays":    {profile: "yale", steps: delays, own: true},
 		"ends":      {profile: "kwikset", steps: ends, own: true},
-		"flaps":     {profile: "yale", steps: flaps, own: true, debounce: 24 * time.Hour},
-		"issues":    {profile: "igloohome", steps: issues, own: true},
+		"flaps": {
+			profile:  "yale",
+			steps:    flaps,
+			own:      true,
+			debounce: 24 * time.Hour,
+		},
+		"issues": {profile: "igloohome", steps: issues, own: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

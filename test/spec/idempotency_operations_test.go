@@ -39,7 +39,12 @@ func TestIdempotency_EveryOperationIsDoneOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one, db := keyedServer(t, losingAnswers)
-			cut := cutOff{one: one, two: one.StartAnother(t), db: db, committed: end == ""}
+			cut := cutOff{
+				one:       one,
+				two:       one.StartAnother(t),
+				db:        db,
+				committed: end == "",
+			}
 			if !cut.committed {
 				cutOffBy(t, db, end)
 			}
@@ -236,10 +241,16 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			params{"device_id": device, "auto_lock_enabled": false},
 			params{"auto_lock_enabled": true},
 		),
-		"/locks/simulate/keypad_code_entry":      of(params{"device_id": device, "code": "987123"}, params{"code": "987124"}),
-		"/locks/simulate/manual_lock_via_keypad": of(params{"device_id": device}, params{"device_id": uuid.NewString()}),
-		"/access_codes/create":                   of(params{"device_id": device, "name": "Once"}, named),
-		"/access_codes/create_multiple":          of(params{"device_ids": []string{device}, "name": "Many"}, named),
+		"/locks/simulate/keypad_code_entry": of(
+			params{"device_id": device, "code": "987123"},
+			params{"code": "987124"},
+		),
+		"/locks/simulate/manual_lock_via_keypad": of(
+			params{"device_id": device},
+			params{"device_id": uuid.NewString()},
+		),
+		"/access_codes/create":          of(params{"device_id": device, "name": "Once"}, named),
+		"/access_codes/create_multiple": of(params{"device_ids": []string{device}, "name": "Many"}, named),
 		"/access_codes/update_multiple": func(t *testing.T) keyedRequest {
 			code(t, params{"common_code_key": "common"})
 			return keyedRequest{in: params{"common_code_key": "common", "name": "New"}, other: named}

@@ -42,7 +42,12 @@ func TestIdempotency_WaitsTakeNoSlots(t *testing.T) {
 	var answered atomic.Int32
 	repeat := func(from string) {
 		all.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/locks/unlock_door", strings.NewReader(body))
+			req, err := http.NewRequestWithContext(
+				ctx,
+				http.MethodPost,
+				s.URL+"/locks/unlock_door",
+				strings.NewReader(body),
+			)
 			if err != nil {
 				t.Error(err)
 				return

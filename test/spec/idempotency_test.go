@@ -328,7 +328,15 @@ func TestIdempotency_KeyInUse(t *testing.T) {
 	if a.status != http.StatusOK {
 		t.Fatalf("the first: %+v", a)
 	}
-	if again := sent(t, two, two.APIKey, "/access_codes/create", "slow", body); again.body != a.body || !again.replayed {
+	if again := sent(
+		t,
+		two,
+		two.APIKey,
+		"/access_codes/create",
+		"slow",
+		body,
+	); again.body != a.body ||
+		!again.replayed {
 		t.Errorf("%+v, want %+v", again, a)
 	}
 }
@@ -374,7 +382,12 @@ func TestIdempotency_RepeatedWaitForAttempt(t *testing.T) {
 	one, db := keyedServer(t)
 	two := one.StartAnother(t)
 	device := one.Device(t, "august")
-	if status := one.Post(t, "/devices/simulate/disconnect", params{"device_id": device}, nil); status != http.StatusOK {
+	if status := one.Post(
+		t,
+		"/devices/simulate/disconnect",
+		params{"device_id": device},
+		nil,
+	); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Waited for","sync":true}`, device)

@@ -23,7 +23,9 @@ func TestIdentifiers_OneSpelling(t *testing.T) {
 	account, device := s.Connect(t, "nuki")
 	own := session(t, s, params{"connected_account_ids": []string{account}})
 	unrelated := session(t, s, params{})
-	hook := fmt.Sprint(madeBy(t, s, "/webhooks/create", "webhook", params{"url": "https://hooks.example/x"})["webhook_id"])
+	hook := fmt.Sprint(
+		madeBy(t, s, "/webhooks/create", "webhook", params{"url": "https://hooks.example/x"})["webhook_id"],
+	)
 	bare := strings.ReplaceAll(device, "-", "")
 	for form, want := range map[string]string{
 		strings.ToUpper(device): "200 ",
@@ -53,7 +55,13 @@ func TestIdentifiers_OneSpelling(t *testing.T) {
 		"urn:uuid:" + hook,
 		strings.ReplaceAll(hook, "-", ""),
 	} {
-		if got := refused(t, s, other.APIKey, "/webhooks/get", params{"webhook_id": form}); got != "404 webhook_not_found" {
+		if got := refused(
+			t,
+			s,
+			other.APIKey,
+			"/webhooks/get",
+			params{"webhook_id": form},
+		); got != "404 webhook_not_found" {
 			t.Errorf("another workspace asks for the webhook %q: %s", form, got)
 		}
 	}
@@ -70,7 +78,16 @@ func TestIdentifiers_OneSpelling(t *testing.T) {
 			"another workspace":    other.APIKey,
 		} {
 			var out api.DevicesResponse
-			if res := s.Send(t, http.MethodGet, "/devices/list?"+query, apptest.Bearer(token), "", &out); len(out.Devices) != 0 {
+			if res := s.Send(
+				t,
+				http.MethodGet,
+				"/devices/list?"+query,
+				apptest.Bearer(token),
+				"",
+				&out,
+			); len(
+				out.Devices,
+			) != 0 {
 				t.Errorf("%s is listed %s with %s: %s", who, query, res.Status, out.Devices[0].DeviceID)
 			}
 		}
@@ -106,7 +123,13 @@ func TestCursor_OfAnotherCredential(t *testing.T) {
 			want = "400 invalid_input"
 		}
 		for who, token := range map[string]string{"the workspace": s.APIKey, "a session": own.Token} {
-			if got := refused(t, s, token, "/connect_webviews/list", params{"limit": 1, "page_cursor": cursor}); got != want {
+			if got := refused(
+				t,
+				s,
+				token,
+				"/connect_webviews/list",
+				params{"limit": 1, "page_cursor": cursor},
+			); got != want {
 				t.Errorf("%s sends %s: %s, want %s", who, name, got, want)
 			}
 		}

@@ -158,7 +158,12 @@ func TestLockSettings_OfflineHub(t *testing.T) {
 	}
 	var made api.AccessCodeCreatedResponse
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "746283"}, &made)
-	if got := code(t, s, made.AccessCode.AccessCodeID); !hasError(got.Errors, "hub_disconnected") || got.Status == "set" {
+	if got := code(
+		t,
+		s,
+		made.AccessCode.AccessCodeID,
+	); !hasError(got.Errors, "hub_disconnected") ||
+		got.Status == "set" {
 		t.Errorf("a code is %s, errors %+v", got.Status, got.Errors)
 	}
 	s.Post(t, "/devices/simulate/connect_to_hub", map[string]any{"device_id": device}, nil)
@@ -226,7 +231,12 @@ func TestLockSettings_PaidSubscription(t *testing.T) {
 		t.Error("the code is on the lock")
 	}
 	var gone api.ActionAttemptResponse
-	s.Post(t, "/access_codes/delete", map[string]any{"access_code_id": kept.AccessCode.AccessCodeID, "sync": true}, &gone)
+	s.Post(
+		t,
+		"/access_codes/delete",
+		map[string]any{"access_code_id": kept.AccessCode.AccessCodeID, "sync": true},
+		&gone,
+	)
 	if a := gone.ActionAttempt; a.Status != "error" || a.Error.Type != "subscription_required" {
 		t.Errorf("the attempt of a deletion: %+v", a)
 	}
@@ -253,15 +263,21 @@ var (
 		{
 			"an account is connected",
 			nothing,
-			[]string{"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
-				"device.added", "device.connected", "access_code.unmanaged.created"},
+			[]string{
+				"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
+				"device.added", "device.connected", "access_code.unmanaged.created",
+			},
 		},
 		{
 			"the subscription expires",
 			post("/devices/simulate/paid_subscription", map[string]any{"is_expired": true}),
 			[]string{"device.error.subscription_required"},
 		},
-		{"it expires again", all(post("/devices/simulate/paid_subscription", map[string]any{"is_expired": true}), look), nil},
+		{
+			"it expires again",
+			all(post("/devices/simulate/paid_subscription", map[string]any{"is_expired": true}), look),
+			nil,
+		},
 		{
 			"it is renewed",
 			post("/devices/simulate/paid_subscription", map[string]any{"is_expired": false}),

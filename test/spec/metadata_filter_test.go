@@ -17,7 +17,13 @@ func TestMetadataFilter_Null(t *testing.T) {
 	bare := s.Device(t, "august")
 	var old params
 	s.Post(t, "/devices/get", params{"device_id": bare}, &old)
-	madeBy(t, s, "/devices/update", "", params{"device_id": first, "custom_metadata": params{"floor": "2", "wet": true}})
+	madeBy(
+		t,
+		s,
+		"/devices/update",
+		"",
+		params{"device_id": first, "custom_metadata": params{"floor": "2", "wet": true}},
+	)
 	madeBy(t, s, "/devices/update", "", params{"device_id": second, "custom_metadata": params{"wet": true}})
 	madeBy(
 		t,

@@ -181,7 +181,8 @@ func TestOfflineCode_HoursOrDays(t *testing.T) {
 			got.Warnings,
 			func(p api.Problem) bool { return p.WarningCode == "igloo_algopin_must_be_used_within_24_hours" },
 		)
-		if got.EndsAt.Sub(*got.StartsAt) != c.lasts || !got.StartsAt.Equal(start.Truncate(time.Hour)) || warned != c.warns {
+		if got.EndsAt.Sub(*got.StartsAt) != c.lasts || !got.StartsAt.Equal(start.Truncate(time.Hour)) ||
+			warned != c.warns {
 			t.Errorf("%s: %s to %s, warned %t", name, got.StartsAt, got.EndsAt, warned)
 		}
 	}
@@ -251,8 +252,10 @@ var (
 		{
 			"an account is connected",
 			nothing,
-			[]string{"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
-				"device.added", "device.connected", "access_code.unmanaged.created"},
+			[]string{
+				"connected_account.created", "connected_account.connected", "connected_account.completed_first_sync",
+				"device.added", "device.connected", "access_code.unmanaged.created",
+			},
 		},
 		{
 			"an offline code is created",

@@ -113,7 +113,12 @@ func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 				Adapter:     account.SandboxAdapter,
 				DisplayName: "More",
 				Unmanaged:   seeOnly,
-				Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks),
+				Config: fmt.Appendf(
+					nil,
+					`{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`,
+					uuid.NewString(),
+					locks,
+				),
 			},
 		)
 		if err != nil {

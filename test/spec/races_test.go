@@ -76,7 +76,15 @@ func TestRace_GrantAndDelete(t *testing.T) {
 			t.Parallel()
 			s := apptest.Start(t, apptest.WithProfiles("august"))
 			account := accounts(t, s, params{})[0].ConnectedAccountID
-			w, c := webview(t, s, nil).ConnectWebviewID, session(t, s, params{"user_identifier_key": "jane"}).ClientSessionID
+			w, c := webview(
+				t,
+				s,
+				nil,
+			).ConnectWebviewID, session(
+				t,
+				s,
+				params{"user_identifier_key": "jane"},
+			).ClientSessionID
 			gate := s.Gate(t, "before insert", test.table, "true")
 			path, in := test.grant(w, c, account)
 			granted := later(t, s, path, in)

@@ -103,7 +103,10 @@ func TestPart5_Authentication(t *testing.T) {
 		t.Fatal(err)
 	}
 	issue := func(kind domain.CredentialKind, workspaces ...uuid.UUID) (string, uuid.UUID) {
-		token, c, err := s.App.Access.Auth.IssueCredential(ctx, auth.NewCredential{Kind: kind, WorkspaceIDs: workspaces})
+		token, c, err := s.App.Access.Auth.IssueCredential(
+			ctx,
+			auth.NewCredential{Kind: kind, WorkspaceIDs: workspaces},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +201,8 @@ func TestPart7_Errors(t *testing.T) {
 		if res.StatusCode != c.status || f.Error.Type != c.kind || f.Error.Message == "" || f.OK {
 			t.Errorf("%s: %s %+v", name, res.Status, f.Error)
 		}
-		if res.Header.Get("seam-request-id") == "" || !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		if res.Header.Get("seam-request-id") == "" ||
+			!strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: headers %v", name, res.Header)
 		}
 	}

@@ -23,7 +23,13 @@ func TestRevocation_AppliesImmediatelyAtEveryInstance(t *testing.T) {
 	instances := []*apptest.Server{first, first.StartAnother(t), first.StartAnother(t)}
 	account, device := first.Connect(t, "nuki")
 	customers, theirs := first.Connect(t, "tedee")
-	madeBy(t, first, "/connected_accounts/update", "", params{"connected_account_id": customers, "customer_key": "acme"})
+	madeBy(
+		t,
+		first,
+		"/connected_accounts/update",
+		"",
+		params{"connected_account_id": customers, "customer_key": "acme"},
+	)
 	revoke := func(c auth.Credential) func() {
 		return func() {
 			if err := first.App.Access.Auth.RevokeCredential(

@@ -102,7 +102,14 @@ func TestRoutes_AreInContractOrListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.Body.Close(); res.StatusCode != b.status {
-			t.Errorf("%s: without a credential, %s %s is answered %s, want %d", route, b.method, b.path, res.Status, b.status)
+			t.Errorf(
+				"%s: without a credential, %s %s is answered %s, want %d",
+				route,
+				b.method,
+				b.path,
+				res.Status,
+				b.status,
+			)
 		}
 	}
 }
@@ -128,7 +135,8 @@ func routes(t *testing.T) map[string]bool {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && isRoute(call) {
 				at := call.Args[0]
-				if named := call.Fun.(*ast.SelectorExpr).Sel.Name; strings.HasPrefix(named, "Method") && len(call.Args) > 1 {
+				if named := call.Fun.(*ast.SelectorExpr).Sel.Name; strings.HasPrefix(named, "Method") &&
+					len(call.Args) > 1 {
 					at = call.Args[1]
 				}
 				found[file.Name.Name+" "+types.ExprString(at)] = true

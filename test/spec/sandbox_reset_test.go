@@ -42,7 +42,12 @@ func TestSandboxReset_CloudNeverAnswers(t *testing.T) {
 	}
 	var got api.ActionAttemptResponse
 	apptest.Until(t, "the attempt ends", func() bool {
-		s.Post(t, "/action_attempts/get", map[string]any{"action_attempt_id": reset.ActionAttempt.ActionAttemptID}, &got)
+		s.Post(
+			t,
+			"/action_attempts/get",
+			map[string]any{"action_attempt_id": reset.ActionAttempt.ActionAttemptID},
+			&got,
+		)
 		return got.ActionAttempt.Status != "pending"
 	})
 	if e := got.ActionAttempt.Error; got.ActionAttempt.Status != "error" || e == nil ||

@@ -66,7 +66,12 @@ func TestScope_RecheckedAfterWait(t *testing.T) {
 				s,
 				"/access_codes/create",
 				"access_code",
-				params{"device_id": l.device, "name": fmt.Sprint("Old ", n), "code": fmt.Sprint(135710 + n), "sync": true},
+				params{
+					"device_id": l.device,
+					"name":      fmt.Sprint("Old ", n),
+					"code":      fmt.Sprint(135710 + n),
+					"sync":      true,
+				},
 			)
 			return made["access_code_id"].(string)
 		}
@@ -126,12 +131,24 @@ func TestScope_RecheckedAfterWait(t *testing.T) {
 			codes.AccessCodes,
 			func(c api.AccessCode) bool { return c.Code != nil && *c.Code == before },
 		); i >= 0 { // while there is one
-			madeBy(t, s, "/access_codes/update", "", params{"access_code_id": codes.AccessCodes[i].AccessCodeID, "code": after})
+			madeBy(
+				t,
+				s,
+				"/access_codes/update",
+				"",
+				params{"access_code_id": codes.AccessCodes[i].AccessCodeID, "code": after},
+			)
 		}
 		for path, in := range l.requests {
 			got, want := <-answers[path], saidTo(t, s, l.token, path, in)
 			if got != want || strings.HasPrefix(want, fmt.Sprint(http.StatusOK)) || strings.Contains(got, after) {
-				t.Errorf("%s: %s that waits is answered\n%s\nand a new one\n%s", l.name, path, without.Replace(got), want)
+				t.Errorf(
+					"%s: %s that waits is answered\n%s\nand a new one\n%s",
+					l.name,
+					path,
+					without.Replace(got),
+					want,
+				)
 			}
 		}
 	}

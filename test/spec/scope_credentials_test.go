@@ -105,8 +105,10 @@ func newCredentials(t *testing.T, s *apptest.Server, own things, foreign string)
 	}
 
 	forged := func(method jwt.SigningMethod, key any) string {
-		token, err := jwt.NewWithClaims(method, jwt.RegisteredClaims{ID: of.ID.String(), Issuer: "deviceaccess-server",
-			ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour))}).SignedString(key)
+		token, err := jwt.NewWithClaims(method, jwt.RegisteredClaims{
+			ID: of.ID.String(), Issuer: "deviceaccess-server",
+			ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour)),
+		}).SignedString(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,9 +190,15 @@ func newCredentials(t *testing.T, s *apptest.Server, own things, foreign string)
 			header:  in(forged(jwt.SigningMethodHS256, []byte("a key of 32 bytes that is a guess")), s.WorkspaceID),
 			refusal: unauthorized,
 		},
-		"a revoked session":               {header: apptest.Bearer(revoked.Token), refusal: "401 client_session_revoked"},
-		"a session that is over":          {header: apptest.Bearer(short.Token), refusal: "401 client_session_expired"},
-		"a deleted session":               {header: apptest.Bearer(deleted.Token), refusal: "401 client_session_not_found"},
+		"a revoked session": {
+			header:  apptest.Bearer(revoked.Token),
+			refusal: "401 client_session_revoked",
+		},
+		"a session that is over": {header: apptest.Bearer(short.Token), refusal: "401 client_session_expired"},
+		"a deleted session": {
+			header:  apptest.Bearer(deleted.Token),
+			refusal: "401 client_session_not_found",
+		},
 		"a key in another workspace":      {header: in(s.APIKey, foreign), refusal: elsewhere},
 		"a PAT in another workspace":      {header: in(pat, foreign), refusal: elsewhere},
 		"a console session in another":    {header: in(console, foreign), refusal: elsewhere},

@@ -80,11 +80,21 @@ func TestScope_AccountOfAnotherCustomer(t *testing.T) {
 			if c.then != nil {
 				c.then(t, s, mine, w)
 			}
-			s.Post(t, "/connected_accounts/update", params{"connected_account_id": account, "customer_key": "first"}, nil)
+			s.Post(
+				t,
+				"/connected_accounts/update",
+				params{"connected_account_id": account, "customer_key": "first"},
+				nil,
+			)
 			if got := devicesOf(t, s, mine.Token, "/devices/list", params{}); len(got) == 0 {
 				t.Fatal("an account of the same customer has left the scope")
 			}
-			s.Post(t, "/connected_accounts/update", params{"connected_account_id": account, "customer_key": "second"}, nil)
+			s.Post(
+				t,
+				"/connected_accounts/update",
+				params{"connected_account_id": account, "customer_key": "second"},
+				nil,
+			)
 			for who, token := range map[string]string{"the session": mine.Token, "a new one": session(t, s, own).Token} {
 				if got := devicesOf(t, s, token, "/devices/list", params{}); got != nil {
 					t.Errorf("%s of the first customer sees %v", who, got)

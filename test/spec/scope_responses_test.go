@@ -68,5 +68,8 @@ func identifiersIn(raw string) (all []string) {
 
 // blurred returns a response without what differs in each.
 func blurred(raw string) string {
-	return anyToken.ReplaceAllString(anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"), "<token>")
+	return anyToken.ReplaceAllString(
+		anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"),
+		"<token>",
+	)
 }

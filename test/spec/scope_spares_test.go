@@ -180,8 +180,12 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 	for range spareAccounts {
 		id, err := s.App.Access.Accounts.ConnectAccount(
 			t.Context(),
-			account.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: account.SandboxAdapter,
-				DisplayName: "Spare", Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"]}`, uuid.NewString())},
+			account.NewAccount{
+				WorkspaceID: uuid.MustParse(s.WorkspaceID),
+				Adapter:     account.SandboxAdapter,
+				DisplayName: "Spare",
+				Config:      fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"]}`, uuid.NewString()),
+			},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +209,9 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		)
 	}
 	p.used = map[string]things{
-		"/user_identities/update":    {"user_identity_id": newPerson(t, s, params{"full_name": "Anybody"}).UserIdentityID},
+		"/user_identities/update": {
+			"user_identity_id": newPerson(t, s, params{"full_name": "Anybody"}).UserIdentityID,
+		},
 		"/connected_accounts/update": {"connected_account_id": take(t, "accounts", p.account)},
 	}
 	p.freshly(s, own)

@@ -203,7 +203,13 @@ func parametersIn(t *testing.T, path, in, name string, schema *openapi3.Schema, 
 		)
 	}
 	if named {
-		return []parameter{{in: in, name: singular(name), shape: shape, list: list, schema: item}}
+		return []parameter{{
+			in:     in,
+			name:   singular(name),
+			shape:  shape,
+			list:   list,
+			schema: item,
+		}}
 	}
 	for _, inside := range slices.Sorted(maps.Keys(item.Properties)) {
 		out = append(
@@ -349,7 +355,12 @@ func (r *reach) carriedOut(t *testing.T) {
 						body[p.in] = p.shape(own[namedIn(o.path, p.name)])
 					}
 					status, out := r.toldInTheEnd(t, c, method, o.path, body)
-					if want := wantOwn(who, o, p); fmt.Sprint(status) != want && fmt.Sprint(status, " ", kindIn(out)) != want {
+					if want := wantOwn(
+						who,
+						o,
+						p,
+					); fmt.Sprint(status) != want &&
+						fmt.Sprint(status, " ", kindIn(out)) != want {
 						t.Errorf("%s %s %v: %d, want %s: %s", method, o.path, body, status, want, out)
 					}
 					if who == "API key" && p.in != "" && !slices.Contains(makesNamed, o.path) &&

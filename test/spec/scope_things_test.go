@@ -257,7 +257,11 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 			s,
 			"/connected_accounts/update",
 			"",
-			params{"connected_account_id": id, "customer_key": all["customer_key"], "custom_metadata": params{"mark": mark}},
+			params{
+				"connected_account_id": id,
+				"customer_key":         all["customer_key"],
+				"custom_metadata":      params{"mark": mark},
+			},
 		)
 	}
 
@@ -366,8 +370,10 @@ func backedCode(t *testing.T, s *apptest.Server, device any) any {
 		s,
 		"/access_codes/create",
 		"access_code",
-		params{"device_id": device, "use_backup_access_code_pool": true, "sync": true,
-			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)},
+		params{
+			"device_id": device, "use_backup_access_code_pool": true, "sync": true,
+			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour),
+		},
 	)
 	apptest.Until(t, "a backup code can be pulled", func() bool {
 		now := madeBy(t, s, "/access_codes/get", "access_code", params{"access_code_id": made["access_code_id"]})

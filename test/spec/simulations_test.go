@@ -70,7 +70,12 @@ func TestSimulation_UnmanagedDevices(t *testing.T) {
 	unmanaged := func(device string) api.UnmanagedDevice {
 		t.Helper()
 		var out api.UnmanagedDeviceResponse
-		if status := s.Post(t, "/devices/unmanaged/get", map[string]any{"device_id": device}, &out); status != http.StatusOK {
+		if status := s.Post(
+			t,
+			"/devices/unmanaged/get",
+			map[string]any{"device_id": device},
+			&out,
+		); status != http.StatusOK {
 			t.Fatalf("get the device: %d", status)
 		}
 		return out.Device

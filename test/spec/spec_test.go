@@ -88,7 +88,13 @@ func TestPart4_2_Workspace(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var out map[string]json.RawMessage
-	if status := s.Post(t, "/workspaces/get", struct{}{}, &out); status != http.StatusOK || string(out["ok"]) != "true" {
+	if status := s.Post(
+		t,
+		"/workspaces/get",
+		struct{}{},
+		&out,
+	); status != http.StatusOK ||
+		string(out["ok"]) != "true" {
 		t.Fatalf("%d %s", status, out)
 	}
 	var w map[string]any
@@ -362,7 +368,12 @@ func TestPart4_5_Conversion(t *testing.T) {
 	for _, profile := range []string{"igloohome", "kwikset", "smartthings"} {
 		code := s.UnmanagedCodes(t, s.Device(t, profile))[0]
 		var out api.ActionAttemptResponse
-		s.Post(t, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": code.AccessCodeID}, &out)
+		s.Post(
+			t,
+			"/access_codes/unmanaged/convert_to_managed",
+			map[string]any{"access_code_id": code.AccessCodeID},
+			&out,
+		)
 		if a := await(
 			t,
 			s,

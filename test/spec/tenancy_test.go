@@ -74,7 +74,10 @@ func TestTenancy_EveryOperation(t *testing.T) {
 	s.Post(
 		t,
 		"/client_sessions/create",
-		map[string]any{"user_identifier_key": "the owner", "connected_account_ids": []any{dev.Device.ConnectedAccountID}},
+		map[string]any{
+			"user_identifier_key":   "the owner",
+			"connected_account_ids": []any{dev.Device.ConnectedAccountID},
+		},
 		&own,
 	)
 	account, theirDevice := s.Connect(t, "nuki")

@@ -39,9 +39,15 @@ func TestTimeline_OfACode(t *testing.T) {
 		}
 	}
 	want := []string{
-		"access_code.created", "access_code.mutations_requested", "access_code.set_on_device",
-		"access_code.mutations_requested", "access_code.changed", "access_code.name_changed", "access_code.set_on_device",
-		"access_code.deleted_external_to_seam", "access_code.set_on_device",
+		"access_code.created",
+		"access_code.mutations_requested",
+		"access_code.set_on_device",
+		"access_code.mutations_requested",
+		"access_code.changed",
+		"access_code.name_changed",
+		"access_code.set_on_device",
+		"access_code.deleted_external_to_seam",
+		"access_code.set_on_device",
 	}
 	apptest.Until(t, "the code is put back", func() bool {
 		types, _ := timeline(t, s, map[string]any{"access_code_id": id})

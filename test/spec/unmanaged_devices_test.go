@@ -49,7 +49,10 @@ func TestDevices_NameAndMetadata(t *testing.T) {
 		}
 	}
 	update(
-		map[string]any{"name": "Front door", "custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"}},
+		map[string]any{
+			"name":            "Front door",
+			"custom_metadata": map[string]any{"floor": "2", "wet": true, "gone": "soon"},
+		},
 	)
 	update(map[string]any{"custom_metadata": map[string]any{"gone": nil}})
 	got := get(t, s, device)
@@ -66,7 +69,13 @@ func TestDevices_NameAndMetadata(t *testing.T) {
 		},
 	} {
 		var found api.DevicesResponse
-		if s.Post(t, "/devices/list", conditions, &found); len(found.Devices) != 1 || found.Devices[0].DeviceID != device {
+		if s.Post(
+			t,
+			"/devices/list",
+			conditions,
+			&found,
+		); len(found.Devices) != 1 ||
+			found.Devices[0].DeviceID != device {
 			t.Errorf("by %s: %d devices", name, len(found.Devices))
 		}
 	}
@@ -143,9 +152,11 @@ var unmanaged = []step{
 			"device.battery_status_changed",
 		},
 	},
-	{"it is deleted", post("/devices/delete", nil), []string{"device.deleted", "device.added", "device.connected",
+	{"it is deleted", post("/devices/delete", nil), []string{
+		"device.deleted", "device.added", "device.connected",
 		"access_code.unmanaged.removed", "access_code.unmanaged.removed",
-		"access_code.unmanaged.created", "access_code.unmanaged.created", "access_code.unmanaged.created"}},
+		"access_code.unmanaged.created", "access_code.unmanaged.created", "access_code.unmanaged.created",
+	}},
 }
 
 // The server does not write to an unmanaged device. Once it is managed again, the server reconciles it.

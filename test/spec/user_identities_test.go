@@ -26,7 +26,12 @@ func newPerson(t *testing.T, s *apptest.Server, params map[string]any) api.UserI
 func person(t *testing.T, s *apptest.Server, id string) api.UserIdentity {
 	t.Helper()
 	var out api.UserIdentityResponse
-	if status := s.Post(t, "/user_identities/get", map[string]any{"user_identity_id": id}, &out); status != http.StatusOK {
+	if status := s.Post(
+		t,
+		"/user_identities/get",
+		map[string]any{"user_identity_id": id},
+		&out,
+	); status != http.StatusOK {
 		t.Fatalf("read the person %s: %d", id, status)
 	}
 	return out.UserIdentity
@@ -58,7 +63,9 @@ func TestUserIdentities_CreateReadUpdateDelete(t *testing.T) {
 			"phone_number":      "+15555550100",
 		},
 	)
-	if jane.DisplayName != "Jane Doe" || *jane.EmailAddress != "Jane@example.com" || *jane.PhoneNumber != "+15555550100" || jane.AcsUserIds == nil ||
+	if jane.DisplayName != "Jane Doe" || *jane.EmailAddress != "Jane@example.com" ||
+		*jane.PhoneNumber != "+15555550100" ||
+		jane.AcsUserIds == nil ||
 		jane.MergedUserIdentityIds == nil ||
 		len(jane.Errors)+len(jane.Warnings) != 0 ||
 		jane.WorkspaceID != s.WorkspaceID {

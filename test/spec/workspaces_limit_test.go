@@ -58,7 +58,14 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 		}
 		now, err := s.App.Access.Accounts.ListAllWorkspaces(t.Context())
 		if n := list(token); err != nil || n != most || len(now) != len(all) {
-			t.Errorf("%s: %v; there are %d workspaces and were %d, and it may enter %d", kind, err, len(now), len(all), n)
+			t.Errorf(
+				"%s: %v; there are %d workspaces and were %d, and it may enter %d",
+				kind,
+				err,
+				len(now),
+				len(all),
+				n,
+			)
 		}
 	}
 	given := make([]uuid.UUID, most+1)

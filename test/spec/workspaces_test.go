@@ -383,7 +383,11 @@ func TestSandboxReset_DuringWork(t *testing.T) {
 		t.Errorf("webhooks: %+v", hooks.Webhooks)
 	}
 	// The new locks have only their factory codes, and they work.
-	apptest.Until(t, "the codes of the new lock are read", func() bool { return len(s.UnmanagedCodes(t, after[0])) == 3 })
+	apptest.Until(
+		t,
+		"the codes of the new lock are read",
+		func() bool { return len(s.UnmanagedCodes(t, after[0])) == 3 },
+	)
 	var made api.AccessCodeCreatedResponse
 	if status := s.Post(
 		t,

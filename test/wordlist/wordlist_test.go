@@ -19,7 +19,14 @@ const root = "../.."
 const rules = ".vale/styles/DeviceAccess/Words.yml"
 
 // exempt lists what is not our own text: the words themselves, the license, vendored pages, and recorded or fuzzed data.
-var exempt = []string{rules, "test/wordlist/wordlist_test.go", "LICENSE", "server/connectpage/assets/htmx.min.js", "package-lock.json", "go.sum"}
+var exempt = []string{
+	rules,
+	"test/wordlist/wordlist_test.go",
+	"LICENSE",
+	"server/connectpage/assets/htmx.min.js",
+	"package-lock.json",
+	"go.sum",
+}
 
 // names are identifiers and names of others, such as the Unix account, that contain a rejected word.
 var names = regexp.MustCompile(`NoBody\b|"nobody"`)

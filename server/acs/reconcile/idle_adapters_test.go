@@ -81,7 +81,13 @@ func TestWrites_AreInterruptedByLook(t *testing.T) {
 	t.Parallel()
 	d := New(nil, nil, nil, Options{})
 	for written, want := range map[time.Duration]bool{0: false, minWriting / 2: false, maxWriting / 2: false, maxWriting: true} {
-		if over, err := d.mustLook(t.Context(), acs.ReconcileState{}, written, time.Minute); over != want || err != nil {
+		if over, err := d.mustLook(
+			t.Context(),
+			acs.ReconcileState{},
+			written,
+			time.Minute,
+		); over != want ||
+			err != nil {
 			t.Errorf("after %s: interrupted %t %v", written, over, err)
 		}
 	}

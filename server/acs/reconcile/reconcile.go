@@ -217,7 +217,11 @@ func (d *Reconciler) Disconnect(ctx context.Context, account uuid.UUID) error {
 }
 
 // DrainAccount lists and records the systems of an account, which wakes each of them.
-func (d *Reconciler) DrainAccount(ctx context.Context, lease *worker.Lease, acct account.Account) (time.Duration, error) {
+func (d *Reconciler) DrainAccount(
+	ctx context.Context,
+	lease *worker.Lease,
+	acct account.Account,
+) (time.Duration, error) {
 	if acct.Deleted {
 		d.shut(func(id uuid.UUID, _ *opened) bool { return id == acct.ID })
 		return 0, nil

@@ -133,7 +133,11 @@ func (d *Reconciler) write(
 // mustLook reports whether another look comes before the remaining writes. This is so after
 // maxWriting, or after a shorter time if the desired state has changed. The change may be urgent,
 // such as a suspension.
-func (d *Reconciler) mustLook(ctx context.Context, system acs.ReconcileState, written, looked time.Duration) (bool, error) {
+func (d *Reconciler) mustLook(
+	ctx context.Context,
+	system acs.ReconcileState,
+	written, looked time.Duration,
+) (bool, error) {
 	switch {
 	case written >= maxWriting:
 		return true, nil

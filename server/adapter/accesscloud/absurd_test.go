@@ -20,20 +20,27 @@ func TestAbsurdResponses(t *testing.T) {
 		ask    func(*adapterOf) error
 		class  adapter.Class // of a rejected response
 	}{
-		"systems": {200, `{"systems":[{"system_id":"s1","name":"House","time_zone":"Europe/Berlin","online":true}]}`,
-			(*adapterOf).systems, adapter.Transient},
-		"look": {200, `{"users":[` + user + `],"groups":[{"group_id":"g1","name":"Staff","entrance_ids":["e1"]}],"entrances":[{"entrance_id":"e1","name":"Door"}]}`,
-			(*adapterOf).look, adapter.Transient},
+		"systems": {
+			200, `{"systems":[{"system_id":"s1","name":"House","time_zone":"Europe/Berlin","online":true}]}`,
+			(*adapterOf).systems, adapter.Transient,
+		},
+		"look": {
+			200, `{"users":[` + user + `],"groups":[{"group_id":"g1","name":"Staff","entrance_ids":["e1"]}],"entrances":[{"entrance_id":"e1","name":"Door"}]}`,
+			(*adapterOf).look, adapter.Transient,
+		},
 		"put": {200, user, (*adapterOf).put, adapter.Unconfirmed},
-		"a refusal": {429, `{"error_code":"RATE_LIMITED","message":"tok-secret is too quick","retry_after_ms":1000}`,
-			(*adapterOf).put, ""},
+		"a refusal": {
+			429, `{"error_code":"RATE_LIMITED","message":"tok-secret is too quick","retry_after_ms":1000}`,
+			(*adapterOf).put, "",
+		},
 		"a deletion": {200, `{"ok":true}`, (*adapterOf).remove, adapter.Unconfirmed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := ""
 			a := &adapterOf{t, vendor(t, func(w http.ResponseWriter,
-				r *http.Request) {
+				r *http.Request,
+			) {
 				says(c.status, "", text)(w, r)
 			})}
 			n := 0

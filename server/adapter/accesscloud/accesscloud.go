@@ -61,7 +61,12 @@ func New(c Config) *Adapter {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Adapter{base: c.BaseURL, token: c.Token, http: &client, log: c.Log}
+	return &Adapter{
+		base:  c.BaseURL,
+		token: c.Token,
+		http:  &client,
+		log:   c.Log,
+	}
 }
 
 // Close implements adapter.AccessSystems.
@@ -168,7 +173,8 @@ func (a *Adapter) ReadSystem(ctx context.Context, system adapter.SystemRef) (ada
 
 // PutUser implements adapter.AccessSystems.
 func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef,
-	u adapter.AccessUser) (adapter.UserRef, error) {
+	u adapter.AccessUser,
+) (adapter.UserRef, error) {
 	asked := wireUser{
 		ExternalID: u.Key,
 		FullName:   u.FullName,

@@ -119,9 +119,16 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	}
 	starts, ends := time.Date(2030, 6, 1, 10, 0, 0, 123456000, time.FixedZone("", 2*60*60)),
 		time.Date(2030, 9, 1, 0, 0, 0, 0, time.UTC)
-	want := adapter.AccessUser{Key: "k1", FullName: "Zoë O’Brien-Łukasiewicz 👩‍🚒 יעל", Email: "zoë@example.com",
-		Phone: "+1 555 0100", StartsAt: &starts, EndsAt: &ends,
-		Suspended: true, Groups: []string{there.Groups[1].Ref}}
+	want := adapter.AccessUser{
+		Key:       "k1",
+		FullName:  "Zoë O’Brien-Łukasiewicz 👩‍🚒 יעל",
+		Email:     "zoë@example.com",
+		Phone:     "+1 555 0100",
+		StartsAt:  &starts,
+		EndsAt:    &ends,
+		Suspended: true,
+		Groups:    []string{there.Groups[1].Ref},
+	}
 	want.Ref = b.put(want)
 	got := find(b.look(), want.Ref)
 	if got == nil || got.Key != want.Key || got.FullName != want.FullName || got.Email != want.Email ||
@@ -163,8 +170,10 @@ func TestSystemFaults(t *testing.T) {
 	b := start(t)
 	ref := b.put(adapter.AccessUser{Key: "k", FullName: "Jane"})
 	faults := "systems/" + string(b.system) + "/faults"
-	for _, class := range []adapter.Class{adapter.Transient, adapter.AuthRevoked, adapter.Full, adapter.Invalid,
-		adapter.Unconfirmed} {
+	for _, class := range []adapter.Class{
+		adapter.Transient, adapter.AuthRevoked, adapter.Full, adapter.Invalid,
+		adapter.Unconfirmed,
+	} {
 		b.control(http.MethodPut, faults, fmt.Sprintf(`{"failure_rate":{%q:1}}`, class))
 		_, err := b.PutUser(t.Context(), b.system, adapter.AccessUser{Key: "k", FullName: "Jane Doe"})
 		fails(t, "put", err, class)
@@ -247,14 +256,18 @@ func TestInvalidResponses(t *testing.T) {
 		"users alone":     {says(200, "", `{"systems":[],"users":[]}`), "", later, maybe, "", false},
 		"500":             {says(500, "", "oops"), later, later, later, later, false},
 		"502":             {says(502, "", "<html>"), later, later, maybe, maybe, false},
-		"401": {says(401, "", ""), adapter.AuthRevoked, adapter.AuthRevoked, adapter.AuthRevoked,
-			adapter.AuthRevoked, false},
+		"401": {
+			says(401, "", ""), adapter.AuthRevoked, adapter.AuthRevoked, adapter.AuthRevoked,
+			adapter.AuthRevoked, false,
+		},
 		"404 of a proxy":   {says(404, "", "<html>"), later, later, later, later, false},
 		"a redirect":       {says(307, "Location: /else", ""), later, later, later, later, false},
 		"another protocol": {says(101, "Connection: Upgrade", ""), later, later, maybe, maybe, false},
 		"without end":      {endless, later, later, maybe, maybe, false},
-		"cut off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, down, down,
-			maybe, maybe, false},
+		"cut off": {
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, down, down,
+			maybe, maybe, false,
+		},
 		"no answer": {silent, down, down, maybe, maybe, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,17 +321,23 @@ func TestErrors_BoundedWaitAndNoToken(t *testing.T) {
 		want         time.Duration
 	}{
 		"seconds": {"Retry-After: 7", "", 7 * time.Second},
-		"exact": {"Retry-After: 7", `{"error_code":"RATE_LIMITED","retry_after_ms":250}`,
-			250 * time.Millisecond},
+		"exact": {
+			"Retry-After: 7", `{"error_code":"RATE_LIMITED","retry_after_ms":250}`,
+			250 * time.Millisecond,
+		},
 		"for ever":        {"Retry-After: 9223372036854775807", "", time.Hour},
 		"for ever, exact": {"", `{"error_code":"RATE_LIMITED","retry_after_ms":9223372036854775807}`, time.Hour},
 		"before now":      {"Retry-After: -5", `{"retry_after_ms":-9223372036854775808}`, 0},
 		"too large":       {"Retry-After: 99999999999999999999", "", time.Hour},
 		"overflowing":     {"Retry-After: 18446744074", "", time.Hour},
-		"a date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Mon, 01 Jan 2029 00:00:40 GMT", "",
-			40 * time.Second},
-		"a late date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "",
-			time.Hour},
+		"a date": {
+			"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Mon, 01 Jan 2029 00:00:40 GMT", "",
+			40 * time.Second,
+		},
+		"a late date": {
+			"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "",
+			time.Hour,
+		},
 		"a past date": {"Date: Mon, 01 Jan 2029 00:00:00 GMT\nRetry-After: Sun, 31 Dec 2028 00:00:00 GMT", "", 0},
 		"no clock":    {"Date: now\nRetry-After: Fri, 31 Dec 9999 00:00:00 GMT", "", time.Hour},
 		"nonsense":    {"Retry-After: soon", "", 0},
@@ -339,8 +358,15 @@ func TestErrors_BoundedWaitAndNoToken(t *testing.T) {
 
 func TestIdentifiersOfDotsAreIgnored(t *testing.T) {
 	t.Parallel()
-	a := vendor(t, says(200, "", `{"systems":[{"system_id":"."},{"system_id":"1","name":"a"},{"name":"b"},{"system_id":".."},{"system_id":"..."}],
-		"users":[{"user_id":".."},{"user_id":"u","full_name":"U"},{"full_name":"V"},{"user_id":"."}],"groups":[],"entrances":[]}`))
+	a := vendor(
+		t,
+		says(
+			200,
+			"",
+			`{"systems":[{"system_id":"."},{"system_id":"1","name":"a"},{"name":"b"},{"system_id":".."},{"system_id":"..."}],
+		"users":[{"user_id":".."},{"user_id":"u","full_name":"U"},{"full_name":"V"},{"user_id":"."}],"groups":[],"entrances":[]}`,
+		),
+	)
 	systems, err := a.Systems(t.Context())
 	if err != nil || len(systems) != 2 || systems[0].Ref != "1" || systems[0].Name != "a" || !systems[0].Online ||
 		systems[1].Ref != "..." {
@@ -362,7 +388,10 @@ func TestGroupsPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
 		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
-		c, err := vendor(t, says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`)).ReadSystem(t.Context(), "1")
+		c, err := vendor(
+			t,
+			says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`),
+		).ReadSystem(t.Context(), "1")
 		if err != nil || len(c.Users) != 1 || len(c.Users[0].Groups) != want {
 			t.Errorf("of %d groups: %v", n, err)
 		}

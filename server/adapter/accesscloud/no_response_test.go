@@ -34,7 +34,8 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 func TestWriteWithoutResponse(t *testing.T) {
 	t.Parallel()
 	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
-		*http.Request) {
+		*http.Request,
+	) {
 		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(hangsUp.Close)
@@ -62,7 +63,11 @@ func TestWriteWithoutResponse(t *testing.T) {
 func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	t.Parallel()
 	a := accesscloud.New(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Saturated()})
-	if _, err := a.ReadSystem(t.Context(), "system"); !errors.Is(err, adapter.ErrSaturated) || adapter.AsError(err) != nil {
+	if _, err := a.ReadSystem(
+		t.Context(),
+		"system",
+	); !errors.Is(err, adapter.ErrSaturated) ||
+		adapter.AsError(err) != nil {
 		t.Errorf("look: %v", err)
 	}
 	if _, err := a.PutUser(t.Context(), "system",

@@ -14,12 +14,18 @@ var pinRules = map[string]struct {
 	breaks []string // repeated and cut to the length
 }{
 	"no_zeros": {without("0"), []string{"90"}},
-	"cannot_start_with_12": {func(pin string) bool { return !strings.HasPrefix(pin, "12") },
-		[]string{"1284"}},
-	"no_triple_consecutive_ints": {func(pin string) bool { return longestRun(pin) < 3 },
-		[]string{"123718", "321917"}},
-	"no_ascending_or_descending_sequence": {func(pin string) bool { return longestRun(pin) < len(pin) },
-		[]string{"123456789", "987654321"}},
+	"cannot_start_with_12": {
+		func(pin string) bool { return !strings.HasPrefix(pin, "12") },
+		[]string{"1284"},
+	},
+	"no_triple_consecutive_ints": {
+		func(pin string) bool { return longestRun(pin) < 3 },
+		[]string{"123718", "321917"},
+	},
+	"no_ascending_or_descending_sequence": {
+		func(pin string) bool { return longestRun(pin) < len(pin) },
+		[]string{"123456789", "987654321"},
+	},
 	"at_least_three_unique_digits": {func(pin string) bool { return unique(pin) >= 3 }, []string{"1", "15"}},
 	"no_all_same_digits":           {func(pin string) bool { return unique(pin) > 1 }, []string{"4"}},
 	"cannot_contain_089":           {without("089"), []string{"610", "681", "691"}},

@@ -20,8 +20,10 @@ func TestAbsurdResponses(t *testing.T) {
 			"code_lengths":[4,6],"max_codes":100,"constraints":[{"constraint_type":"no_zeros","min_length":1,"max_length":2}],"auto_lock":true,"confirm":"sync","min_write_gap_ms":5}}`
 		codes = `{"access_codes":[{"access_code_id":"c1","name":"Guest","code":"864209","status":"active","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}]}`
 	)
-	for name, answer := range map[string]string{"/locks": `{"locks":[` + lock + `]}`, "/locks/l1": lock,
-		"/access_codes": codes} {
+	for name, answer := range map[string]string{
+		"/locks": `{"locks":[` + lock + `]}`, "/locks/l1": lock,
+		"/access_codes": codes,
+	} {
 		t.Run(strings.TrimPrefix(name, "/"), func(t *testing.T) {
 			t.Parallel()
 			text := ""

@@ -203,7 +203,8 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 // returns Unconfirmed. A time frame for a device that applies none is NotSupported: without it, the code would be
 // valid forever.
 func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
-	spec adapter.CodeSpec) (adapter.PutResult, error) {
+	spec adapter.CodeSpec,
+) (adapter.PutResult, error) {
 	caps, err := a.capsOf(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -284,7 +285,8 @@ func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter
 
 // ConfigureAutoLock implements adapter.AutoLocker.
 func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef,
-	setting adapter.AutoLock) (adapter.State, error) {
+	setting adapter.AutoLock,
+) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -302,7 +304,8 @@ func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRe
 
 // IssueCode implements adapter.OfflineIssuer.
 func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef,
-	spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
+	spec adapter.OfflineSpec,
+) (adapter.IssuedCode, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -329,7 +332,8 @@ func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef,
 
 // act sends a command to the bolt. The guide's response only confirms that the vendor accepted the command.
 func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string,
-	can func(adapter.Caps) bool) (adapter.State, error) {
+	can func(adapter.Caps) bool,
+) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {
 	case err != nil:
@@ -338,7 +342,12 @@ func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action stri
 		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s remotely", action)
 	}
 	body := map[string]string{"action": action}
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true},
+	if err := a.do(ctx, call{
+		method: http.MethodPost,
+		path:   lockPath(device) + "/actions",
+		body:   body,
+		once:   true,
+	},
 		nil); err != nil {
 		return "", err
 	}

@@ -134,7 +134,11 @@ func (c *cloud) bed() adaptertest.Bed {
 			var codes []adaptertest.OnDevice
 			for _, code := range memory.Codes {
 				codes = append(codes, adaptertest.OnDevice{
-					Ref: code.ID, PIN: code.PIN, Name: code.Name, StartsAt: code.StartsAt, EndsAt: code.EndsAt,
+					Ref:      code.ID,
+					PIN:      code.PIN,
+					Name:     code.Name,
+					StartsAt: code.StartsAt,
+					EndsAt:   code.EndsAt,
 				})
 			}
 			return codes

@@ -79,7 +79,10 @@ func TestCodesPerLockAreLimited(t *testing.T) {
 // The capabilities of as many locks as usual are cached; those of further locks are read when needed.
 func TestCapabilitiesCacheIsLimited(t *testing.T) {
 	t.Parallel()
-	odd := `,"capabilities":{"constraints":[` + strings.TrimSuffix(strings.Repeat(`{"constraint_type":"`+strings.Repeat("k", 60)+`"},`, 32), ",") + `]}`
+	odd := `,"capabilities":{"constraints":[` + strings.TrimSuffix(
+		strings.Repeat(`{"constraint_type":"`+strings.Repeat("k", 60)+`"},`, 32),
+		",",
+	) + `]}`
 	for name, test := range map[string]struct {
 		locks int
 		more  string

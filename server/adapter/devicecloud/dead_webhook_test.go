@@ -65,9 +65,12 @@ func (h *hooks) answer(w http.ResponseWriter, r *http.Request) {
 func (h *hooks) subscribed(t *testing.T, long time.Duration, happen func(minute int)) string {
 	t.Helper()
 	var log bytes.Buffer
-	a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: pushURL,
-		HTTP: &http.Client{Transport: direct{h.answer}},
-		Log:  slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	a := devicecloud.New(devicecloud.Config{
+		BaseURL: "http://cloud.example",
+		PushURL: pushURL,
+		HTTP:    &http.Client{Transport: direct{h.answer}},
+		Log:     slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
 	told, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(told)
@@ -103,8 +106,10 @@ func TestDeadWebhookIsRecreated(t *testing.T) {
 		happen func(h *hooks, minute int)
 	}{
 		"it is disabled, and another one of the URL refused": {before: func(h *hooks) { h.all[0].Status = "disabled" }},
-		"it is disabled, and making it does nothing": {idle: true,
-			before: func(h *hooks) { h.all[0].Status = "disabled" }},
+		"it is disabled, and making it does nothing": {
+			idle:   true,
+			before: func(h *hooks) { h.all[0].Status = "disabled" },
+		},
 		"it is dropped before it is looked at": {happen: func(h *hooks, minute int) {
 			if minute == 0 {
 				h.all = h.all[:0]

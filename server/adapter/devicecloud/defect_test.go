@@ -200,8 +200,10 @@ var defects = []defect{
 	{"a stopped gateway is reported", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.GatewayDown, adapter.Transient)
 	}},
-	{"a code added at the keypad is reported and listed", "",
-		func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) }},
+	{
+		"a code added at the keypad is reported and listed", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) },
+	},
 	{"a code changed at the keypad is reported and listed", "", func(*adaptertest.Bed) *twisted {
 		var first atomic.Bool
 		return &twisted{events: passing(func(adapter.Event) bool { return !first.Swap(true) }, false)}
@@ -209,10 +211,14 @@ var defects = []defect{
 	{"a code deleted at the keypad is reported", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: remembering()}
 	}},
-	{"changes while offline are read afterwards", "",
-		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) }},
-	{"going offline and online is reported", "",
-		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) }},
+	{
+		"changes while offline are read afterwards", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) },
+	},
+	{
+		"going offline and online is reported", "",
+		func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) },
+	},
 	{"removing a device is reported", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceListed) }},
 	{"closing twice ends the events", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{events: passing(func(adapter.Event) bool { return true }, true)}

@@ -27,36 +27,72 @@ func TestReceive_Events(t *testing.T) {
 		name, body string
 		want       adapter.Event // Kind empty: none
 	}{
-		{"online", `{"event_type":"device.online","device_id":"l1"}`,
-			adapter.Event{Kind: adapter.DeviceOnline, Device: "l1"}},
-		{"offline", `{"event_type":"device.offline","device_id":"l1"}`,
-			adapter.Event{Kind: adapter.DeviceOffline, Device: "l1"}},
-		{"added", `{"event_type":"device.added","device_id":"l1"}`,
-			adapter.Event{Kind: adapter.DeviceListed, Device: "l1"}},
-		{"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`,
-			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
-		{"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`,
-			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
-		{"locked", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","performed_via":"mobile_app","status":"success"}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1",
-				Operation: adapter.Operation{ID: "e1", Locked: true, Method: adapter.Remotely}}},
-		{"opened", `{"event_type":"lock.action_completed","action_id":"a1","lock_id":"l1","action":"unlock","performed_via":"pin_code","access_code_id":"c1","timestamp":"2026-01-02T03:04:05Z"}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Code: "c1",
-				Operation: adapter.Operation{ID: "a1", Method: adapter.ByKeycode,
-					At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}},
-		{"in another way", `{"event_type":"lock.action_completed","lock_id":"l1","action":"unlock","performed_via":"crowbar","timestamp":1767323045}`,
-			adapter.Event{Kind: adapter.LockOperated, Device: "l1",
-				Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		{"jammed", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","status":"failed","error_code":"LOCK_JAMMED"}`,
-			adapter.Event{Kind: adapter.Jammed, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true}}},
-		{"denied", `{"event_id":"e1","event_type":"access_code.incorrect_attempt","lock_id":"l1"}`,
-			adapter.Event{Kind: adapter.AccessDenied, Device: "l1", Operation: adapter.Operation{ID: "e1"}}},
-		{"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`,
-			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
-		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`,
-			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
-		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`,
-			adapter.Event{Kind: adapter.Resync}},
+		{
+			"online", `{"event_type":"device.online","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceOnline, Device: "l1"},
+		},
+		{
+			"offline", `{"event_type":"device.offline","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceOffline, Device: "l1"},
+		},
+		{
+			"added", `{"event_type":"device.added","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.DeviceListed, Device: "l1"},
+		},
+		{
+			"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`,
+			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"},
+		},
+		{
+			"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`,
+			adapter.Event{Kind: adapter.StatusChanged, Device: "l1"},
+		},
+		{
+			"locked", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","performed_via":"mobile_app","status":"success"}`,
+			adapter.Event{
+				Kind: adapter.LockOperated, Device: "l1",
+				Operation: adapter.Operation{ID: "e1", Locked: true, Method: adapter.Remotely},
+			},
+		},
+		{
+			"opened", `{"event_type":"lock.action_completed","action_id":"a1","lock_id":"l1","action":"unlock","performed_via":"pin_code","access_code_id":"c1","timestamp":"2026-01-02T03:04:05Z"}`,
+			adapter.Event{
+				Kind:   adapter.LockOperated,
+				Device: "l1",
+				Code:   "c1",
+				Operation: adapter.Operation{
+					ID: "a1", Method: adapter.ByKeycode,
+					At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+				},
+			},
+		},
+		{
+			"in another way", `{"event_type":"lock.action_completed","lock_id":"l1","action":"unlock","performed_via":"crowbar","timestamp":1767323045}`,
+			adapter.Event{
+				Kind: adapter.LockOperated, Device: "l1",
+				Operation: adapter.Operation{Method: adapter.ByUnknown},
+			},
+		},
+		{
+			"jammed", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","status":"failed","error_code":"LOCK_JAMMED"}`,
+			adapter.Event{Kind: adapter.Jammed, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true}},
+		},
+		{
+			"denied", `{"event_id":"e1","event_type":"access_code.incorrect_attempt","lock_id":"l1"}`,
+			adapter.Event{Kind: adapter.AccessDenied, Device: "l1", Operation: adapter.Operation{ID: "e1"}},
+		},
+		{
+			"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`,
+			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"},
+		},
+		{
+			"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`,
+			adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"},
+		},
+		{
+			"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`,
+			adapter.Event{Kind: adapter.Resync},
+		},
 		{"bridge", `{"event_type":"bridge.offline","bridge_id":"b1"}`, adapter.Event{Kind: adapter.Resync}},
 		{"device with an endless name", `{"event_type":"device.offline","device_id":"` + strings.Repeat("l",
 			1001) + `"}`, adapter.Event{Kind: adapter.Resync}},
@@ -88,8 +124,10 @@ func TestReceive_InvalidPush(t *testing.T) {
 	}{
 		{"method", http.MethodGet, "", http.StatusMethodNotAllowed},
 		{"JSON", http.MethodPost, "{", http.StatusBadRequest},
-		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 17<<10) + `"}`,
-			http.StatusRequestEntityTooLarge},
+		{
+			"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 17<<10) + `"}`,
+			http.StatusRequestEntityTooLarge,
+		},
 	} {
 		if got := receive(a, c.method, c.body); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -275,8 +313,12 @@ func TestSubscribe_DeletesOldAddress(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, "august")
 	at := func(host string) *devicecloud.Adapter {
-		return devicecloud.New(devicecloud.Config{BaseURL: c.server.URL, Token: c.account.Token, HTTP: c.client,
-			PushURL: host + "/vendors/x/secret"})
+		return devicecloud.New(devicecloud.Config{
+			BaseURL: c.server.URL,
+			Token:   c.account.Token,
+			HTTP:    c.client,
+			PushURL: host + "/vendors/x/secret",
+		})
 	}
 	for _, host := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
 		if err := at(host).Subscribe(t.Context()); err != nil {

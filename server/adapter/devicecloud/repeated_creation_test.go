@@ -19,7 +19,12 @@ func TestPutCode_VerifiesResponse(t *testing.T) {
 	end, past := start.Add(time.Hour), start.Add(-240*time.Hour)
 	at := func(t time.Time) string { return t.Format(time.RFC3339) }
 	frame := fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end))
-	timed := adapter.CodeSpec{Key: "k", PIN: pin, StartsAt: &start, EndsAt: &end}
+	timed := adapter.CodeSpec{
+		Key:      "k",
+		PIN:      pin,
+		StartsAt: &start,
+		EndsAt:   &end,
+	}
 	began := timed
 	began.StartsAt = new(time.Now().Add(-time.Minute))
 	whole := adapter.CodeSpec{Key: "k", PIN: pin}
@@ -32,38 +37,122 @@ func TestPutCode_VerifiesResponse(t *testing.T) {
 		class      adapter.Class
 		there      bool // the result has a Ref in addition to the error
 	}{
-		{name: "as asked", spec: whole, answer: `"code":"` + pin + `"`, want: adapter.Confirmed},
+		{
+			name:   "as asked",
+			spec:   whole,
+			answer: `"code":"` + pin + `"`,
+			want:   adapter.Confirmed,
+		},
 		{name: "without its PIN", spec: whole, want: adapter.Confirmed},
-		{name: "another PIN", spec: whole, answer: `"code":"1357"`, want: adapter.Accepted},
-		{name: "another PIN, to be changed", caps: `"modify_codes":true`, spec: whole, answer: `"code":"1357"`,
-			want: adapter.Confirmed, changed: true},
-		{name: "on its way, another PIN, to be changed", caps: `"modify_codes":true`, spec: whole,
-			answer: `"code":"1357","status":"pending"`, want: adapter.Confirmed, changed: true},
-		{name: "the vendor's PIN", caps: `"provider_pin":true`, spec: adapter.CodeSpec{Key: "k"},
-			answer: `"code":"1357"`, want: adapter.Confirmed},
-		{name: "its time frame", caps: `"native_schedule":true`, spec: timed, answer: frame, want: adapter.Confirmed},
-		{name: "another end", caps: `"native_schedule":true`, spec: timed,
+		{
+			name:   "another PIN",
+			spec:   whole,
+			answer: `"code":"1357"`,
+			want:   adapter.Accepted,
+		},
+		{
+			name:    "another PIN, to be changed",
+			caps:    `"modify_codes":true`,
+			spec:    whole,
+			answer:  `"code":"1357"`,
+			want:    adapter.Confirmed,
+			changed: true,
+		},
+		{
+			name:    "on its way, another PIN, to be changed",
+			caps:    `"modify_codes":true`,
+			spec:    whole,
+			answer:  `"code":"1357","status":"pending"`,
+			want:    adapter.Confirmed,
+			changed: true,
+		},
+		{
+			name:   "the vendor's PIN",
+			caps:   `"provider_pin":true`,
+			spec:   adapter.CodeSpec{Key: "k"},
+			answer: `"code":"1357"`,
+			want:   adapter.Confirmed,
+		},
+		{
+			name:   "its time frame",
+			caps:   `"native_schedule":true`,
+			spec:   timed,
+			answer: frame,
+			want:   adapter.Confirmed,
+		},
+		{
+			name:   "another end",
+			caps:   `"native_schedule":true`,
+			spec:   timed,
 			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Hour))),
-			want:   adapter.Accepted},
-		{name: "another start", caps: `"native_schedule":true`, spec: timed,
-			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Accepted},
-		{name: "another start, in the past as that asked for", caps: `"native_schedule":true`, spec: began,
-			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)), want: adapter.Confirmed},
-		{name: "a time frame that was not asked for", caps: `"native_schedule":true`, spec: whole, answer: frame,
-			want: adapter.Accepted},
-		{name: "no time frame", caps: `"native_schedule":true,"modify_codes":true`, spec: timed,
-			want: adapter.Accepted},
-		{name: "no time frame, without a list", caps: `"native_schedule":true,"list_codes":false`, spec: timed,
-			want: adapter.Confirmed},
-		{name: "another end, without a list", caps: `"native_schedule":true,"list_codes":false`, spec: timed,
+			want:   adapter.Accepted,
+		},
+		{
+			name:   "another start",
+			caps:   `"native_schedule":true`,
+			spec:   timed,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)),
+			want:   adapter.Accepted,
+		},
+		{
+			name:   "another start, in the past as that asked for",
+			caps:   `"native_schedule":true`,
+			spec:   began,
+			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(past), at(end)),
+			want:   adapter.Confirmed,
+		},
+		{
+			name:   "a time frame that was not asked for",
+			caps:   `"native_schedule":true`,
+			spec:   whole,
+			answer: frame,
+			want:   adapter.Accepted,
+		},
+		{
+			name: "no time frame",
+			caps: `"native_schedule":true,"modify_codes":true`,
+			spec: timed,
+			want: adapter.Accepted,
+		},
+		{
+			name: "no time frame, without a list",
+			caps: `"native_schedule":true,"list_codes":false`,
+			spec: timed,
+			want: adapter.Confirmed,
+		},
+		{
+			name:   "another end, without a list",
+			caps:   `"native_schedule":true,"list_codes":false`,
+			spec:   timed,
 			answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Minute))),
-			want:   adapter.Confirmed},
-		{name: "another PIN, without a list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`,
-			class: adapter.Unconfirmed, there: true},
-		{name: "a hidden PIN", spec: whole, answer: `"code":"****"`, want: adapter.Confirmed},
-		{name: "being deleted", spec: whole, answer: `"status":"deleting"`, class: adapter.Transient},
-		{name: "with an error", spec: whole, answer: `"status":"active","error_code":"DEVICE_ERROR"`,
-			want: adapter.Accepted},
+			want:   adapter.Confirmed,
+		},
+		{
+			name:   "another PIN, without a list",
+			caps:   `"list_codes":false`,
+			spec:   whole,
+			answer: `"code":"1357"`,
+			class:  adapter.Unconfirmed,
+			there:  true,
+		},
+		{
+			name:   "a hidden PIN",
+			spec:   whole,
+			answer: `"code":"****"`,
+			want:   adapter.Confirmed,
+		},
+		{
+			name:   "being deleted",
+			spec:   whole,
+			answer: `"status":"deleting"`,
+			class:  adapter.Transient,
+		},
+		{
+			name:   "with an error",
+			spec:   whole,
+			answer: `"status":"active","error_code":"DEVICE_ERROR"`,
+			want:   adapter.Accepted,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -107,8 +196,10 @@ func TestPutCode_VerifiesResponse(t *testing.T) {
 // twice.
 func TestUnconfirmedCommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]adapter.Class{500: adapter.Unconfirmed, 502: adapter.Unconfirmed,
-		520: adapter.Unconfirmed, 524: adapter.Unconfirmed, 503: adapter.Transient, 530: adapter.Transient} {
+	for status, want := range map[int]adapter.Class{
+		500: adapter.Unconfirmed, 502: adapter.Unconfirmed,
+		520: adapter.Unconfirmed, 524: adapter.Unconfirmed, 503: adapter.Transient, 530: adapter.Transient,
+	} {
 		for _, body := range []string{"<html>no</html>", `{}`} {
 			a, _ := vendor(t, guide(says(status, body)))
 			_, err := a.Unlock(t.Context(), "l1")
@@ -165,8 +256,10 @@ func TestIdentifiersOfDotsAreNotSent(t *testing.T) {
 // If the change that a repeated creation requires fails, the code exists nevertheless.
 func TestPutCode_FailedChangeReturnsRef(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]adapter.CodeRef{"DEVICE_OFFLINE": "c1", "INVALID_PIN": "c1",
-		"ACCESS_CODE_NOT_FOUND": ""} {
+	for answer, want := range map[string]adapter.CodeRef{
+		"DEVICE_OFFLINE": "c1", "INVALID_PIN": "c1",
+		"ACCESS_CODE_NOT_FOUND": "",
+	} {
 		a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 			switch r.Method {
 			case http.MethodGet:

@@ -23,7 +23,8 @@ func (a *Adapter) RemoveDevice(ctx context.Context, device adapter.DeviceRef) er
 
 // AddCode implements adapter.Simulator.
 func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin,
-	request string) (adapter.CodeRef, error) {
+	request string,
+) (adapter.CodeRef, error) {
 	var got wireCode
 	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request},
 		&got)
@@ -56,12 +57,22 @@ func (a *Adapter) SetSubscription(ctx context.Context, device adapter.DeviceRef,
 
 // Disconnect implements adapter.Simulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
-	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true},
+	return a.do(ctx, call{
+		method:  http.MethodPost,
+		path:    "/sandbox/account/revoke",
+		body:    struct{}{},
+		control: true,
+	},
 		nil)
 }
 
 // control sends a request that only package sandbox implements.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what
-	return a.do(ctx, call{method: http.MethodPost, path: path, body: body, control: true}, out)
+	return a.do(ctx, call{
+		method:  http.MethodPost,
+		path:    path,
+		body:    body,
+		control: true,
+	}, out)
 }

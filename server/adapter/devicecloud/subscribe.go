@@ -94,7 +94,12 @@ func (a *Adapter) ensureWebhook(ctx context.Context, known []webhook) error {
 		}
 	}
 	body := map[string]any{"url": a.pushURL, "events": subscribed}
-	return a.do(ctx, call{method: http.MethodPost, path: "/webhooks", body: body, account: true}, nil)
+	return a.do(ctx, call{
+		method:  http.MethodPost,
+		path:    "/webhooks",
+		body:    body,
+		account: true,
+	}, nil)
 }
 
 // warnAfter is the number of consecutive failures after which StaySubscribed logs a warning.

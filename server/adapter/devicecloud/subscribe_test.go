@@ -28,9 +28,11 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 // Changes before the subscription are found by reading.
 func TestSubscribe_SendsResync(t *testing.T) {
 	t.Parallel()
-	for name, known := range map[string]string{"a vendor that knew " +
-		"it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`,
-		"one that did not": `{"webhooks":[]}`} {
+	for name, known := range map[string]string{
+		"a vendor that knew " +
+			"it": `{"webhooks":[{"webhook_id":"1","url":"https://here.example/push","events":[]}]}`,
+		"one that did not": `{"webhooks":[]}`,
+	} {
 		a, _ := vendor(t, says(http.StatusOK, known))
 		if err := a.Subscribe(t.Context()); err != nil {
 			t.Fatal(err)
@@ -70,7 +72,8 @@ func TestDroppedWebhookIsRecreated(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				posts, lists := 0, c.lists
-				a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example",
+				a := devicecloud.New(devicecloud.Config{
+					BaseURL: "http://cloud.example",
 					PushURL: "https://here.example/v/s",
 					HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter, r *http.Request) {
 						if r.Method == http.MethodPost {
@@ -79,7 +82,8 @@ func TestDroppedWebhookIsRecreated(t *testing.T) {
 						}
 						_, _ = io.WriteString(w, lists[0])
 						lists = lists[min(1, len(lists)-1):]
-					}}}})
+					}}},
+				})
 				resyncs := 0
 				told := make(chan struct{})
 				go func() {
@@ -109,12 +113,15 @@ func TestRejectedSubscriptionIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		a := devicecloud.New(devicecloud.Config{BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
+		a := devicecloud.New(devicecloud.Config{
+			BaseURL: "http://cloud.example", PushURL: "https://here.example/v/s",
 			HTTP: &http.Client{Transport: direct{func(w http.ResponseWriter,
-				r *http.Request) {
+				r *http.Request,
+			) {
 				asked++
 				w.WriteHeader(http.StatusUnauthorized)
-			}}}})
+			}}},
+		})
 		ended := make(chan struct{})
 		go func() { defer close(ended); a.StaySubscribed(t.Context()) }()
 		time.Sleep(24 * time.Hour)
@@ -138,7 +145,10 @@ func TestWebhookOfDotsIsNotDeleted(t *testing.T) {
 		if r.Method == http.MethodDelete {
 			deleted = append(deleted, r.URL.Path)
 		}
-		_, _ = io.WriteString(w, `{"webhooks":[{"webhook_id":"..","url":"https://there.example/push"},{"webhook_id":"7","url":"https://there.example/push"}]}`)
+		_, _ = io.WriteString(
+			w,
+			`{"webhooks":[{"webhook_id":"..","url":"https://there.example/push"},{"webhook_id":"7","url":"https://there.example/push"}]}`,
+		)
 	})
 	if err := a.Subscribe(t.Context()); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,8 @@ func (w *twisted) Codes(ctx context.Context, ref adapter.DeviceRef, fresh bool) 
 }
 
 func (w *twisted) PutCode(ctx context.Context, ref adapter.DeviceRef,
-	spec adapter.CodeSpec) (adapter.PutResult, error) {
+	spec adapter.CodeSpec,
+) (adapter.PutResult, error) {
 	next := func(ctx context.Context, spec adapter.CodeSpec) (adapter.PutResult, error) {
 		return w.Adapter.PutCode(w.context(ctx), ref, spec)
 	}

@@ -30,8 +30,11 @@ func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes
 	t.Cleanup(server.Close)
 	logged := &bytes.Buffer{}
 	a := devicecloud.New(devicecloud.Config{
-		BaseURL: server.URL + "/", Token: token, Provider: "acme", PushURL: "https://here.example/push",
-		Log: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		BaseURL:  server.URL + "/",
+		Token:    token,
+		Provider: "acme",
+		PushURL:  "https://here.example/push",
+		Log:      slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	t.Cleanup(func() { _ = a.Close() })
 	return a, logged
@@ -41,7 +44,10 @@ func vendor(t *testing.T, answer http.HandlerFunc) (*devicecloud.Adapter, *bytes
 func guide(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/locks/l1" {
-			_, _ = io.WriteString(w, `{"lock_id":"l1","name":"Office","model":"example_model","address":"123 Amy Lane"}`)
+			_, _ = io.WriteString(
+				w,
+				`{"lock_id":"l1","name":"Office","model":"example_model","address":"123 Amy Lane"}`,
+			)
 			return
 		}
 		answer(w, r)
@@ -133,8 +139,10 @@ func TestUpgradedResponseIsNotRead(t *testing.T) {
 		want adapter.Class
 	}{
 		"Codes": {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
-		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err },
-			adapter.Unconfirmed},
+		"PutCode": {
+			func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err },
+			adapter.Unconfirmed,
+		},
 	} {
 		answer := make(chan error, 1)
 		go func() { answer <- c.call() }()
@@ -169,8 +177,10 @@ func TestRetryAfterIsRead(t *testing.T) {
 		{"none", "", "", ``, 0},
 		{"seconds", "7", "", ``, 7 * time.Second},
 		{"date", now.Add(20 * time.Second).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 20 * time.Second},
-		{"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat),
-			now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second},
+		{
+			"date of a vendor whose clock is an hour off", now.Add(time.Hour + 20*time.Second).Format(http.TimeFormat),
+			now.Add(time.Hour).Format(http.TimeFormat), ``, 20 * time.Second,
+		},
 		{"past date", now.Add(-time.Hour).Format(http.TimeFormat), now.Format(http.TimeFormat), ``, 0},
 		{"body is more exact", "1", "", `{"retry_after_ms":15}`, 15 * time.Millisecond},
 		{"negative", "-5", "", ``, 0},
@@ -237,7 +247,10 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 		case "POST /locks/l1/access_codes":
 			_, _ = io.WriteString(w, `{"access_code_id":"ac_1","status":"pending"}`)
 		case "GET /locks/l1/access_codes":
-			_, _ = io.WriteString(w, `{"access_codes":[{"access_code_id":"ac_1","lock_id":"l1","code":"4829","starts_at":null,"ends_at":null,"status":"active"}]}`)
+			_, _ = io.WriteString(
+				w,
+				`{"access_codes":[{"access_code_id":"ac_1","lock_id":"l1","code":"4829","starts_at":null,"ends_at":null,"status":"active"}]}`,
+			)
 		case "DELETE /access_codes/ac_1":
 			_, _ = io.WriteString(w, `{"access_code_id":"ac_1","status":"pending"}`)
 		default:
@@ -249,8 +262,15 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 		t.Fatalf("%v, %v", devices, err)
 	}
 	want := adapter.Caps{
-		Lock: true, Unlock: true, OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, PINVisible: true,
-		Convert: adapter.ConvertAdopt, CodeLengths: []int{4, 5, 6, 7, 8}, Confirm: adapter.ConfirmReadBack,
+		Lock:            true,
+		Unlock:          true,
+		OnlineCodes:     true,
+		ListCodes:       true,
+		DeleteUnmanaged: true,
+		PINVisible:      true,
+		Convert:         adapter.ConvertAdopt,
+		CodeLengths:     []int{4, 5, 6, 7, 8},
+		Confirm:         adapter.ConfirmReadBack,
 	}
 	first, second := devices[0], devices[1]
 	if !reflect.DeepEqual(first.Caps, want) {
@@ -307,8 +327,11 @@ func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
 		{"a PIN that the vendor chooses", `{"provider_pin":true}`, adapter.CodeSpec{PIN: pin}, adapter.Invalid},
 		{"a long key", `{}`, adapter.CodeSpec{PIN: pin, Key: strings.Repeat("k", 65)}, adapter.Invalid},
 		{"half a time frame", `{"native_schedule":true}`, adapter.CodeSpec{PIN: pin, StartsAt: &now}, adapter.Invalid},
-		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now},
-			adapter.NotSupported},
+		{
+			"a time frame", `{"native_schedule":false}`,
+			adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now},
+			adapter.NotSupported,
+		},
 		{"a change", `{"modify_codes":false}`, adapter.CodeSpec{PIN: pin, Ref: "c1"}, adapter.NotSupported},
 	} {
 		t.Run(c.name, func(t *testing.T) {

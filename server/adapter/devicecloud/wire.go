@@ -120,8 +120,10 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
-		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled,
-			Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), maxAutoLockDelay.Seconds()))}
+		d.AutoLock = &adapter.AutoLock{
+			Enabled: l.AutoLock.Enabled,
+			Delay:   adapter.Seconds(min(max(l.AutoLock.Delay, 0), maxAutoLockDelay.Seconds())),
+		}
 	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)

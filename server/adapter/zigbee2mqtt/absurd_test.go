@@ -14,26 +14,46 @@ func TestAbsurdMessages(t *testing.T) {
 	const info = `{"version":"2.6.3","coordinator":{"ieee_address":"0x1","type":"EmberZNet"},"config":{"advanced":{"output":"json"},"device_options":{"expose_pin":true,"retain":true},
 		"devices":{"0xa":{"friendly_name":"front door","expose_pin":true,"retain":false}}}}`
 	good := lockListed("0xa", "front door", "V")
-	listed := strings.Replace(good, `"definition":{`,
-		`"supported":true,"disabled":false,"interview_completed":true,"manufacturer":"Yale","model_id":"YRD","power_source":"Battery","date_code":"20260101","definition":{"description":"a lock",`, 1)
-	listed = strings.Replace(listed, `"exposes":[`,
-		`"exposes":[{"type":"numeric","property":"battery","access":1,"value_max":100},{"type":"enum","property":"action","values":["lock","unlock"]},`, 1)
-	state := stateOf(3, 1, `,"state":"LOCK","lock_state":"locked","battery":77,"linkquality":100,"last_seen":"2026-11-25T17:00:02+00:00","action":"pin_code_added","action_source_name":"keypad","action_user":2,
-		"deviceaccess_limits":{"numOfPinUsersSupported":30,"minPinLength":4,"maxPinLength":8}`)
+	listed := strings.Replace(
+		good,
+		`"definition":{`,
+		`"supported":true,"disabled":false,"interview_completed":true,"manufacturer":"Yale","model_id":"YRD","power_source":"Battery","date_code":"20260101","definition":{"description":"a lock",`,
+		1,
+	)
+	listed = strings.Replace(
+		listed,
+		`"exposes":[`,
+		`"exposes":[{"type":"numeric","property":"battery","access":1,"value_max":100},{"type":"enum","property":"action","values":["lock","unlock"]},`,
+		1,
+	)
+	state := stateOf(
+		3,
+		1,
+		`,"state":"LOCK","lock_state":"locked","battery":77,"linkquality":100,"last_seen":"2026-11-25T17:00:02+00:00","action":"pin_code_added","action_source_name":"keypad","action_user":2,
+		"deviceaccess_limits":{"numOfPinUsersSupported":30,"minPinLength":4,"maxPinLength":8}`,
+	)
 	for name, message := range map[string][2]string{
 		"settings":        {"bridge/info", info},
 		"devices":         {"bridge/devices", `[{"ieee_address":"0x1","type":"Coordinator"},` + listed + `]`},
 		"whether it runs": {"bridge/state", `{"state":"online"}`},
-		"a log": {"bridge/logging",
-			`{"level":"error","message":"Publish 'set' 'pin_code' to 'front door' failed: 'x'","namespace":"z2m"}`},
-		"an answer": {"bridge/response/action",
-			`{"transaction":"mine","status":"ok","data":{"data":{"data":[1,2,3]}},"error":"x"}`},
-		"a sign of life": {"bridge/response/health_check",
-			`{"transaction":"mine","status":"ok","data":{"healthy":true}}`},
+		"a log": {
+			"bridge/logging",
+			`{"level":"error","message":"Publish 'set' 'pin_code' to 'front door' failed: 'x'","namespace":"z2m"}`,
+		},
+		"an answer": {
+			"bridge/response/action",
+			`{"transaction":"mine","status":"ok","data":{"data":{"data":[1,2,3]}},"error":"x"}`,
+		},
+		"a sign of life": {
+			"bridge/response/health_check",
+			`{"transaction":"mine","status":"ok","data":{"healthy":true}}`,
+		},
 		"whether one can be": {"front door/availability", `{"state":"offline"}`},
 		"the state":          {"front door", state},
-		"keypad use": {"front door",
-			`{"action":"keypad_unlock","action_source":0,"action_source_name":"keypad","action_user":1,"state":"UNLOCK"}`},
+		"keypad use": {
+			"front door",
+			`{"action":"keypad_unlock","action_source":0,"action_source_name":"keypad","action_user":1,"state":"UNLOCK"}`,
+		},
 		"no access": {"front door", `{"action":"unlock_failure_invalid_pin_or_id","action_user":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,12 +58,22 @@ func newBed(t *testing.T, profile zigbee.Profile) *bed {
 
 func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 	t.Helper()
-	b := &bed{T: t, gateway: g, lock: lock, ref: adapter.DeviceRef(lock.Ref), log: &strings.Builder{}}
+	b := &bed{
+		T:       t,
+		gateway: g,
+		lock:    lock,
+		ref:     adapter.DeviceRef(lock.Ref),
+		log:     &strings.Builder{},
+	}
 	user, password := g.User(t)
 	b.user, b.proxy = user, newProxy(t, strings.TrimPrefix(g.Broker, "mqtt://"), lock.Ref)
-	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user,
+	b.config = zigbee2mqtt.Config{
+		Broker:   "mqtt://" + b.proxy.address(),
+		Topic:    zigbee.Topic,
+		Username: user,
 		Password: password,
-		Log:      slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		Log:      slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
 	a, err := zigbee2mqtt.New(b.config)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +119,9 @@ func (b *bed) suite() adaptertest.Bed {
 		return n
 	}
 	return adaptertest.Bed{
-		Adapter: b.Adapter, Device: b.ref, Timeout: testenv.Timeout(testenv.WaitTimeout),
+		Adapter: b.Adapter,
+		Device:  b.ref,
+		Timeout: testenv.Timeout(testenv.WaitTimeout),
 		Memory: func(t testing.TB) (out []adaptertest.OnDevice) {
 			for n, pin := range b.lock.State(t).Codes {
 				out = append(out, adaptertest.OnDevice{Ref: adapter.CodeRef(strconv.Itoa(n)), PIN: pin})
@@ -195,7 +207,12 @@ func newProxy(t *testing.T, to, lock string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: to, lock: lock, unmuted: make(chan struct{})}
+	p := &proxy{
+		listener: l,
+		to:       to,
+		lock:     lock,
+		unmuted:  make(chan struct{}),
+	}
 	t.Cleanup(p.stop)
 	go func() {
 		for {

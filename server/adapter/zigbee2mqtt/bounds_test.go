@@ -11,8 +11,12 @@ func TestStoredSettingsAreLimited(t *testing.T) {
 	t.Parallel()
 	a, _ := strange(t, nil)
 	var info strings.Builder
-	info.WriteString(`{"coordinator":{"ieee_address":"0x1"},"config":{"advanced":{"output":"attribute"},"device_options":{"expose_pin":true,"retain":true},"devices":{`)
-	info.WriteString(`"0xa":{"friendly_name":"front door","expose_pin":false},"0xb":{"friendly_name":"back door"},"0xc":{"expose_pin":null}`)
+	info.WriteString(
+		`{"coordinator":{"ieee_address":"0x1"},"config":{"advanced":{"output":"attribute"},"device_options":{"expose_pin":true,"retain":true},"devices":{`,
+	)
+	info.WriteString(
+		`"0xa":{"friendly_name":"front door","expose_pin":false},"0xb":{"friendly_name":"back door"},"0xc":{"expose_pin":null}`,
+	)
 	for n := range 100_000 {
 		fmt.Fprintf(&info, `,"0x%d":null`, n)
 	}
@@ -27,8 +31,10 @@ func TestStoredSettingsAreLimited(t *testing.T) {
 	if !a.bridge.known || a.bridge.info.Config.Advanced.Output != "attribute" {
 		t.Error("the settings are ignored")
 	}
-	for ieee, want := range map[string]bool{"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false,
-		"0xd1999": true} {
+	for ieee, want := range map[string]bool{
+		"0xa": false, "0xb": true, "0xc": true, "0xe": true, "0xd0": false,
+		"0xd1999": true,
+	} {
 		if got := a.bridge.info.exposesPIN(ieee); got != want {
 			t.Errorf("%s: exposes PINs: %v", ieee, got)
 		}

@@ -143,7 +143,10 @@ func (a *Adapter) bridgeState(online, retained bool) {
 		if b.start != nil {
 			b.start.Stop()
 		}
-		b.start = time.AfterFunc(startupDelay+time.Millisecond, func() { a.mu.Lock(); a.notifyChanged(); a.mu.Unlock() })
+		b.start = time.AfterFunc(
+			startupDelay+time.Millisecond,
+			func() { a.mu.Lock(); a.notifyChanged(); a.mu.Unlock() },
+		)
 		a.invalidateSlots()
 	case !online:
 		for _, l := range a.locks {

@@ -74,6 +74,8 @@ func (b *fakeBroker) respond(what string, request []byte, frame ...int) {
 		b.Error(err)
 	}
 	b.publish("z/bridge/response/"+what,
-		map[string]any{"transaction": asked.Transaction, "status": "ok",
-			"data": map[string]any{"data": map[string]any{"data": frame}}})
+		map[string]any{
+			"transaction": asked.Transaction, "status": "ok",
+			"data": map[string]any{"data": map[string]any{"data": frame}},
+		})
 }

@@ -35,8 +35,12 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		r, ok := l.read[n]
 		out.Stale = out.Stale || !ok
 		if r.taken() {
-			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed,
-				Disabled: r.Status == disabled})
+			out.Codes = append(out.Codes, adapter.Code{
+				Ref:      refOf(n),
+				PIN:      r.PIN,
+				State:    adapter.Confirmed,
+				Disabled: r.Status == disabled,
+			})
 		}
 	}
 	return out, nil
@@ -164,7 +168,8 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 
 // PutCode implements adapter.Adapter.
 func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
-	spec adapter.CodeSpec) (adapter.PutResult, error) {
+	spec adapter.CodeSpec,
+) (adapter.PutResult, error) {
 	l, err := a.findManageable(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, err
@@ -248,8 +253,10 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 		}
 		same := r.PIN == spec.PIN || (r.PIN == "" && l.put[n] == l.fingerprint(spec.PIN))
 		if n != own && r.taken() && same {
-			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is already on the lock",
-				Conflict: refOf(n)}
+			return 0, &adapter.Error{
+				Class: adapter.Duplicate, Message: "the PIN is already on the lock",
+				Conflict: refOf(n),
+			}
 		}
 	}
 	switch {
@@ -386,7 +393,8 @@ func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 
 // DeleteCode implements adapter.Adapter.
 func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
-	code adapter.CodeRef) (adapter.State, error) {
+	code adapter.CodeRef,
+) (adapter.State, error) {
 	l, err := a.findManageable(ctx, device)
 	if err != nil {
 		return "", err

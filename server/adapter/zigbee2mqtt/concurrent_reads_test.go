@@ -98,7 +98,12 @@ func TestReadingAnUnstableLockEnds(t *testing.T) {
 					return
 				}
 				time.Sleep(10 * time.Millisecond)
-				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(get.PIN.User): map[string]string{"status": available}}})
+				b.publish(
+					"z/front door",
+					map[string]any{
+						"users": map[string]any{strconv.Itoa(get.PIN.User): map[string]string{"status": available}},
+					},
+				)
 				if asked.Add(1) <= flaps {
 					b.publish("z/bridge/state", map[string]string{"state": "online"})
 				}
@@ -141,7 +146,10 @@ func TestWritingToChangingSlotsEnds(t *testing.T) {
 			asked.Add(1)
 			n := action.Params.ZCL.Payload.UserID
 			for _, status := range []string{enabled, available} {
-				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(3 - n): map[string]string{"status": status}}})
+				b.publish(
+					"z/front door",
+					map[string]any{"users": map[string]any{strconv.Itoa(3 - n): map[string]string{"status": status}}},
+				)
 			}
 			b.respond("action", payload, 25, 1, getPINCode, n, 0, 1, 0, 4, '4', '7', '1', '1')
 		})

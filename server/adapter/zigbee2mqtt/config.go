@@ -98,8 +98,13 @@ func (c Config) broker() (broker, error) {
 	if port == "" {
 		port = scheme.port
 	}
-	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path,
-		web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
+	b := broker{
+		scheme: u.Scheme,
+		host:   net.JoinHostPort(strings.ToLower(u.Hostname()), port),
+		path:   path,
+		web:    scheme.web,
+		dialer: &net.Dialer{Control: c.Control},
+	}
 	if !scheme.tls {
 		if c.CA+c.Cert+c.Key != "" {
 			return bad("a CA or a certificate is allowed for mqtts:// and wss:// only")

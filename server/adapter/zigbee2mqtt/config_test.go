@@ -24,10 +24,20 @@ func TestNew_InvalidConfig(t *testing.T) {
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t/#"}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: strings.Repeat("t", 251)}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t", CA: "x"}, "mqtts:// and wss:// only"},
-		{zigbee2mqtt.Config{Broker: "ws://broker", Topic: "t", Cert: "x", Key: secret}, "mqtts:// and wss:// only"},
+		{zigbee2mqtt.Config{
+			Broker: "ws://broker",
+			Topic:  "t",
+			Cert:   "x",
+			Key:    secret,
+		}, "mqtts:// and wss:// only"},
 		{zigbee2mqtt.Config{Broker: "wss://broker", Topic: "t", CA: "x"}, "not a certificate"},
 		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Key: secret}, "must both be set"},
-		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Cert: secret, Key: secret}, "must both be set"},
+		{zigbee2mqtt.Config{
+			Broker: "mqtts://broker",
+			Topic:  "t",
+			Cert:   secret,
+			Key:    secret,
+		}, "must both be set"},
 	} {
 		_, err := zigbee2mqtt.New(c.config)
 		if err == nil || adapter.ClassOf(err) != adapter.Invalid || !strings.Contains(err.Error(), c.want) ||
@@ -50,8 +60,12 @@ func TestOneGatewayHasOneAddress(t *testing.T) {
 		"mqtt://[::ffff:192.0.2.1]":     "mqtt://192.0.2.1:1883 t",
 		"mqtt://[2001:DB8:0:0:0:0:0:1]": "mqtt://[2001:db8::1]:1883 t",
 	} {
-		if got := (zigbee2mqtt.Config{Broker: broker, Topic: "t", Username: "u",
-			Password: "secret"}).Address(); got != want {
+		if got := (zigbee2mqtt.Config{
+			Broker:   broker,
+			Topic:    "t",
+			Username: "u",
+			Password: "secret",
+		}).Address(); got != want {
 			t.Errorf("%s: %s, want %s", broker, got, want)
 		}
 	}

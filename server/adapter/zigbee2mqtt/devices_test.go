@@ -12,8 +12,13 @@ import (
 
 // lockListed is a lock in the list of Zigbee2MQTT.
 func lockListed(ieee, name, vendor string) string {
-	return fmt.Sprintf(`{"ieee_address":%q,"type":"EndDevice","friendly_name":%q,"network_address":7,"endpoints":{"1":{"clusters":{"input":["closuresDoorLock"]}}},
-		"definition":{"model":%q,"vendor":%[3]q,"exposes":[{"type":"lock","features":[{"property":"state","access":7}]},{"type":"composite","property":"pin_code","access":7}]}}`, ieee, name, vendor)
+	return fmt.Sprintf(
+		`{"ieee_address":%q,"type":"EndDevice","friendly_name":%q,"network_address":7,"endpoints":{"1":{"clusters":{"input":["closuresDoorLock"]}}},
+		"definition":{"model":%q,"vendor":%[3]q,"exposes":[{"type":"lock","features":[{"property":"state","access":7}]},{"type":"composite","property":"pin_code","access":7}]}}`,
+		ieee,
+		name,
+		vendor,
+	)
 }
 
 // stateKnown is an adapter without a connection that has received a list of locks with visible PINs.
@@ -106,8 +111,10 @@ func TestCoordinatorAddress(t *testing.T) {
 	long := strings.Repeat("a", 65)
 	for name, c := range map[string]struct{ info, devices, want string }{
 		"one of a coordinator": {`{"coordinator":{"ieee_address":"0xA"}}`, `[]`, "0xa"},
-		"one that is too long": {`{"coordinator":{"ieee_address":"` + long + `"}}`,
-			`[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa"},
+		"one that is too long": {
+			`{"coordinator":{"ieee_address":"` + long + `"}}`,
+			`[{"ieee_address":"0xA","type":"Coordinator"}]`, "0xa",
+		},
 		"among the devices": {`{}`, `[{"ieee_address":"` + long + `","type":"Coordinator"}]`, ""},
 	} {
 		a := idle(Config{Topic: "z"})

@@ -47,8 +47,10 @@ func (a *Adapter) exactRequest(ctx context.Context, l *lock, kind int, command s
 	}
 	data, err := a.request(ctx, "action", map[string]any{"action": "raw", "params": map[string]any{
 		"ieee_address": l.ref, "network_address": to.Network, "dst_endpoint": to.Endpoint, "cluster_key": doorLock,
-		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true,
-			"command_key": command, "payload": payload},
+		"zcl": map[string]any{
+			"frame_type": kind, "direction": 0, "disable_default_response": true,
+			"command_key": command, "payload": payload,
+		},
 	}}, answerTimeout)
 	if err == nil {
 		if f, ok := readFrame(data, kind); ok {

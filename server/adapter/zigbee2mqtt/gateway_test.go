@@ -19,7 +19,12 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	g := zigbee.Shared(t)
 	user, password := g.User(t)
-	good := zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password}
+	good := zigbee2mqtt.Config{
+		Broker:   g.Broker,
+		Topic:    zigbee.Topic,
+		Username: user,
+		Password: password,
+	}
 	for name, c := range map[string]struct {
 		change func(*zigbee2mqtt.Config)
 		class  adapter.Class // empty: no error
@@ -29,14 +34,18 @@ func TestCheck(t *testing.T) {
 		"over TLS":               {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.TLS, g.CA }, "", ""},
 		"over WebSocket":         {func(c *zigbee2mqtt.Config) { c.Broker = g.Web }, "", ""},
 		"over WebSocket and TLS": {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.WebTLS+"/mqtt", g.CA }, "", ""},
-		"over WebSocket, unknown CA": {func(c *zigbee2mqtt.Config) { c.Broker = g.WebTLS }, adapter.GatewayDown,
-			"as CA"},
+		"over WebSocket, unknown CA": {
+			func(c *zigbee2mqtt.Config) { c.Broker = g.WebTLS }, adapter.GatewayDown,
+			"as CA",
+		},
 		"with a certificate": {func(c *zigbee2mqtt.Config) {
 			c.Broker, c.CA, c.Cert, c.Key = g.Strict, g.CA,
 				g.Cert, g.Key
 		}, "", ""},
-		"no certificate": {func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.Strict, g.CA },
-			adapter.AuthRevoked, "asks for a certificate"},
+		"no certificate": {
+			func(c *zigbee2mqtt.Config) { c.Broker, c.CA = g.Strict, g.CA },
+			adapter.AuthRevoked, "asks for a certificate",
+		},
 		"WebSocket where none is": {func(c *zigbee2mqtt.Config) {
 			c.Broker = "ws://" + strings.TrimPrefix(g.Broker,
 				"mqtt://")
@@ -54,20 +63,30 @@ func TestCheck(t *testing.T) {
 			c.Broker = strings.Replace(g.TLS, "mqtts",
 				"mqtt", 1)
 		}, adapter.GatewayDown, "without TLS"},
-		"wrong password": {func(c *zigbee2mqtt.Config) { c.Password = "no password" },
-			adapter.AuthRevoked, "the user name or the password"},
-		"no credentials": {func(c *zigbee2mqtt.Config) { c.Username, c.Password = "", "" },
-			adapter.AuthRevoked, "the user name or the password"},
-		"another topic": {func(c *zigbee2mqtt.Config) { c.Topic = "elsewhere" }, adapter.GatewayDown,
-			"base_topic"},
+		"wrong password": {
+			func(c *zigbee2mqtt.Config) { c.Password = "no password" },
+			adapter.AuthRevoked, "the user name or the password",
+		},
+		"no credentials": {
+			func(c *zigbee2mqtt.Config) { c.Username, c.Password = "", "" },
+			adapter.AuthRevoked, "the user name or the password",
+		},
+		"another topic": {
+			func(c *zigbee2mqtt.Config) { c.Topic = "elsewhere" }, adapter.GatewayDown,
+			"base_topic",
+		},
 		"a stranger": {func(c *zigbee2mqtt.Config) {
 			c.Username, c.Password = zigbee.Stranger,
 				g.Password(zigbee.Stranger)
 		}, adapter.GatewayDown, "may the user read"},
-		"no broker": {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://127.0.0.1:1" },
-			adapter.GatewayDown, "cannot be reached"},
-		"no name": {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://broker.invalid" },
-			adapter.GatewayDown, "cannot be resolved"},
+		"no broker": {
+			func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://127.0.0.1:1" },
+			adapter.GatewayDown, "cannot be reached",
+		},
+		"no name": {
+			func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://broker.invalid" },
+			adapter.GatewayDown, "cannot be resolved",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,8 +211,10 @@ func TestPutCode_AnnouncesPlaceBeforeWrite(t *testing.T) {
 	if err != nil || len(told) != 2 || put.Ref != told[1] || len(b.lock.State(t).Codes) != before+1 {
 		t.Errorf("it is in %s, announced: %v: %v", put.Ref, told, err)
 	}
-	change := adapter.CodeSpec{Ref: put.Ref, PIN: "71327132",
-		OnPlace: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
+	change := adapter.CodeSpec{
+		Ref: put.Ref, PIN: "71327132",
+		OnPlace: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") },
+	}
 	if _, err := b.PutCode(t.Context(), b.ref, change); err == nil || len(b.lock.State(t).Codes) != before+1 {
 		t.Errorf("the slot is cleared although OnPlace has failed: %v", err)
 	}

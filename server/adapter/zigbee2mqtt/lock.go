@@ -164,7 +164,8 @@ func (l *lock) acquire(ctx context.Context) (func(), error) {
 // command sends one command and waits for its response; judge is called with a.mu held. It fails with GatewayDown,
 // AuthRevoked, NotFound, Unconfirmed, like failure, and with errNoAnswer.
 func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map[string]any, within time.Duration,
-	judge func(w, before *wireState) verdict) (err error) {
+	judge func(w, before *wireState) verdict,
+) (err error) {
 	ctx, span := adapter.StartCommandSpan(ctx, "zigbee2mqtt", a.config.Broker, verb)
 	defer func() { adapter.EndSpan(span, err) }()
 	w := &waiter{verb: verb, judge: judge, result: make(chan error, 1)}

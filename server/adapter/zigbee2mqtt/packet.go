@@ -157,7 +157,10 @@ func (p *limitedConn) awaitMemory() error {
 	if err != nil {
 		return net.ErrClosed
 	}
-	late := time.AfterFunc(adapter.LargeResponseTimeout, func() { p.Close() }) //nolint:errcheck // the reader gets the error
+	late := time.AfterFunc(
+		adapter.LargeResponseTimeout,
+		func() { p.Close() },
+	) //nolint:errcheck // the reader gets the error
 	once := sync.OnceFunc(func() { late.Stop(); leave() })
 	closed := context.AfterFunc(p.open, once)
 	p.mu.Lock()

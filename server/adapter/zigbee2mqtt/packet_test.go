@@ -37,11 +37,16 @@ func TestTooLargePacketsEndTheConnection(t *testing.T) {
 			!bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
-		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallResponse+1),
-			{0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80},
-			binary.AppendUvarint([]byte{0x30}, maxPacketSize+1)} {
-			if _, err := io.ReadAll(limitConn(said{nil, bytes.NewReader(append(packet(5), bad...)),
-				atOnce})); !errors.Is(err, errPacket) {
+		for _, bad := range [][]byte{
+			binary.AppendUvarint([]byte{0x40}, adapter.SmallResponse+1),
+			{0x30, 0xff, 0xff, 0xff, 0x7f},
+			{0x30, 0x80, 0x80, 0x80, 0x80, 0x80},
+			binary.AppendUvarint([]byte{0x30}, maxPacketSize+1),
+		} {
+			if _, err := io.ReadAll(limitConn(said{
+				nil, bytes.NewReader(append(packet(5), bad...)),
+				atOnce,
+			})); !errors.Is(err, errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, bad, err)
 			}
 		}
@@ -69,8 +74,11 @@ func TestTooManyPropertiesEndTheConnection(t *testing.T) {
 			for _, size := range []int{0, 1, 127, 128, maxPropertiesSize} {
 				good = append(good, published(qos, topic, long(size), size+3)...)
 			}
-			for _, says := range [][]byte{long(maxPropertiesSize + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f},
-				{0x80, 0x80, 0x80, 0x80, 0}} {
+			for _, says := range [][]byte{
+				long(maxPropertiesSize + 1), long(1_000_000),
+				{0xff, 0xff, 0xff, 0x7f},
+				{0x80, 0x80, 0x80, 0x80, 0},
+			} {
 				bad = append(bad, published(qos, topic, says, 10))
 			}
 		}
@@ -81,8 +89,10 @@ func TestTooManyPropertiesEndTheConnection(t *testing.T) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
 		for _, message := range bad {
-			if _, err := io.ReadAll(limitConn(said{nil,
-				bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err,
+			if _, err := io.ReadAll(limitConn(said{
+				nil,
+				bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce,
+			})); !errors.Is(err,
 				errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, message[:8], err)
 			}
@@ -127,9 +137,11 @@ func TestLargeMessageWaitsForProcessing(t *testing.T) {
 // A peer that announces much and sends little, or disconnects, must not block others.
 func TestMissingLargeMessageReleasesMemory(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*limitedConn){"it is " +
-		"late": func(*limitedConn) { time.Sleep(2 * adapter.LargeResponseTimeout) },
-		"it is closed": func(p *limitedConn) { p.Close() }} {
+	for name, end := range map[string]func(*limitedConn){
+		"it is " +
+			"late": func(*limitedConn) { time.Sleep(2 * adapter.LargeResponseTimeout) },
+		"it is closed": func(p *limitedConn) { p.Close() },
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			defer theirs.Close()

@@ -20,9 +20,15 @@ func (b *bed) request(what string, payload any) {
 	}
 	client := paho.NewClient(paho.ClientConfig{Conn: conn, ClientID: "by-hand-" + b.user})
 	if _, err := client.Connect(b.Context(),
-		&paho.Connect{ClientID: "by-hand-" + b.user, CleanStart: true, KeepAlive: 30, UsernameFlag: true,
+		&paho.Connect{
+			ClientID:     "by-hand-" + b.user,
+			CleanStart:   true,
+			KeepAlive:    30,
+			UsernameFlag: true,
 			Username:     b.config.Username,
-			PasswordFlag: true, Password: []byte(b.config.Password)}); err != nil {
+			PasswordFlag: true,
+			Password:     []byte(b.config.Password),
+		}); err != nil {
 		b.Fatal(err)
 	}
 	body, err := json.Marshal(payload)

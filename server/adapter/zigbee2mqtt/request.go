@@ -26,7 +26,8 @@ const healthTimeout = 5 * time.Second
 // request sends a request to Zigbee2MQTT and waits for its response. It fails like session.publish, with errNoAnswer,
 // like failure, and with GatewayDown.
 func (a *Adapter) request(ctx context.Context, what string, payload map[string]any,
-	within time.Duration) (_ json.RawMessage, err error) {
+	within time.Duration,
+) (_ json.RawMessage, err error) {
 	ctx, span := adapter.StartCommandSpan(ctx, "zigbee2mqtt", a.config.Broker, what)
 	defer func() { adapter.EndSpan(span, err) }()
 	payload["transaction"] = rand.Text()

@@ -14,9 +14,11 @@ func TestRetainedStateIsNoOperation(t *testing.T) {
 	a := told(t, lockListed("0xa", "front door", "V"))
 	l := a.locks["0xa"]
 	a.publish("front door", `{"state":"LOCK","users":{"1":{"status":"available"}}}`)
-	for name, text := range map[string]string{"opened": unlocked,
+	for name, text := range map[string]string{
+		"opened":    unlocked,
 		"no access": `{"action":"unlock_failure_invalid_pin_or_id"}`, "jammed": `{"lock_state":"not_fully_locked"}`,
-		"programmed": `{"action":"pin_code_added","action_user":1}`} {
+		"programmed": `{"action":"pin_code_added","action_user":1}`,
+	} {
 		a.heardOf()
 		a.receive("z/front door", []byte(text), true)
 		if kinds := a.heardOf(); slices.ContainsFunc(kinds,
@@ -26,8 +28,10 @@ func TestRetainedStateIsNoOperation(t *testing.T) {
 	}
 	judged := false
 	l.silent, l.jammed, l.read = true, false, map[int]reading{}
-	l.waiter = &waiter{judge: func(_, _ *wireState) verdict { judged = true; return isAnswer },
-		result: make(chan error, 1)}
+	l.waiter = &waiter{
+		judge:  func(_, _ *wireState) verdict { judged = true; return isAnswer },
+		result: make(chan error, 1),
+	}
 	a.receive("z/front door", []byte(unlocked), true)
 	if judged || len(l.waiter.result) > 0 {
 		t.Error("it is mistaken for a response")

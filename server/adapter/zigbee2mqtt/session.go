@@ -56,7 +56,8 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 
 // converse is the part of dial after the connection is open.
 func converse(ctx context.Context, c Config, b broker, inner net.Conn,
-	receive func(topic string, payload []byte, retained bool)) (*session, error) {
+	receive func(topic string, payload []byte, retained bool),
+) (*session, error) {
 	conn := limitConn(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
@@ -121,8 +122,13 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	options := adapter.NewGatewayLimiter().DialOptions(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
-	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, options) //nolint:bodyclose // websocket closes it
+	options := adapter.NewGatewayLimiter().
+		DialOptions(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
+	conn, response, err := websocket.Dial(
+		ctx,
+		b.scheme+"://"+b.host+b.path,
+		options,
+	) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
 		return nil, fmt.Errorf("it does not speak MQTT over WebSocket (HTTP %d): check the port and the path, which "+

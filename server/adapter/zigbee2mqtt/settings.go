@@ -78,7 +78,12 @@ func readInfo(payload []byte) (w wireInfo, ok bool) {
 	if json.Unmarshal(payload, &w) != nil {
 		return wireInfo{}, false
 	}
-	w.Coordinator.IEEE, w.Config.Advanced.Output = ieee(w.Coordinator.IEEE), brief(w.Config.Advanced.Output, maxTextSize)
+	w.Coordinator.IEEE, w.Config.Advanced.Output = ieee(
+		w.Coordinator.IEEE,
+	), brief(
+		w.Config.Advanced.Output,
+		maxTextSize,
+	)
 	return w, true
 }
 

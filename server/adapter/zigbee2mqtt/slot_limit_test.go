@@ -26,14 +26,17 @@ func place(topic string, payload []byte) (n int, set bool) {
 // outOfRange is the log message of Zigbee2MQTT for a command about a slot that does not exist. All clients receive
 // it.
 func (b *fakeBroker) outOfRange(verb string) {
-	b.publish("z/bridge/logging", map[string]string{"level": "error",
+	b.publish("z/bridge/logging", map[string]string{
+		"level": "error",
 		"message": fmt.Sprintf("z2m: Publish '%s' 'pin_code' to 'front door' failed: 'Error: `userId` must be in "+
-			"range for device'", verb)})
+			"range for device'", verb),
+	})
 }
 
 // simulated returns an adapter for a listed lock whose codes the test defines.
 func simulated(t *testing.T, codes map[int]string,
-	before func(b *fakeBroker, n int, set bool) (answered bool)) (*Adapter, *lock) {
+	before func(b *fakeBroker, n int, set bool) (answered bool),
+) (*Adapter, *lock) {
 	t.Helper()
 	a := told(t, lockListed("0xa", "front door", "V"))
 	l := a.locks["0xa"]

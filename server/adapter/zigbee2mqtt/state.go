@@ -83,7 +83,16 @@ func readState(payload []byte) (*wireState, bool) {
 	if json.Unmarshal(payload, w) != nil {
 		return nil, false
 	}
-	w.State, w.Action, w.Source = brief(w.State, maxTextSize), brief(w.Action, maxTextSize), brief(w.Source, maxTextSize)
+	w.State, w.Action, w.Source = brief(
+		w.State,
+		maxTextSize,
+	), brief(
+		w.Action,
+		maxTextSize,
+	), brief(
+		w.Source,
+		maxTextSize,
+	)
 	var fields []uint64
 	err := members(payload, func(name string, value *json.Decoder) error {
 		var v json.RawMessage

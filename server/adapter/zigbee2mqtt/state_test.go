@@ -155,7 +155,9 @@ func TestInvalidSlotsAreIgnored(t *testing.T) {
 
 func TestReportsOther(t *testing.T) {
 	t.Parallel()
-	before, _ := readState([]byte(`{"state":"LOCK","battery":77,"a":{"b":[1]},"action":"lock","action_user":null,"users":{}}`))
+	before, _ := readState(
+		[]byte(`{"state":"LOCK","battery":77,"a":{"b":[1]},"action":"lock","action_user":null,"users":{}}`),
+	)
 	for text, want := range map[string]bool{
 		// the action occurs once
 		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false,
@@ -195,8 +197,10 @@ func TestOperationID(t *testing.T) {
 
 func TestHalfwayBoltIsStuck(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true,
-		`{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
+	for text, want := range map[string]bool{
+		`{"lock_state":"not_fully_locked"}`: true,
+		`{"lock_state":"locked"}`:           false, `{"lock_state":7}`: false, `{}`: false,
+	} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		a.heardOf()
 		a.publish("front door", text)

@@ -30,8 +30,10 @@ func TestSubscriptionErrors(t *testing.T) {
 		"no wildcards":             {answer(packets.SubackWildcardsubscriptionsnotsupported), adapter.GatewayDown},
 		"the connection ends":      {func(b *fakeBroker, _ *packets.Subscribe) { b.conn.Close() }, adapter.GatewayDown},
 		"it is told to go": {func(b *fakeBroker, _ *packets.Subscribe) {
-			b.write(&packets.Disconnect{ReasonCode: packets.DisconnectServerShuttingDown,
-				Properties: &packets.Properties{}})
+			b.write(&packets.Disconnect{
+				ReasonCode: packets.DisconnectServerShuttingDown,
+				Properties: &packets.Properties{},
+			})
 		}, adapter.GatewayDown},
 		"no answer": {func(*fakeBroker, *packets.Subscribe) {}, adapter.GatewayDown},
 	} {

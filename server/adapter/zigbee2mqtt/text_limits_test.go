@@ -31,8 +31,10 @@ func TestLogMessagesAreTruncated(t *testing.T) {
 	t.Parallel()
 	const failed = "z2m: Publish 'get' 'pin_code' to 'front door' failed: 'ZCL command 0xa/1 (timed out)'"
 	long := strings.Repeat("Publish '", 1000)
-	for message, want := range map[string]bool{failed: true, failed + long: true, long + failed: false,
-		failed + strings.Repeat(long, 100): false} {
+	for message, want := range map[string]bool{
+		failed: true, failed + long: true, long + failed: false,
+		failed + strings.Repeat(long, 100): false,
+	} {
 		a := told(t, lockListed("0xa", "front door", "V"))
 		w := &waiter{verb: "get", keys: []string{"pin_code"}, result: make(chan error, 1)}
 		a.locks["0xa"].waiter = w

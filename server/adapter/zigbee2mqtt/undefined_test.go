@@ -88,7 +88,10 @@ func TestStoredUndefinedDevicesAreLimited(t *testing.T) {
 	t.Parallel()
 	var list []string
 	for n := range 3000 {
-		list = append(list, fmt.Sprintf(`{"ieee_address":"0x%d","type":"EndDevice","friendly_name":"%d","definition":null}`, n, n))
+		list = append(
+			list,
+			fmt.Sprintf(`{"ieee_address":"0x%d","type":"EndDevice","friendly_name":"%d","definition":null}`, n, n),
+		)
 	}
 	a := told(t, list...)
 	if len(a.bridge.undefined) != maxUndefined || len(a.locks) != 0 {

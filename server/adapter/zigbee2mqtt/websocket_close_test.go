@@ -41,8 +41,12 @@ func TestWebSocketIsClosedWithCloseFrame(t *testing.T) {
 			}))
 			t.Cleanup(broker.Close)
 			err := zigbee2mqtt.Check(t.Context(),
-				zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http:", "ws:", 1), Topic: "zigbee2mqtt",
-					Username: "u", Password: "p"})
+				zigbee2mqtt.Config{
+					Broker:   strings.Replace(broker.URL, "http:", "ws:", 1),
+					Topic:    "zigbee2mqtt",
+					Username: "u",
+					Password: "p",
+				})
 			if adapter.ClassOf(err) != adapter.AuthRevoked {
 				t.Errorf("%v", err)
 			}

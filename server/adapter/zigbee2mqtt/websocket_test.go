@@ -19,7 +19,8 @@ func TestRejectedWebSocketIsClosed(t *testing.T) {
 	t.Parallel()
 	opened, ended := make(chan net.Conn, 100), make(chan net.Conn, 100)
 	broker := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	broker.Config.ConnState = func(c net.Conn, state http.ConnState) {
@@ -61,8 +62,12 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	broker := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer broker.Close()
 	err := zigbee2mqtt.Check(t.Context(),
-		zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt", Username: "u",
-			Password: "p"})
+		zigbee2mqtt.Config{
+			Broker:   strings.Replace(broker.URL, "http", "ws", 1),
+			Topic:    "zigbee2mqtt",
+			Username: "u",
+			Password: "p",
+		})
 	if n := asked.Load(); n > 0 || err == nil || !strings.Contains(err.Error(), "307") {
 		t.Errorf("the target received %d requests, %v", n, err)
 	}

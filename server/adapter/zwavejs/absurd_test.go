@@ -88,8 +88,14 @@ func TestAbsurdFrames(t *testing.T) {
 // handleNodeEvent is an adapter without a connection, and a session without a peer.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewEventQueue(), done: make(chan struct{}),
-		tried: make(chan struct{}), nodes: map[int]*node{}, otherNodes: map[int]adapter.DeviceRef{}}
+	a := &Adapter{
+		log:        slog.New(slog.DiscardHandler),
+		hints:      adapter.NewEventQueue(),
+		done:       make(chan struct{}),
+		tried:      make(chan struct{}),
+		nodes:      map[int]*node{},
+		otherNodes: map[int]adapter.DeviceRef{},
+	}
 	t.Cleanup(a.hints.Close)
 	return a, &session{home: 1, schema: maxSchema, pending: map[string]*call{}}
 }

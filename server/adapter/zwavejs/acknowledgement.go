@@ -17,7 +17,8 @@ const maxTries = 3
 
 // readComplete returns the response of endpoint.access_control during which the lock left no request unanswered.
 func readComplete[T any](ctx context.Context, a *Adapter, s *session, n *node, within time.Duration, command string,
-	arguments args) (got T, err error) {
+	arguments args,
+) (got T, err error) {
 	before, err := a.unanswered(ctx, s, n)
 	if err != nil {
 		return got, err

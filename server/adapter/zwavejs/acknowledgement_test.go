@@ -10,9 +10,13 @@ import (
 
 // newFamily has three users with one PIN each, in slots that differ from their numbers.
 func newFamily() *household {
-	return &household{users: map[int]string{1: "Ann", 2: "Ben", 3: "Cem"},
-		held: map[credential]holding{{pinKind, 1}: {3, "135790"}, {pinKind, 2}: {1, "135791"},
-			{pinKind, 3}: {2, "135792"}}}
+	return &household{
+		users: map[int]string{1: "Ann", 2: "Ben", 3: "Cem"},
+		held: map[credential]holding{
+			{pinKind, 1}: {3, "135790"}, {pinKind, 2}: {1, "135791"},
+			{pinKind, 3}: {2, "135792"},
+		},
+	}
 }
 
 var family = map[adapter.CodeRef]string{"1": "Cem", "2": "Ann", "3": "Ben"}
@@ -21,8 +25,10 @@ var family = map[adapter.CodeRef]string{"1": "Cem", "2": "Ann", "3": "Ben"}
 // after all attempts is rejected, including the first one.
 func TestIncompleteListIsRejected(t *testing.T) {
 	t.Parallel()
-	for _, question := range []string{"user 1", "user 2", "user 3", "credential 1/1", "credential 1/2",
-		"credential 1/3"} {
+	for _, question := range []string{
+		"user 1", "user 2", "user 3", "credential 1/1", "credential 1/2",
+		"credential 1/3",
+	} {
 		for name, times := range map[string]int{"once": 1, "again and again": 1000} {
 			t.Run(question+" "+name, func(t *testing.T) {
 				t.Parallel()

@@ -103,7 +103,9 @@ func slot(t testing.TB, code adapter.CodeRef) int {
 
 func (h *house) bed() adaptertest.Bed {
 	return adaptertest.Bed{
-		Adapter: h.adapter, Device: h.device, Timeout: within,
+		Adapter: h.adapter,
+		Device:  h.device,
+		Timeout: within,
 		Memory: func(t testing.TB) []adaptertest.OnDevice {
 			state := h.State(t)
 			var codes []adaptertest.OnDevice
@@ -126,7 +128,13 @@ func (h *house) bed() adaptertest.Bed {
 		Jam:           func(t testing.TB) { h.Fault(t, lab.Faults{Jam: true}) },
 		Fill:          h.fill,
 		Remove: func(t testing.TB) {
-			h.relay.inject(t, fmt.Sprintf(`{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":%d},"reason":0}}`, h.ID))
+			h.relay.inject(
+				t,
+				fmt.Sprintf(
+					`{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":%d},"reason":0}}`,
+					h.ID,
+				),
+			)
 			until(t, "it is processed", func() bool {
 				_, err := h.adapter.Device(t.Context(), h.device)
 				return adapter.ClassOf(err) == adapter.NotFound && err != nil

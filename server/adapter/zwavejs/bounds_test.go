@@ -34,8 +34,10 @@ func TestErrorsQuoteOnlyWords(t *testing.T) {
 			}
 		}
 	}
-	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204,
-		ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
+	if got := (failure{
+		ErrorCode: "zwave_error", ZWaveCode: 204,
+		ZWaveName: "Controller_CallbackNOK",
+	}).error("node.ping").Error(); got == "" {
 		t.Error("the message is empty")
 	}
 }
@@ -73,8 +75,14 @@ func TestInvalidPINsAreIgnored(t *testing.T) {
 	for _, c := range []struct {
 		data, want string
 		ok         bool
-	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false},
-		{`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
+	}{
+		{`"864209"`, "864209", true},
+		{`""`, "", true},
+		{string(long), "", false},
+		{`7`, "", false},
+		{`{"data":[1]}`, "", false},
+		{`"` + strings.Repeat("1", 1<<20) + `"`, "", false},
+	} {
 		if got, ok := pinIn(json.RawMessage(c.data)); ok != c.ok || ok && got != c.want {
 			t.Errorf("%.20s: %d bytes, %v", c.data, len(got), ok)
 		}

@@ -136,11 +136,14 @@ func TestBlockedCommandEndsTheConnection(t *testing.T) {
 		})}
 		go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 		defer server.Close()
-		s, err := gateway{url: "ws://gateway",
+		s, err := gateway{
+			url: "ws://gateway",
 			http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
-				string) (net.Conn, error) {
+				string,
+			) (net.Conn, error) {
 				return ours, nil
-			}}}}.dial(t.Context())
+			}}},
+		}.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

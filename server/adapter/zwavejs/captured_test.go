@@ -33,8 +33,10 @@ func failsAs(t *testing.T, err error, class adapter.Class) *adapter.Error {
 // name the code.
 func TestLateDuplicate(t *testing.T) {
 	t.Parallel()
-	for named, want := range map[string]adapter.CodeRef{`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2",
-		``: "2", `,"parameters":null`: "2"} {
+	for named, want := range map[string]adapter.CodeRef{
+		`,"parameters":{"userId":3}`: "3", `,"parameters":{}`: "2",
+		``: "2", `,"parameters":null`: "2",
+	} {
 		t.Run(named, func(t *testing.T) {
 			t.Parallel()
 			const get = "get" // of the command class, not of HTTP
@@ -128,8 +130,10 @@ func TestEmptySlotWithDigits(t *testing.T) {
 // not answer is not free either.
 func TestUnreadableSlotIsNotFree(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: shows(1, ""),
-		2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`}, nil)
+	s := play(t, map[int]string{
+		1: shows(1, ""),
+		2: `{"response":{"userIdStatus":1,"userCode":{"type":"Buffer","data":[1,2,3,4]}}}`,
+	}, nil)
 	result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 	if err != nil || result.Ref != "3" {
 		t.Fatalf("PutCode: %+v, %v", result, err)
@@ -149,8 +153,10 @@ func TestUnreadableSlotIsNotFree(t *testing.T) {
 // Some locks report more slots than they have, and report the missing ones when read.
 func TestMissingSlot(t *testing.T) {
 	t.Parallel()
-	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`,
-		4: `{"response":{"userIdStatus":254}}`}, nil)
+	s := play(t, map[int]string{
+		1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`,
+		4: `{"response":{"userIdStatus":254}}`,
+	}, nil)
 	for range 2 { // before and after a read
 		result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
 		if err != nil || result.Ref != "2" {
@@ -281,7 +287,9 @@ func TestReusedNodeIsAnotherDevice(t *testing.T) {
 				return err != nil && adapter.ClassOf(err) == adapter.NotFound
 			}
 			if heard {
-				s.tell(`{"type":"event","event":{"source":"controller","event":"node removed","node":` + s.node() + `,"reason":0}}`)
+				s.tell(
+					`{"type":"event","event":{"source":"controller","event":"node removed","node":` + s.node() + `,"reason":0}}`,
+				)
 				until(t, "the lock is gone", gone)
 			}
 			s.mu.Lock()
@@ -331,7 +339,9 @@ func TestHiddenCodeChangedAtTheKeypad(t *testing.T) {
 	if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil {
 		t.Fatal(err)
 	}
-	s.tell(`{"type":"event","event":{"source":"node","event":"notification","nodeId":2,"ccId":113,"args":{"type":6,"event":14,"parameters":{"userId":2}}}}`)
+	s.tell(
+		`{"type":"event","event":{"source":"node","event":"notification","nodeId":2,"ccId":113,"args":{"type":6,"event":14,"parameters":{"userId":2}}}}`,
+	)
 	var codes adapter.Codes
 	until(t, "the change shows", func() bool {
 		var err error

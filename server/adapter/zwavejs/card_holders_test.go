@@ -35,7 +35,8 @@ func TestCardHolderIsUnchanged(t *testing.T) {
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
 			put.OnPlace = func(_ context.Context,
-				code adapter.CodeRef) error {
+				code adapter.CodeRef,
+			) error {
 				places = append(places, code)
 				return nil
 			}

@@ -39,22 +39,41 @@ func TestCheck(t *testing.T) {
 		"no URL":           {url: "gateway:3000", class: adapter.Invalid, says: "ws://host:3000"},
 		"the wrong scheme": {url: "http://gateway:3000", class: adapter.Invalid, says: "ws://host:3000"},
 		"no server":        {url: "ws://127.0.0.1:1", class: adapter.GatewayDown, says: "connection refused"},
-		"no PEM": {url: "wss://127.0.0.1:1", config: zwavejs.Config{CA: "pem"}, class: adapter.Invalid,
-			says: "PEM"},
-		"no time zone": {url: "ws://127.0.0.1:1", config: zwavejs.Config{TimeZone: "Europe/Nowhere"},
-			class: adapter.Invalid, says: "Europe/Berlin"},
-		"a web page": {server: func(http.ResponseWriter, *http.Request) {}, class: adapter.GatewayDown,
-			says: "200 OK"},
-		"a password": {server: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
-			class: adapter.AuthRevoked, says: "user or password"},
+		"no PEM": {
+			url:    "wss://127.0.0.1:1",
+			config: zwavejs.Config{CA: "pem"},
+			class:  adapter.Invalid,
+			says:   "PEM",
+		},
+		"no time zone": {
+			url:    "ws://127.0.0.1:1",
+			config: zwavejs.Config{TimeZone: "Europe/Nowhere"},
+			class:  adapter.Invalid,
+			says:   "Europe/Berlin",
+		},
+		"a web page": {
+			server: func(http.ResponseWriter, *http.Request) {}, class: adapter.GatewayDown,
+			says: "200 OK",
+		},
+		"a password": {
+			server: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+			class:  adapter.AuthRevoked, says: "user or password",
+		},
 		"a header without an end": {server: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("a", 100_000))
 			w.WriteHeader(http.StatusOK)
 		}, class: adapter.GatewayDown, says: "exceeded"},
-		"another WebSocket": {server: greet(`{"type":"auth_required"}`), class: adapter.GatewayDown,
-			says: "not a zwave-js-server"},
-		"an old server": {server: greet(`{"type":"version","homeId":1,"serverVersion":"1.20.0","minSchemaVersion":0,"maxSchemaVersion":20}`),
-			class: adapter.NotSupported, says: "schema 0 to 20"},
+		"another WebSocket": {
+			server: greet(`{"type":"auth_required"}`), class: adapter.GatewayDown,
+			says: "not a zwave-js-server",
+		},
+		"an old server": {
+			server: greet(
+				`{"type":"version","homeId":1,"serverVersion":"1.20.0","minSchemaVersion":0,"maxSchemaVersion":20}`,
+			),
+			class: adapter.NotSupported,
+			says:  "schema 0 to 20",
+		},
 		"a driver that is not ready": {server: func(w http.ResponseWriter, r *http.Request) {
 			if conn, err := websocket.Accept(w, r, nil); err == nil {
 				_ = conn.Close(websocket.StatusTryAgainLater, "Driver is not ready")
@@ -87,7 +106,8 @@ func TestRefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {

@@ -105,15 +105,18 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 			"the gateway reports no lock at this node now: if this persists, interview it again, or include it "+
 				"again with its security keys")
 	case ok && home == s.home:
-		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network",
-			Gone: true}
+		return &adapter.Error{
+			Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network",
+			Gone: true,
+		}
 	}
 	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
 }
 
 // ask calls with its own timeout in addition to that of ctx.
 func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args,
-	out any) (err error) {
+	out any,
+) (err error) {
 	traced, span := adapter.StartCommandSpan(ctx, "zwavejs", a.url, command)
 	defer func() { adapter.EndSpan(span, err) }()
 	limited, cancel := context.WithTimeout(traced, within)
@@ -127,10 +130,13 @@ func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, com
 
 // invoke calls a method of a command class of a lock.
 func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any,
-	out any) error {
+	out any,
+) error {
 	return a.ask(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
-		args{"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
-			"methodName": method, "args": arguments}, out)
+		args{
+			"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
+			"methodName": method, "args": arguments,
+		}, out)
 }
 
 // contextError returns the error of a call whose context has ended.

@@ -309,7 +309,11 @@ func (a *Adapter) handleTrouble(n *node, t notification) {
 	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough,
 		deniedUnknown:
 		_, code := t.used()
-		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code,
-			Operation: adapter.Operation{At: time.Now()}})
+		a.hints.Send(adapter.Event{
+			Kind:      adapter.AccessDenied,
+			Device:    n.ref,
+			Code:      code,
+			Operation: adapter.Operation{At: time.Now()},
+		})
 	}
 }

@@ -103,7 +103,12 @@ func TestNotificationWithoutUserDuringWrite(t *testing.T) {
 				test.happen(&n.codes)
 				a.hear(s, fmt.Sprintf(noticeOf2, event, `{}`))
 				if touched := !n.codes.touched[1].IsZero(); touched != test.touched || !n.codes.allUncertain {
-					t.Errorf("event %d: slot 1 was changed: %v, all uncertain: %v", event, touched, n.codes.allUncertain)
+					t.Errorf(
+						"event %d: slot 1 was changed: %v, all uncertain: %v",
+						event,
+						touched,
+						n.codes.allUncertain,
+					)
 				}
 			}
 		})
@@ -123,43 +128,83 @@ func TestNotifications(t *testing.T) {
 		event            int
 		want             adapter.Event // kind, code, and operation; no kind: no event
 	}{
-		"locked with a user code": {plainLock, `{"user ID":3}`, 33,
-			adapter.Event{Kind: adapter.LockOperated, Code: "3",
-				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
-		"unlocked with a user code": {plainLock, `{"user ID":3}`, 34,
-			adapter.Event{Kind: adapter.LockOperated, Code: "3",
-				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"locked with a PIN": {namedLock, used(7, 1, 4), 35,
-			adapter.Event{Kind: adapter.LockOperated, Code: "4",
-				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
-		"unlocked with a PIN": {namedLock, used(7, 1, 4), 36,
-			adapter.Event{Kind: adapter.LockOperated, Code: "4",
-				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"unlocked with a card": {namedLock, used(7, 3, 4), 36,
-			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}}},
-		"unlocked with a finger": {namedLock, used(7, 9, 4), 36,
-			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with a card and a PIN": {namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36,
-			adapter.Event{Kind: adapter.LockOperated, Code: "4",
-				Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"unlocked with what is not said": {namedLock, noUser, 36,
-			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with what is cut off": {namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36,
-			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
-		"unlocked with no slot": {namedLock, used(7, 1, 0), 36,
-			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}}},
-		"denied, the user is disabled": {namedLock, used(7, 1, 4), 47,
-			adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"locked with a user code": {
+			plainLock, `{"user ID":3}`, 33,
+			adapter.Event{
+				Kind: adapter.LockOperated, Code: "3",
+				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode},
+			},
+		},
+		"unlocked with a user code": {
+			plainLock, `{"user ID":3}`, 34,
+			adapter.Event{
+				Kind: adapter.LockOperated, Code: "3",
+				Operation: adapter.Operation{Method: adapter.ByKeycode},
+			},
+		},
+		"locked with a PIN": {
+			namedLock, used(7, 1, 4), 35,
+			adapter.Event{
+				Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode},
+			},
+		},
+		"unlocked with a PIN": {
+			namedLock, used(7, 1, 4), 36,
+			adapter.Event{
+				Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Method: adapter.ByKeycode},
+			},
+		},
+		"unlocked with a card": {
+			namedLock, used(7, 3, 4), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}},
+		},
+		"unlocked with a finger": {
+			namedLock, used(7, 9, 4), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}},
+		},
+		"unlocked with a card and a PIN": {
+			namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36,
+			adapter.Event{
+				Kind: adapter.LockOperated, Code: "4",
+				Operation: adapter.Operation{Method: adapter.ByKeycode},
+			},
+		},
+		"unlocked with what is not said": {
+			namedLock, noUser, 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}},
+		},
+		"unlocked with what is cut off": {
+			namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}},
+		},
+		"unlocked with no slot": {
+			namedLock, used(7, 1, 0), 36,
+			adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}},
+		},
+		"denied, the user is disabled": {
+			namedLock, used(7, 1, 4), 47,
+			adapter.Event{Kind: adapter.AccessDenied, Code: "4"},
+		},
 		"denied, it is not the time": {namedLock, used(7, 3, 4), 48, adapter.Event{Kind: adapter.AccessDenied}},
-		"denied, it is not enough": {namedLock, used(7, 1, 4), 49,
-			adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"denied, it is not enough": {
+			namedLock, used(7, 1, 4), 49,
+			adapter.Event{Kind: adapter.AccessDenied, Code: "4"},
+		},
 		"denied, the credential is unknown": {namedLock, `null`, 50, adapter.Event{Kind: adapter.AccessDenied}},
-		"not fully locked by hand": {plainLock, noUser, 7,
-			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked remotely": {plainLock, noUser, 8,
-			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
-		"not fully locked automatically": {plainLock, noUser, 10,
-			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked by hand": {
+			plainLock, noUser, 7,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}},
+		},
+		"not fully locked remotely": {
+			plainLock, noUser, 8,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}},
+		},
+		"not fully locked automatically": {
+			plainLock, noUser, 10,
+			adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}},
+		},
 		"a code that is none": {plainLock, noUser, 32, adapter.Event{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +214,10 @@ func TestNotifications(t *testing.T) {
 			var got adapter.Event
 			for _, e := range a.hinted() {
 				if e.Kind != adapter.StatusChanged { // the bolt moved
-					got = adapter.Event{Kind: e.Kind, Code: e.Code,
-						Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method}}
+					got = adapter.Event{
+						Kind: e.Kind, Code: e.Code,
+						Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method},
+					}
 				}
 			}
 			if got != test.want {

@@ -66,8 +66,10 @@ func TestExcludedLockIsRemoved(t *testing.T) {
 func TestLockOfAnotherNetworkMayReturn(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, nil)
-	for device, gone := range map[adapter.DeviceRef]bool{"00000001/2/0129-0001-0600": false,
-		"7e570001/9/0129-0001-0600": true} {
+	for device, gone := range map[adapter.DeviceRef]bool{
+		"00000001/2/0129-0001-0600": false,
+		"7e570001/9/0129-0001-0600": true,
+	} {
 		_, err := s.adapter.Device(t.Context(), device)
 		if e := adapter.AsError(err); e == nil || e.Class != adapter.NotFound || e.Gone != gone {
 			t.Errorf("%s: %v, removed permanently: %v", device, err, e.Gone)

@@ -79,8 +79,12 @@ func TestUnexpectedResponseIsAnError(t *testing.T) {
 func TestLocksPerNetworkAreLimited(t *testing.T) {
 	t.Parallel()
 	lock := func(id int) string {
-		return fmt.Sprintf(`{"nodeId":%d,"status":4,"ready":true,"manufacturerId":1,"name":%q,"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1}]}],`+
-			`"values":[{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"metadata":{"minLength":1,"maxLength":100000}}]}`, id, strings.Repeat("n", 2000))
+		return fmt.Sprintf(
+			`{"nodeId":%d,"status":4,"ready":true,"manufacturerId":1,"name":%q,"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1}]}],`+
+				`"values":[{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"metadata":{"minLength":1,"maxLength":100000}}]}`,
+			id,
+			strings.Repeat("n", 2000),
+		)
 	}
 	s := begin(t, nil, func(_ *script, c command) string {
 		if c.Name != listen {

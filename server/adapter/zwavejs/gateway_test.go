@@ -106,7 +106,9 @@ func (s *script) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.conn = conn
 	s.mu.Unlock()
-	s.tell(`{"type":"version","homeId":2119630849,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`)
+	s.tell(
+		`{"type":"version","homeId":2119630849,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`,
+	)
 	for {
 		_, data, err := conn.Read(r.Context())
 		if err != nil {
@@ -178,11 +180,21 @@ func (s *script) node() string {
 	}
 	var values []string
 	for slot := 1; slot <= 4; slot++ {
-		values = append(values, fmt.Sprintf(`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"","metadata":{"minLength":4,"maxLength":10}}`, slot))
+		values = append(
+			values,
+			fmt.Sprintf(
+				`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"","metadata":{"minLength":4,"maxLength":10}}`,
+				slot,
+			),
+		)
 	}
-	return fmt.Sprintf(`{"nodeId":2,"status":4,"ready":true,"manufacturerId":%d,"productType":1,"productId":%d,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`+
-		`"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":113,"version":8}]}],"values":[%s]}`,
-		manufacturer, s.product, strings.Join(values, ","))
+	return fmt.Sprintf(
+		`{"nodeId":2,"status":4,"ready":true,"manufacturerId":%d,"productType":1,"productId":%d,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`+
+			`"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":113,"version":8}]}],"values":[%s]}`,
+		manufacturer,
+		s.product,
+		strings.Join(values, ","),
+	)
 }
 
 // reconnect closes the connection, and changes the listed node. It returns after the reconnection.

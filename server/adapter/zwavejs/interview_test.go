@@ -82,8 +82,10 @@ func TestIncompleteInterviewKeepsCapabilities(t *testing.T) {
 // The properties known elsewhere remain valid.
 func TestCapabilitiesOfUnseenLockAreUnknown(t *testing.T) {
 	t.Parallel()
-	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline,
-		uncounted: adapter.Transient} {
+	for shown, class := range map[string]adapter.Class{
+		notYetHeard: adapter.Transient, dead: adapter.Offline,
+		uncounted: adapter.Transient,
+	} {
 		s := begin(t, map[int]string{}, listing(shown))
 		devices, err := s.adapter.Devices(t.Context())
 		if err != nil || len(devices) != 1 || devices[0].Caps.OnlineCodes || !devices[0].CapsUnknown {

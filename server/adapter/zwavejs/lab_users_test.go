@@ -99,7 +99,8 @@ func TestRealReportedCardHolderIsKnown(t *testing.T) {
 			var places []adapter.CodeRef
 			put := spec("k", "864209")
 			put.OnPlace = func(_ context.Context,
-				code adapter.CodeRef) error {
+				code adapter.CodeRef,
+			) error {
 				places = append(places, code)
 				return nil
 			}

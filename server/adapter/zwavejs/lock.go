@@ -214,8 +214,10 @@ func (a *Adapter) handleJam(n *node, locking bool) {
 		to = last
 	}
 	a.mu.Unlock()
-	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref,
-		Operation: adapter.Operation{Locked: to, At: time.Now()}})
+	a.hints.Send(adapter.Event{
+		Kind: adapter.Jammed, Device: n.ref,
+		Operation: adapter.Operation{Locked: to, At: time.Now()},
+	})
 }
 
 // noticeWindow is how long before or after the report of a moved bolt the lock may report the cause.

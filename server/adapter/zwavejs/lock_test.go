@@ -16,8 +16,10 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 		happen func(*operation, func(locked bool)) // commands, responses, and reports of the lock
 		want   adapter.Method                      // empty: no event
 	}{
-		"soon": {func(o *operation, report func(bool)) { o.noteCommand(true); report(true); o.noteResponse(true, nil) },
-			adapter.Remotely},
+		"soon": {
+			func(o *operation, report func(bool)) { o.noteCommand(true); report(true); o.noteResponse(true, nil) },
+			adapter.Remotely,
+		},
 		"before its answer": {func(o *operation, report func(bool)) {
 			o.noteCommand(true)
 			time.Sleep(radioTimeout)
@@ -55,7 +57,8 @@ func TestUnexplainedMoveBelongsToCommand(t *testing.T) {
 			report(true)
 		}, adapter.ByUnknown},
 		"the other way": {func(o *operation,
-			report func(bool)) {
+			report func(bool),
+		) {
 			o.noteCommand(false)
 			report(true)
 			o.noteResponse(false, nil)

@@ -16,8 +16,10 @@ import (
 func TestFramesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	text := func(s string) string { return string([]byte{0x81, byte(len(s))}) + s } // RFC 6455, section 5.2
-	for name, frame := range map[string]string{"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00",
-		"pongs": "\x8a\x00"} {
+	for name, frame := range map[string]string{
+		"events": text(`{"type":"event","event":{}}`), "pings": "\x89\x00",
+		"pongs": "\x8a\x00",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			const atOnce, aSecond = 32768, 4096 // frames of at least 256 bytes
 			ours, theirs := net.Pipe()
@@ -35,11 +37,14 @@ func TestFramesAreRateLimited(t *testing.T) {
 			})}
 			go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
 			defer server.Close()
-			s, err := gateway{url: "ws://gateway",
+			s, err := gateway{
+				url: "ws://gateway",
 				http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string,
-					string) (net.Conn, error) {
+					string,
+				) (net.Conn, error) {
 					return ours, nil
-				}}}}.dial(t.Context())
+				}}},
+			}.dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -198,8 +198,13 @@ func (r *relay) refusals(data []byte) []string {
 	case class == adapter.Duplicate && m.Command == "endpoint.access_control.set_credential":
 		return []string{result + `true,"result":{"result":3}}`}
 	case class == adapter.Duplicate && m.MethodName == "set":
-		return []string{fmt.Sprintf(`{"type":"event","event":{"source":"node","event":"notification","nodeId":%d,"ccId":113,"args":{"type":6,"event":15}}}`, m.NodeID),
-			result + `true,"result":{}}`}
+		return []string{
+			fmt.Sprintf(
+				`{"type":"event","event":{"source":"node","event":"notification","nodeId":%d,"ccId":113,"args":{"type":6,"event":15}}}`,
+				m.NodeID,
+			),
+			result + `true,"result":{}}`,
+		}
 	case class == adapter.Duplicate, class == adapter.Invalid && !isWrite(m.Command, m.MethodName):
 		return nil
 	}

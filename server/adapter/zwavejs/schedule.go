@@ -61,8 +61,10 @@ type yearDay struct {
 
 func toYearDay(starts, ends time.Time) yearDay {
 	year := starts.Year() - 2000
-	return yearDay{&year, int(starts.Month()), starts.Day(), starts.Hour(), starts.Minute(),
-		ends.Year() - 2000, int(ends.Month()), ends.Day(), ends.Hour(), ends.Minute()}
+	return yearDay{
+		&year, int(starts.Month()), starts.Day(), starts.Hour(), starts.Minute(),
+		ends.Year() - 2000, int(ends.Month()), ends.Day(), ends.Hour(), ends.Minute(),
+	}
 }
 
 func (y yearDay) times(zone *time.Location) (starts, ends time.Time) {

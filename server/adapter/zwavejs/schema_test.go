@@ -18,8 +18,10 @@ func TestNamedUsersNeedANewServer(t *testing.T) {
 		class  adapter.Class // empty: codes can be managed
 		advice string
 	}{
-		"an old server": {namedLock, accessControlSchema - 1, adapter.NotSupported,
-			"bring its zwave-js-server up to date"},
+		"an old server": {
+			namedLock, accessControlSchema - 1, adapter.NotSupported,
+			"bring its zwave-js-server up to date",
+		},
 		"a new one":                        {namedLock, accessControlSchema, adapter.Transient, "interview it again"},
 		"an old one, and users of no name": {plainLock, accessControlSchema - 1, "", ""},
 	} {

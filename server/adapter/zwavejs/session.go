@@ -55,7 +55,11 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	pace := adapter.NewGatewayLimiter()
-	conn, response, err := websocket.Dial(dialing, g.url, pace.DialOptions(websocket.DialOptions{HTTPClient: g.http})) //nolint:bodyclose // websocket closes it
+	conn, response, err := websocket.Dial(
+		dialing,
+		g.url,
+		pace.DialOptions(websocket.DialOptions{HTTPClient: g.http}),
+	) //nolint:bodyclose // websocket closes it
 	if err != nil {
 		return nil, refused(response, err)
 	}
@@ -117,8 +121,10 @@ func refused(response *http.Response, err error) *adapter.Error {
 
 // initialize sets the schema and the client name that the gateway shows.
 func (s *session) initialize(ctx context.Context) error {
-	return s.call(ctx, "initialize", args{"schemaVersion": s.schema,
-		"additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
+	return s.call(ctx, "initialize", args{
+		"schemaVersion":                 s.schema,
+		"additionalUserAgentComponents": map[string]string{"device-access": "1"},
+	}, nil)
 }
 
 // pingLoop sends pings until one remains unanswered.

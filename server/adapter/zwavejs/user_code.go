@@ -66,7 +66,8 @@ func (s supervised) failed() bool {
 
 // setUserCode writes a slot. The response at most means that the command has arrived.
 func (a *Adapter) setUserCode(ctx context.Context, s *session, n *node, slot int,
-	pin string) (refused bool, err error) {
+	pin string,
+) (refused bool, err error) {
 	var got supervised
 	err = a.invoke(ctx, s, n, ccUserCode, "set", []any{slot, slotEnabled, pin}, &got)
 	return err == nil && got.failed(), err

@@ -58,7 +58,8 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 }
 
 func (a *Adapter) accessControl(ctx context.Context, s *session, n *node, within time.Duration, command string,
-	arguments args, out any) error {
+	arguments args, out any,
+) error {
 	all := args{"nodeId": n.id, "endpoint": 0}
 	for k, v := range arguments {
 		all[k] = v
@@ -181,7 +182,8 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 
 // credentials reads the credentials that a command lists.
 func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string,
-	which args) ([]wireCredential, error) {
+	which args,
+) ([]wireCredential, error) {
 	got, err := readComplete[struct {
 		Credentials adapter.List[wireCredential] `json:"credentials"`
 	}](ctx, a, s, n, readAllTimeout, command, which)

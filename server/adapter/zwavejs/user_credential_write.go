@@ -20,7 +20,8 @@ const (
 // setCredential writes a PIN. It creates the user first if necessary, and deletes a new user whose PIN was rejected.
 // It fails with errTaken when another user has the number.
 func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry,
-	occupied bool) (refused bool, err error) {
+	occupied bool,
+) (refused bool, err error) {
 	user := a.createUser
 	if occupied {
 		user = a.setUser
@@ -153,7 +154,8 @@ func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry
 
 // sendCredential writes the PIN, and repeats the write if the gateway's copy was outdated.
 func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot int,
-	wanted entry) (result int, err error) {
+	wanted entry,
+) (result int, err error) {
 	which := args{"userId": wanted.user, "credentialType": credentialPIN, "credentialSlot": slot, "data": wanted.pin}
 	for try := range 2 {
 		var set struct {

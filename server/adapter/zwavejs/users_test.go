@@ -41,8 +41,10 @@ const (
 
 // newHousehold has a resident with a PIN in slot 1.
 func newHousehold() *household {
-	return &household{users: map[int]string{1: "Resident"},
-		held: map[credential]holding{{pinKind, 1}: {1, residentPIN}}}
+	return &household{
+		users: map[int]string{1: "Resident"},
+		held:  map[credential]holding{{pinKind, 1}: {1, residentPIN}},
+	}
 }
 
 // enroll adds a card of a user.

@@ -48,7 +48,11 @@ type head struct {
 func (m message) outcome(ctx context.Context, command string, come bool) error {
 	switch {
 	case !come && ctx.Err() != nil:
-		return contextError(ctx, adapter.Unconfirmed, "the connection to the gateway was lost before it answered "+command)
+		return contextError(
+			ctx,
+			adapter.Unconfirmed,
+			"the connection to the gateway was lost before it answered "+command,
+		)
 	case !come:
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s",
 			command)

@@ -11,7 +11,8 @@ import (
 
 // PutCode implements adapter.Adapter. It does not write a code that is already on the lock.
 func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef,
-	spec adapter.CodeSpec) (adapter.PutResult, error) {
+	spec adapter.CodeSpec,
+) (adapter.PutResult, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.PutResult{}, beforeWrite(err)
@@ -94,7 +95,8 @@ func (a *Adapter) checkSpec(s *session, n *node, spec adapter.CodeSpec) error {
 // place returns the slot for the code and its content as just read from the lock. It fails with Full, and with
 // NotFound if the code to overwrite does not exist.
 func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry,
-	occupied bool, err error) {
+	occupied bool, err error,
+) {
 	slots := n.traits.Load().slots
 	if spec.Ref != "" {
 		slot, err := strconv.Atoi(string(spec.Ref))
@@ -137,8 +139,14 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 // put writes spec to a slot. A slot that hides its PIN is cleared first, because a lock that rejects the new PIN
 // would continue to show the asterisks of the old one.
 func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry,
-	occupied bool) error {
-	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
+	occupied bool,
+) error {
+	wanted := entry{
+		pin:    spec.PIN,
+		user:   slot,
+		starts: spec.StartsAt,
+		ends:   spec.EndsAt,
+	}
 	if n.hasUsers() {
 		wanted.name = truncateName(spec.Name, n.traits.Load().nameMax)
 		if occupied {
@@ -186,7 +194,8 @@ func (a *Adapter) known(n *node, slot int) entry {
 
 // noteWrite writes a PIN to a slot and verifies it.
 func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry,
-	occupied bool) error {
+	occupied bool,
+) error {
 	began := time.Now()
 	a.mu.Lock()
 	n.codes.noteWrite(key, slot, wanted)
@@ -251,7 +260,8 @@ func (a *Adapter) conflict(n *node, slot int, pin string) adapter.CodeRef {
 
 // DeleteCode implements adapter.Adapter.
 func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef,
-	code adapter.CodeRef) (adapter.State, error) {
+	code adapter.CodeRef,
+) (adapter.State, error) {
 	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return "", err

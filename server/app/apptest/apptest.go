@@ -110,7 +110,11 @@ func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, devices: map[string]string{}}
 	c := app.Config{
-		Database:   app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.ConnsOutsidePool},
+		Database: app.Database{
+			DatabaseURL: storetest.New(t),
+			DataDir:     t.TempDir(),
+			MaxConns:    10 + app.ConnsOutsidePool,
+		},
 		Listen:     "127.0.0.1:0",
 		Sandbox:    true,
 		Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
@@ -172,7 +176,12 @@ func (s *Server) await(n int) {
 	s.t.Helper()
 	p := s.principal()
 	Until(s.t, "the simulated locks are read", func() bool {
-		devices, _, err := s.App.Access.Devices.ListDevices(s.t.Context(), p, device.DeviceFilter{}, domain.Page{Limit: 10_000})
+		devices, _, err := s.App.Access.Devices.ListDevices(
+			s.t.Context(),
+			p,
+			device.DeviceFilter{},
+			domain.Page{Limit: 10_000},
+		)
 		if err != nil {
 			s.t.Fatal(err)
 		}

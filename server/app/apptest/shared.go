@@ -40,7 +40,11 @@ func join(t testing.TB) *Server {
 	defer shared.mu.Unlock()
 	if shared.users == 0 {
 		shared.span = newSpan(t)
-		shared.server = Start(shared.span, WithProfiles("august"), func(c *app.Config) { c.MaxConns = 30 + app.ConnsOutsidePool })
+		shared.server = Start(
+			shared.span,
+			WithProfiles("august"),
+			func(c *app.Config) { c.MaxConns = 30 + app.ConnsOutsidePool },
+		)
 	}
 	shared.users++
 	t.Cleanup(func() {
@@ -74,7 +78,9 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 		CompanyName: "Device Access",
 		Sandbox:     true,
 		Account: func(id uuid.UUID) (account.NewAccount, error) {
-			config, err := json.Marshal(map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n})
+			config, err := json.Marshal(
+				map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n},
+			)
 			return account.NewAccount{
 				WorkspaceID: id,
 				Adapter:     account.SandboxAdapter,

@@ -185,7 +185,10 @@ func deviceCloudFlags(connect bool) []cli.Flag {
 			Usage: "read the account's token from `FILE`, or from standard input if it is - (default: the variable " +
 				"DEVICEACCESS_GATEWAY_TOKEN)",
 		},
-		&cli.StringFlag{Name: "provider", Usage: "use `NAME` as the device_provider_name of locks that do not report one"},
+		&cli.StringFlag{
+			Name:  "provider",
+			Usage: "use `NAME` as the device_provider_name of locks that do not report one",
+		},
 	}
 }
 

@@ -53,13 +53,17 @@ func accountsCommand() *cli.Command {
 			},
 		})
 		for _, f := range kind.flags(false) {
-			if !slices.ContainsFunc(change.Flags, func(known cli.Flag) bool { return known.Names()[0] == f.Names()[0] }) {
+			if !slices.ContainsFunc(
+				change.Flags,
+				func(known cli.Flag) bool { return known.Names()[0] == f.Names()[0] },
+			) {
 				change.Flags = append(change.Flags, f)
 			}
 		}
 	}
 	return &cli.Command{
-		Name: "accounts", Usage: "connect, list, change, and disconnect gateways and vendors, also while the server runs",
+		Name:  "accounts",
+		Usage: "connect, list, change, and disconnect gateways and vendors, also while the server runs",
 		Commands: []*cli.Command{
 			connect,
 			{
@@ -80,7 +84,9 @@ func accountsCommand() *cli.Command {
 					"codes first.\n\n" +
 					"If you connect the account again, its locks get new ids and their codes are unmanaged. You can adopt\n" +
 					"them.",
-				Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "skip the confirmation"}}, databaseFlags()...),
+				Flags: append(
+					[]cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "skip the confirmation"}},
+					databaseFlags()...),
 				Action: onAccount(disconnectAccount),
 			},
 		},
@@ -101,7 +107,10 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 			}
 			i := slices.IndexFunc(all, func(one app.ConnectedAccount) bool { return one.ID == id })
 			if i < 0 {
-				return fmt.Errorf("account %s does not exist; `deviceaccess-server accounts list` shows the accounts", id)
+				return fmt.Errorf(
+					"account %s does not exist; `deviceaccess-server accounts list` shows the accounts",
+					id,
+				)
 			}
 			return act(ctx, c, a, all[i])
 		})
@@ -230,7 +239,10 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return nil
 	}
 	var err error
-	if a.Connecting.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
+	if a.Connecting.AllowPrefixes, err = prefixes(
+		"allow-gateway-prefix",
+		c.StringSlice("allow-gateway-prefix"),
+	); err != nil {
 		return err
 	}
 	if err := kinds[i].read(ctx, c, account.Connection); err != nil {

@@ -278,7 +278,8 @@ func TestZWave_HangingGateway(t *testing.T) {
 		codes = append(codes, out.Code.ID)
 	}
 	h.within("the outage is an event, and the list shows the reason", func() bool {
-		return h.events()["connected_account.disconnected"] == 1 && strings.Contains(h.ok("accounts", "list"), "the gateway ")
+		return h.events()["connected_account.disconnected"] == 1 &&
+			strings.Contains(h.ok("accounts", "list"), "the gateway ")
 	})
 	for _, code := range codes {
 		if got := h.code(code); got.Status != "setting" {

@@ -93,7 +93,11 @@ func auditCommand() *cli.Command {
 }
 
 func auditFilter(c *cli.Command) (f audit.AuditFilter, err error) {
-	f = audit.AuditFilter{Actor: c.String("actor"), Operation: c.String("operation"), OldestFirst: c.Bool("oldest-first")}
+	f = audit.AuditFilter{
+		Actor:       c.String("actor"),
+		Operation:   c.String("operation"),
+		OldestFirst: c.Bool("oldest-first"),
+	}
 	for name, to := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
 			if *to, err = parseTime(text, time.Now()); err != nil {

@@ -237,8 +237,12 @@ func (s *shop) due(dir string) (events []string) {
 		s.Fatal(err)
 	}
 	defer conn.Close(s.Context())
-	rows, err := conn.Query(s.Context(), `select event_id::text from deliveries where state = 'pending' and webhook_id = $1
-		union select event_id::text from events where fanned_out_at is null and created_at > (select created_at from webhooks where webhook_id = $1)`, s.hook.id)
+	rows, err := conn.Query(
+		s.Context(),
+		`select event_id::text from deliveries where state = 'pending' and webhook_id = $1
+		union select event_id::text from events where fanned_out_at is null and created_at > (select created_at from webhooks where webhook_id = $1)`,
+		s.hook.id,
+	)
 	if err == nil {
 		events, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}

@@ -142,7 +142,11 @@ func TestBackupAndRestore(t *testing.T) {
 	if st, err := os.Stat(at("running.tar.gz")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the backup: %v %v", st.Mode(), err)
 	}
-	if _, err := p.run("backup", at("running.tar.gz")); err == nil || !strings.Contains(err.Error(), "never overwritten") {
+	if _, err := p.run(
+		"backup",
+		at("running.tar.gz"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "never overwritten") {
 		t.Errorf("over another backup: %v", err)
 	}
 	after := p.inventory(r, r.APIKey)
@@ -176,7 +180,10 @@ func TestBackupAndRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Mkdir(at("keyless"), 0o755), os.WriteFile(at("keyless/master.key"), key, 0o600)); err != nil {
+	if err := errors.Join(
+		os.Mkdir(at("keyless"), 0o755),
+		os.WriteFile(at("keyless/master.key"), key, 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for dir, c := range map[string]struct {

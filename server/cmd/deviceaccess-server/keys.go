@@ -64,7 +64,9 @@ func keysCommand() *cli.Command {
 				Action: func(ctx context.Context, c *cli.Command) error {
 					id, err := uuid.Parse(c.Args().First())
 					if err != nil {
-						return fmt.Errorf("the argument must be a credential id; `deviceaccess-server keys list` shows the ids")
+						return fmt.Errorf(
+							"the argument must be a credential id; `deviceaccess-server keys list` shows the ids",
+						)
 					}
 					return withAdmin(ctx, c, func(a *app.Admin) error {
 						if err := a.Access.Auth.RevokeCredential(ctx, id); err != nil {

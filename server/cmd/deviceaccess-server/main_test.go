@@ -88,13 +88,19 @@ func (p *program) command(args ...string) *exec.Cmd {
 		p.Fatal(err)
 	}
 	cmd := exec.CommandContext(p.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"))
+	cmd.Env = append(
+		os.Environ(),
+		"DEVICEACCESS_TEST_RUN_MAIN=1",
+		"DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"),
+	)
 	if p.database != "" {
 		cmd.Env = append(cmd.Env, "DEVICEACCESS_DATABASE_URL="+p.database)
 	}
 	cmd.Env = append(cmd.Env, p.env...)
 	if p.openFiles > 0 {
-		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, p.openFiles), exe}, args...)
+		cmd.Args = append(
+			[]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, p.openFiles), exe},
+			args...)
 		cmd.Path = "/bin/sh"
 	}
 	return cmd
@@ -136,7 +142,8 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 		}
 		defer log.Close() // the server has its own descriptor
 	}
-	cmd := p.command(append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
+	cmd := p.command(
+		append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
@@ -426,7 +433,10 @@ func TestDataDir_RequiredWithoutHome(t *testing.T) {
 			cmd = p.as(&syscall.Credential{Uid: 65534, Gid: 65534}, cmd)
 		}
 		said, err := cmd.CombinedOutput()
-		asked := strings.Contains(string(said), "there is no home directory for the data: set a directory with --data-dir")
+		asked := strings.Contains(
+			string(said),
+			"there is no home directory for the data: set a directory with --data-dir",
+		)
 		if err == nil || asked != c.asked {
 			t.Errorf("%v: %v: %s", c.arguments[:2], err, said)
 		}
@@ -508,7 +518,8 @@ func TestDatabaseURL_UnreachableIsOneLine(t *testing.T) {
 func (p *program) oneLine(name, said string, wanted ...string) {
 	p.Helper()
 	_, said, _ = strings.Cut(said, "deviceaccess-server: ")
-	if strings.Count(strings.TrimSpace(said), "\n") > 0 || strings.Contains(said, `\n`) || strings.Contains(said, `\t`) ||
+	if strings.Count(strings.TrimSpace(said), "\n") > 0 || strings.Contains(said, `\n`) ||
+		strings.Contains(said, `\t`) ||
 		strings.Count(said, "connection refused") > 1 ||
 		strings.Contains(said, "s3cret") {
 		p.Errorf("%s: %s", name, said)

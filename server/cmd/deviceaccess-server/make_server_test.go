@@ -40,9 +40,13 @@ func TestMakeServer_KeepsItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-		p.until("it prints how to stop it", func() bool { return strings.Contains(out.String(), "Stop it with Ctrl-C") })
+		p.until(
+			"it prints how to stop it",
+			func() bool { return strings.Contains(out.String(), "Stop it with Ctrl-C") },
+		)
 		for name, to := range map[string]*string{"ENDPOINT": &r.URL, "API_KEY": &r.APIKey} {
-			if m := regexp.MustCompile(`export DEVICEACCESS_` + name + `=(\S+)`).FindStringSubmatch(out.String()); m != nil {
+			if m := regexp.MustCompile(`export DEVICEACCESS_` + name + `=(\S+)`).
+				FindStringSubmatch(out.String()); m != nil {
 				*to = m[1]
 			}
 		}

@@ -17,12 +17,23 @@ func newCode(s *scene) (since, then func(*scene)) {
 			was = s.code(d, told{"name": "Since", "code": "410001"})
 		}, func(s *scene) {
 			id := s.stranger(d, "410001")
-			s.until("the webhook receives the event", func() bool { return s.has("/all", "access_code.unmanaged.created", id) })
+			s.until(
+				"the webhook receives the event",
+				func() bool { return s.has("/all", "access_code.unmanaged.created", id) },
+			)
 			s.opens(d, "410001")
-			if status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": was}); status != http.StatusNotFound {
+			if status, _ := s.try(
+				s.key,
+				"/access_codes/get",
+				told{"access_code_id": was},
+			); status != http.StatusNotFound {
 				s.Errorf("its earlier id is answered %d", status)
 			}
-			status, refusal := s.try(s.key, "/access_codes/create", told{"device_id": d.id, "name": "Since", "code": "410001"})
+			status, refusal := s.try(
+				s.key,
+				"/access_codes/create",
+				told{"device_id": d.id, "name": "Since", "code": "410001"},
+			)
 			if status != http.StatusConflict || refusal.text("error", "type") != "duplicate_access_code" ||
 				!strings.Contains(refusal.text("error", "message"), id) {
 				s.Errorf("creating it again is answered %d, %s", status, refusal.text("error", "type"))
@@ -55,7 +66,8 @@ func deletedCode(s *scene) (since, then func(*scene)) {
 			s.settles(one, "set")
 			s.settles(other, "set")
 			s.until("the webhook learns that the code was deleted and set again", func() bool {
-				return s.has("/all", "access_code.deleted_external_to_seam", one) && s.has("/all", "access_code.set_on_device", one)
+				return s.has("/all", "access_code.deleted_external_to_seam", one) &&
+					s.has("/all", "access_code.set_on_device", one)
 			})
 			s.ask("/access_codes/delete", told{"access_code_id": one, "sync": true})
 			if len(s.onLock(d, "410002")) > 0 {
@@ -237,8 +249,10 @@ func offlineCode(s *scene) (since, then func(*scene)) {
 	d := s.devices["igloohome"]
 	var pin string
 	return func(s *scene) {
-			id := s.ask("/access_codes/create", told{"device_id": d.id, "name": "Cabin", "is_offline_access_code": true,
-				"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)}).text("access_code", "access_code_id")
+			id := s.ask("/access_codes/create", told{
+				"device_id": d.id, "name": "Cabin", "is_offline_access_code": true,
+				"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour),
+			}).text("access_code", "access_code_id")
 			s.until("the vendor has created it", func() bool { pin = s.get(id).text("code"); return pin != "" })
 		}, func(s *scene) {
 			for _, c := range s.unmanaged(d.id) {
@@ -298,7 +312,12 @@ func strangers(s *scene) (since, then func(*scene)) {
 		deleted, adopted = adopted, c
 	}
 	return func(s *scene) {
-			s.change("/access_codes/unmanaged/delete", "access_code_id", deleted.text("access_code_id"), told{"sync": true})
+			s.change(
+				"/access_codes/unmanaged/delete",
+				"access_code_id",
+				deleted.text("access_code_id"),
+				told{"sync": true},
+			)
 			s.change(
 				"/access_codes/unmanaged/convert_to_managed",
 				"access_code_id",
@@ -316,7 +335,10 @@ func strangers(s *scene) (since, then func(*scene)) {
 				s.Errorf("it is %s, and was %s", id, adopted.text("access_code_id"))
 			}
 			s.until("the other is listed no more", func() bool {
-				return !slices.ContainsFunc(s.unmanaged(d.id), func(c told) bool { return c.text("code") == deleted.text("code") })
+				return !slices.ContainsFunc(
+					s.unmanaged(d.id),
+					func(c told) bool { return c.text("code") == deleted.text("code") },
+				)
 			})
 			if len(s.onLock(d, deleted.text("code"))) > 0 {
 				s.Error("a code that was never managed is set again")
@@ -361,7 +383,12 @@ func leftAlone(s *scene) (since, then func(*scene)) {
 	id := s.code(d, told{"name": "Left alone", "code": "410083"})
 	return func(s *scene) {
 			s.change("/devices/update", "device_id", d.id, told{"is_managed": false})
-			s.by(d.token, http.MethodDelete, "/locks/"+d.ref+"/keypad/codes/"+s.opens(d, "410083").text("access_code_id"), nil)
+			s.by(
+				d.token,
+				http.MethodDelete,
+				"/locks/"+d.ref+"/keypad/codes/"+s.opens(d, "410083").text("access_code_id"),
+				nil,
+			)
 		}, func(s *scene) {
 			s.opens(d, "410083")
 			s.settles(id, "set")

@@ -51,7 +51,11 @@ func deletedHook(s *scene) (since, then func(*scene)) {
 				told{"webhook_id": late},
 			); status != http.StatusNotFound ||
 				len(s.got("/late", "")) > 0 {
-				s.Errorf("a webhook created later is answered %d and has received %d events", status, len(s.got("/late", "")))
+				s.Errorf(
+					"a webhook created later is answered %d and has received %d events",
+					status,
+					len(s.got("/late", "")),
+				)
 			}
 		}
 }
@@ -160,7 +164,9 @@ func bolts(s *scene) (since, then func(*scene)) {
 			finish()
 			for d, id := range attempts {
 				s.until("the command has ended", func() bool { // also with an error, if the backup took long
-					return s.ask("/action_attempts/get", told{"action_attempt_id": id}).text("action_attempt", "status") != "pending"
+					return s.ask("/action_attempts/get", told{"action_attempt_id": id}).
+						text("action_attempt", "status") !=
+						"pending"
 				})
 				s.by(d.token, http.MethodPost, "/locks/"+d.ref+"/keypad/lock", nil)
 				sent[d] = s.asked(command(d))

@@ -286,7 +286,11 @@ func disconnected(s *scene) (since, then func(*scene)) {
 			s.ask("/access_codes/update", told{"access_code_id": id, "code": "410042", "sync": true})
 			s.opens(d, "410042")
 			for _, gone := range []latch{unwanted, late} { // of an account disconnected again, and of one connected later
-				if status, _ := s.try(s.key, "/devices/get", told{"device_id": gone.id}); status != http.StatusNotFound {
+				if status, _ := s.try(
+					s.key,
+					"/devices/get",
+					told{"device_id": gone.id},
+				); status != http.StatusNotFound {
 					s.Errorf("a lock that must be unknown is answered %d", status)
 				}
 			}

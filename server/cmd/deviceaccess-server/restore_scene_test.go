@@ -50,7 +50,15 @@ func (s *scene) account(key string, profiles ...string) (id string, doors map[st
 		s.Fatal(err)
 	}
 	s.take(made.Token, made.Token)
-	id = s.ok("accounts", "connect", "devicecloud", "--url", s.cloud+"/of/"+key, "--token-file", s.file(key, made.Token))
+	id = s.ok(
+		"accounts",
+		"connect",
+		"devicecloud",
+		"--url",
+		s.cloud+"/of/"+key,
+		"--token-file",
+		s.file(key, made.Token),
+	)
 	doors = map[string]latch{}
 	for _, l := range made.Locks {
 		s.until("the "+l.Profile+" lock is read", func() bool {

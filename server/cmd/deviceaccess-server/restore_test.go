@@ -65,7 +65,8 @@ func TestRestore_AsRootKeepsOwner(t *testing.T) {
 				return err
 			}
 			st, err := os.Lstat(path)
-			if err == nil && (st.Sys().(*syscall.Stat_t).Uid != owner.Uid || st.Sys().(*syscall.Stat_t).Gid != owner.Gid) {
+			if err == nil &&
+				(st.Sys().(*syscall.Stat_t).Uid != owner.Uid || st.Sys().(*syscall.Stat_t).Gid != owner.Gid) {
 				t.Errorf("%s belongs to another user", path)
 			}
 			return err
@@ -85,7 +86,8 @@ func TestRestore_AsRootKeepsOwner(t *testing.T) {
 	if out := p.ok("workspaces", "list", "--data-dir", at("new")); !strings.Contains(out, b.home) {
 		t.Errorf("root cannot run it: %s", out)
 	}
-	if out, err := exec.CommandContext(t.Context(), "chown", "-R", otherUser+":", at("new")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "chown", "-R", otherUser+":", at("new")).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if out, err := p.as(owner, p.command("workspaces", "list", "--data-dir", at("new"))).
@@ -240,7 +242,13 @@ func TestRestore_BadBackups(t *testing.T) {
 		"broken database": "does not recover",
 		"nowhere":         "no such file",
 	} {
-		if _, err := p.run("restore", "--data-dir", at("new"), at(name)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := p.run(
+			"restore",
+			"--data-dir",
+			at("new"),
+			at(name),
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; expected a word on %q", name, err, want)
 		}
 		if left, _ := filepath.Glob(at("new/*")); len(left) > 0 {
@@ -270,7 +278,8 @@ func TestRestore_BadBackups(t *testing.T) {
 	defer disk.Close()
 	var said bytes.Buffer
 	full.Stdout, full.Stderr = disk, &said
-	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full and the output is incomplete") {
+	if err := full.Run(); err == nil ||
+		!strings.Contains(said.String(), "the disk is full and the output is incomplete") {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
 	out := p.ok("restore", "--data-dir", at("new"), made.with)

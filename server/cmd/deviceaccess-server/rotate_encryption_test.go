@@ -305,7 +305,12 @@ func TestRotateEncryption_KilledAndResumed(t *testing.T) {
 	<-killed.ended
 	left, _, keys := v.left()
 	if left == 0 || left >= int64(len(codes)) || len(keys) != 2 || keys[1].ResealedAt != nil {
-		t.Fatalf("killed in the middle, but %d of %d PINs are left, and the keys are %+v", left, len(codes), states(keys))
+		t.Fatalf(
+			"killed in the middle, but %d of %d PINs are left, and the keys are %+v",
+			left,
+			len(codes),
+			states(keys),
+		)
 	}
 	t.Logf("killed with %d of %d PINs left", left, len(codes))
 	resumed, done, total := v.progress(killed)

@@ -21,7 +21,11 @@ func sandboxCommand() *cli.Command {
 			Usage: "connect simulated access systems to the sandbox workspace, also while the server runs",
 			Flags: append([]cli.Flag{
 				&cli.IntFlag{Name: "systems", Value: 1, Usage: "simulate `NUMBER` access systems, 1 to 100"},
-				&cli.StringFlag{Name: "name", Value: "Simulated access systems", Usage: "set the display name to `TEXT`"},
+				&cli.StringFlag{
+					Name:  "name",
+					Value: "Simulated access systems",
+					Usage: "set the display name to `TEXT`",
+				},
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				if n := c.Int("systems"); n < 1 || n > 100 {

@@ -22,7 +22,9 @@ func TestSandboxMemory_OtherServer(t *testing.T) {
 	})
 	p.stop(cmd)
 	for _, status := range []int{http.StatusUnauthorized, http.StatusNotFound} {
-		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		other := httptest.NewServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
+		)
 		t.Cleanup(other.Close)
 		said := p.said("sandbox", "memory", "--endpoint", other.URL, devices.Devices[0].ID)
 		if !strings.Contains(said, "another server") || !strings.Contains(said, "--endpoint") ||

@@ -288,7 +288,16 @@ func TestSecrets_GatewayCredentials(t *testing.T) {
 	account := connect(true, "zigbee2mqtt", append([]string{"--broker", atBroker}, as(right)...)...)
 	with := func(cert, key string) []string {
 		return append(
-			[]string{"--broker", atVault, "--ca", o.file("ca", ca), "--cert", o.file("cert", cert), "--key", o.file("key", key)},
+			[]string{
+				"--broker",
+				atVault,
+				"--ca",
+				o.file("ca", ca),
+				"--cert",
+				o.file("cert", cert),
+				"--key",
+				o.file("key", key),
+			},
 			as(right)...)
 	}
 	connect(false, "zigbee2mqtt", with(other, otherKey)...)

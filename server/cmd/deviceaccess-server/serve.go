@@ -231,7 +231,10 @@ func sandboxSpeedFlag() cli.Flag {
 }
 
 func webAddress(text string) error {
-	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if u, err := url.Parse(
+		text,
+	); text != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return fmt.Errorf("%q is not a URL that starts with http:// or https://", text)
 	}
 	return nil

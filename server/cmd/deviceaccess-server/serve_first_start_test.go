@@ -186,7 +186,10 @@ func (p *program) strike(cmd *exec.Cmd, who string, ended <-chan struct{}) {
 	p.Helper()
 	var children []int
 	if who != "server" {
-		p.until("it has started something", func() bool { children = childrenOf(cmd.Process.Pid); return len(children) > 0 })
+		p.until(
+			"it has started something",
+			func() bool { children = childrenOf(cmd.Process.Pid); return len(children) > 0 },
+		)
 	}
 	if who != "postgres" {
 		_ = cmd.Process.Kill()

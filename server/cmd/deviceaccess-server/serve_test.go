@@ -134,7 +134,12 @@ func TestServe_OwnSchema(t *testing.T) {
 		t.Errorf("a key was created: %v", err)
 	}
 	p.env = []string{
-		"DEVICEACCESS_DATABASE_URL=" + strings.Replace(dsn, "postgres@", "postgres:s3cret@", 1) + "&search_path=deviceaccess",
+		"DEVICEACCESS_DATABASE_URL=" + strings.Replace(
+			dsn,
+			"postgres@",
+			"postgres:s3cret@",
+			1,
+		) + "&search_path=deviceaccess",
 	}
 	r, cmd := p.serve("--sandbox-speed", "100")
 	p.furnish(r, "258013")

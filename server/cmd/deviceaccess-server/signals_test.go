@@ -91,7 +91,8 @@ func TestSignals_SecondEndsServer(t *testing.T) {
 			}
 			// The kernel delivers the lower of two pending signals first: an effective second SIGHUP would have ended the
 			// process.
-			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() ||
+				status.Signal() != syscall.SIGTERM {
 				t.Errorf("it ends with %v", cmd.ProcessState)
 			}
 			again, cmd := p.serve()

@@ -47,7 +47,13 @@ func TestFlags_ErrorsAreOneLine(t *testing.T) {
 			t.Errorf("%v is taken", args)
 			continue
 		}
-		if _, said, _ := strings.Cut(err.Error(), ": "); strings.TrimSuffix(said, "\n") != "deviceaccess-server: "+want {
+		if _, said, _ := strings.Cut(
+			err.Error(),
+			": ",
+		); strings.TrimSuffix(
+			said,
+			"\n",
+		) != "deviceaccess-server: "+want {
 			t.Errorf("%v: %s\nwant %s", args, said, want)
 		}
 	}

@@ -156,7 +156,9 @@ func withoutQuery(url string) string {
 func health(e webhook.Endpoint) string {
 	switch {
 	case e.DisabledAt != nil && e.Suspended:
-		return "workspace suspended; disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
+		return "workspace suspended; disabled since " + e.DisabledAt.UTC().
+			Format(time.RFC3339) +
+			": " + e.DisabledReason
 	case e.DisabledAt != nil:
 		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
 	case e.Suspended:

@@ -48,7 +48,10 @@ func onDeliveries(
 		var wanted uuid.UUID
 		if c.Args().Present() {
 			if wanted, err = uuid.Parse(c.Args().First()); err != nil {
-				return fmt.Errorf("%q is not a webhook_id; `deviceaccess-server webhooks list` shows the ids", c.Args().First())
+				return fmt.Errorf(
+					"%q is not a webhook_id; `deviceaccess-server webhooks list` shows the ids",
+					c.Args().First(),
+				)
 			}
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
@@ -64,7 +67,10 @@ func onDeliveries(
 					return act(ctx, c, a, []webhook.Endpoint{e}, f)
 				}
 			}
-			return fmt.Errorf("webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks", wanted)
+			return fmt.Errorf(
+				"webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks",
+				wanted,
+			)
 		})
 	}
 }
@@ -176,7 +182,15 @@ func listAttempts(ctx context.Context, a *app.Admin, e webhook.Endpoint, event u
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
 	for i, d := range all {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), printable(d.Error), d.Excerpt)
+		fmt.Fprintf(
+			t,
+			"%d\t%d\t%s\t%s\t%.80q\n",
+			i+1,
+			d.Status,
+			d.Latency.Round(time.Millisecond),
+			printable(d.Error),
+			d.Excerpt,
+		)
 	}
 	return t.Flush()
 }

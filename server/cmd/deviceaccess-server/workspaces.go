@@ -55,7 +55,14 @@ func workspacesCommand() *cli.Command {
 						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
 						for _, w := range all {
-							fmt.Fprintf(t, "%s\t%s\t%s\t%v\n", w.ID, printable(w.Name), printable(w.CompanyName), w.IsSandbox)
+							fmt.Fprintf(
+								t,
+								"%s\t%s\t%s\t%v\n",
+								w.ID,
+								printable(w.Name),
+								printable(w.CompanyName),
+								w.IsSandbox,
+							)
 						}
 						return t.Flush()
 					})

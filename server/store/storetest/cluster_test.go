@@ -71,10 +71,14 @@ func TestTemplateIsMadeOnceForAllProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			c, err := startCluster(t.Context(), root, template{cache: cache, version: "1", migrate: func(context.Context, string) error {
-				migrated.Add(1)
-				return nil
-			}})
+			c, err := startCluster(
+				t.Context(),
+				root,
+				template{cache: cache, version: "1", migrate: func(context.Context, string) error {
+					migrated.Add(1)
+					return nil
+				}},
+			)
 			if err != nil {
 				t.Error(err)
 				return
@@ -98,7 +102,11 @@ func TestFailedMigrationIsToldAndNotKept(t *testing.T) {
 	needBinaries(t)
 	broken := errors.New("broken")
 	root, cache := tempRoot(t), t.TempDir()
-	_, err := startCluster(t.Context(), root, template{cache: cache, migrate: func(context.Context, string) error { return broken }})
+	_, err := startCluster(
+		t.Context(),
+		root,
+		template{cache: cache, migrate: func(context.Context, string) error { return broken }},
+	)
 	if !errors.Is(err, broken) {
 		t.Errorf("startCluster = %v, want the error of the migration", err)
 	}

@@ -51,7 +51,12 @@ func writeEntry(out *tar.Writer, name, path string, entry fs.DirEntry) error {
 		return err
 	}
 	stat := info.Sys().(*syscall.Stat_t)
-	header := &tar.Header{Name: filepath.ToSlash(name), Mode: int64(info.Mode().Perm()), Uid: int(stat.Uid), Gid: int(stat.Gid)}
+	header := &tar.Header{
+		Name: filepath.ToSlash(name),
+		Mode: int64(info.Mode().Perm()),
+		Uid:  int(stat.Uid),
+		Gid:  int(stat.Gid),
+	}
 	switch {
 	case info.IsDir():
 		header.Typeflag = tar.TypeDir

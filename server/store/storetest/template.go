@@ -66,7 +66,11 @@ func copyTemplate(archive, dir string) (bool, error) {
 		return false, nil
 	}
 	if err := readTar(archive, dir); err != nil {
-		return false, fmt.Errorf("copy the template of the tests' databases (remove %s if it is broken): %w", archive, err)
+		return false, fmt.Errorf(
+			"copy the template of the tests' databases (remove %s if it is broken): %w",
+			archive,
+			err,
+		)
 	}
 	return true, nil
 }
