@@ -148,7 +148,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p domain.Principal, c Wor
 		case suspended:
 			return tx.RestWebhooks(ctx, r.WorkspaceID)
 		}
-		_, err = s.webhooks.WakeWebhooks(ctx, tx, r.WorkspaceID, hooks)
+		_, err = s.webhooks.WakeEndpoints(ctx, tx, r.WorkspaceID, hooks)
 		return err
 	})
 	return domain.Wrap(err, "change the workspace")

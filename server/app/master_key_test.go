@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pressly/goose/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -21,9 +22,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// sealedAt returns a database of an earlier schema with encrypted secrets: a server key, and a data key if the schema
-// has one.
-func sealedAt(t *testing.T, version int64) *old {
+// sealedBy is a database without the tables of the job queue, which a server has yet to create. The master key has sealed
+// something in it: a key of the server, or a data key.
+func sealedBy(t *testing.T, dataKey bool) *old {
 	t.Helper()
 	o := &old{T: t, dsn: storetest.New(t), master: encryption.NewMaster()}
 	o.exec("drop schema public cascade; create schema public")
@@ -32,32 +33,23 @@ func sealedAt(t *testing.T, version int64) *old {
 	defer db.Close()
 	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
 	o.must(err)
-	_, err = steps.UpTo(t.Context(), version)
+	_, err = steps.Up(t.Context())
 	o.must(err)
 	keys, err := encryption.New(o.master)
 	o.must(err)
-	if version >= 20 {
+	if dataKey {
 		fresh, err := keys.NewDataKey(nil)
 		o.must(err)
-		_, err = db.ExecContext(
-			t.Context(),
-			"insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)",
-			fresh.ID,
-			fresh.Wrapped,
-		)
+		_, err = db.ExecContext(t.Context(), "insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)", fresh.ID, fresh.Wrapped)
 		o.must(err)
 		return o
 	}
-	_, err = db.ExecContext(
-		t.Context(),
-		"insert into server_keys (name, sealed) values ('page_cursors', $1)",
-		keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()),
-	)
+	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()))
 	o.must(err)
 	return o
 }
 
-// opened returns the ways to open a database that may create it.
+// opened are the ways to a database that may begin one.
 func opened(c app.Database, t *testing.T) map[string]func() error {
 	discard := slog.New(slog.DiscardHandler)
 	return map[string]func() error{
@@ -69,12 +61,8 @@ func opened(c app.Database, t *testing.T) map[string]func() error {
 	}
 }
 
-// openedBy opens a database like a command and returns its error.
-func openedBy(
-	t *testing.T,
-	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
-	c app.Database,
-) error {
+// openedBy opens a database as a command does, and says what comes of it.
+func openedBy(t *testing.T, how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), c app.Database) error {
 	t.Helper()
 	admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err == nil {
@@ -83,75 +71,53 @@ func openedBy(
 	return err
 }
 
-// A newer program with a wrong or missing master key does not change a database, so that the older version can
-// continue. A command with the right key does not migrate it, either.
-func TestMigrate_WrongMasterKeyChangesNothing(t *testing.T) {
+// A program with another master key, or with none, does not change a database that needs migrations. Neither does a command with the
+// right key.
+func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 	t.Parallel()
-	for _, version := range []int64{1, 19, 20, 42} {
-		o := sealedAt(t, version)
+	for sealed, dataKey := range map[string]bool{"a server key": false, "a data key": true} {
+		o := sealedBy(t, dataKey)
+		before := o.rows()
 		c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir()}
-		for want, key := range map[string]string{
-			"is the master key the one": base64.StdEncoding.EncodeToString(another(o.master)),
-			"there is no master key in": "",
-		} {
+		for want, key := range map[string]string{"is the master key the one": base64.StdEncoding.EncodeToString(another(o.master)), "there is no master key in": ""} {
 			c.MasterKey = key
 			for name, open := range opened(c, t) {
 				if err := open(); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("schema %d, %s: %v; expected a word on %q", version, name, err, want)
+					t.Errorf("%s, %s: error %v, want one that contains %q", sealed, name, err, want)
 				}
 			}
 		}
-		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != version {
-			t.Errorf("schema %d is now %d, %v", version, now, err)
+		if diff := cmp.Diff(before, o.rows()); diff != "" {
+			t.Errorf("%s: the database has changed: %s", sealed, diff)
 		}
 		if _, err := os.Stat(filepath.Join(c.DataDir, "master.key")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("schema %d: a key was created: %v", version, err)
+			t.Errorf("%s: a key was created: %v", sealed, err)
 		}
 		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
-		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){
-			"open":  app.OpenAdmin,
-			"begin": app.OpenOrCreateAdmin,
-		} {
-			if err := openedBy(
-				t,
-				how,
-				c,
-			); !errors.Is(err, store.ErrOlderSchema) ||
-				!strings.Contains(err.Error(), "deviceaccess-server migrate") {
-				t.Errorf("schema %d, %s: %v", version, name, err)
+		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"open": app.OpenAdmin, "begin": app.OpenOrCreateAdmin} {
+			if err := openedBy(t, how, c); !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "deviceaccess-server migrate") {
+				t.Errorf("%s, %s: %v", sealed, name, err)
 			}
 		}
-		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != version {
-			t.Errorf("schema %d is now %d after commands, %v", version, now, err)
+		if diff := cmp.Diff(before, o.rows()); diff != "" {
+			t.Errorf("%s: commands have changed the database: %s", sealed, diff)
 		}
 		o.must(opened(c, t)["migrate"]())
-		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != store.NewestSchema() {
-			t.Errorf("with the key, schema %d is now %d: %v", version, now, err)
-		}
 		o.must(openedBy(t, app.OpenAdmin, c))
 	}
 }
 
-// A command does not migrate an older job queue, and does not change the database of a wrong URL.
-func TestCommands_MigrateNothing(t *testing.T) {
+// A command leaves an older job queue to the servers of the version before, and one with a wrong URL leaves that database alone.
+func TestCommandsMigrateNothing(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
-	c := app.Database{
-		DatabaseURL: o.dsn,
-		DataDir:     t.TempDir(),
-		MasterKey:   base64.StdEncoding.EncodeToString(encryption.NewMaster()),
-	}
+	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster())}
 	o.exec("delete from river_migration where version = (select max(version) from river_migration)")
 	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrOlderSchema) {
 		t.Errorf("with an older job queue: %v", err)
 	}
 	o.exec("drop schema public cascade; create schema public")
-	if err := openedBy(
-		t,
-		app.OpenAdmin,
-		c,
-	); !errors.Is(err, store.ErrNoSchema) ||
-		!strings.Contains(err.Error(), "--database-url") {
+	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrNoSchema) || !strings.Contains(err.Error(), "--database-url") {
 		t.Errorf("an empty database: %v", err)
 	}
 	if tables := o.rows(); len(tables) > 0 {
@@ -161,8 +127,8 @@ func TestCommands_MigrateNothing(t *testing.T) {
 	o.must(openedBy(t, app.OpenAdmin, c))
 }
 
-// Servers that start concurrently on an empty database and one data directory share one key.
-func TestMasterKey_CreatedOnce(t *testing.T) {
+// Servers that begin on an empty database at once, with one data directory, end up with one key.
+func TestTheFirstStartMakesAKey(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
 	o.exec("drop schema public cascade; create schema public")
@@ -176,7 +142,7 @@ func TestMasterKey_CreatedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := encryption.ReadOrCreateFile(filepath.Join(c.DataDir, "master.key")); err != nil {
+	if _, err := encryption.File(filepath.Join(c.DataDir, "master.key")); err != nil {
 		t.Error(err)
 	}
 }

@@ -113,12 +113,17 @@ func TestLostLease_ReadIsRepeated(t *testing.T) {
 // hurry skips the backoff after repeated failures, which exceeds the test's timeout.
 func (b *bed) hurry() {
 	b.Helper()
-	_, err := b.db.Pool.Exec(
-		b.Context(),
-		`with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
-		update devices set due_at = now() where device_id in (select device_id from c)`,
-	)
+	// The device first, as the server does, so that neither waits for the other.
+	tx, err := b.db.Pool.Begin(b.Context())
 	b.must(err)
+	defer tx.Rollback(b.Context())
+	const paused = "next_attempt_at > now() + interval '2 s'"
+	_, err = tx.Exec(b.Context(), "update devices set due_at = now() where device_id in "+
+		"(select device_id from access_codes where "+paused+")")
+	b.must(err)
+	_, err = tx.Exec(b.Context(), "update access_codes set next_attempt_at = null where "+paused)
+	b.must(err)
+	b.must(tx.Commit(b.Context()))
 }
 
 // Two instances, a vendor with all faults, and clients that change their minds. Afterwards, the

@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
@@ -382,11 +383,12 @@ func TestNewHandler_InvalidOptions(t *testing.T) {
 		"public URL, other":       {CursorKey: key, PublicURL: "ftp://api.example"},
 		"public URL without host": {CursorKey: key, PublicURL: "https:///x"},
 	} {
+		o.Access = &access.Rooms{}
 		if _, err := rest.NewHandler(o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := rest.NewHandler(rest.Options{CursorKey: key, PublicURL: "https://api.example/base/"}); err != nil {
+	if _, err := rest.NewHandler(rest.Options{Access: &access.Rooms{}, CursorKey: key, PublicURL: "https://api.example/base/"}); err != nil {
 		t.Errorf("good options: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Service) FanOut(
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		woken, err = s.WakeWebhooks(ctx, tx, workspace, ids)
+		woken, err = s.WakeEndpoints(ctx, tx, workspace, ids)
 		return err
 	})
 	if err != nil {
@@ -82,9 +82,9 @@ func (s *Service) FanOut(
 	return woken, last, nil
 }
 
-// wakeWebhooks wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
+// WakeEndpoints wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due
 // at the end of its pause, and those of a suspended workspace when it resumes.
-func (s *Service) WakeWebhooks(
+func (s *Service) WakeEndpoints(
 	ctx context.Context,
 	tx store.Tx,
 	workspace uuid.UUID,

@@ -204,7 +204,7 @@ func (s *Service) ReplayDeliveries(
 			return err
 		}
 		out.Deliveries = int(n)
-		_, err = s.WakeWebhooks(ctx, tx, p.WorkspaceID, []uuid.UUID{webhook})
+		_, err = s.WakeEndpoints(ctx, tx, p.WorkspaceID, []uuid.UUID{webhook})
 		return err
 	})
 	if err != nil {

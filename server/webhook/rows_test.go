@@ -66,9 +66,7 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 		"http://[::1]/":             "::1/128",
 		"http://[::ffff:10.1.2.3]/": "10.1.2.3/32",
 	} {
-		if err := s.checkHost(url); err == nil || !strings.HasSuffix(
-			strings.TrimRight(err.Error(), "."), "--allow-webhook-prefix "+prefix,
-		) {
+		if err := s.checkHost(url); err == nil || !strings.Contains(err.Error(), "--allow-webhook-prefix "+prefix+" ") {
 			t.Errorf("%s: got %v, want the prefix %s", url, err, prefix)
 		}
 	}

@@ -87,7 +87,7 @@ func (o *owned) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]worke
 }
 
 // IsSuspect implements worker.Suspectable.
-func (o *owned) Doubts(id uuid.UUID) bool {
+func (o *owned) IsSuspect(id uuid.UUID) bool {
 	_, doubted := o.doubted.Load(id)
 	return doubted
 }
@@ -110,7 +110,7 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([
 		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Accounts, own.Account) &&
 			!slices.Contains(but.Workspaces, own.Workspace) &&
 			!slices.Contains(but.Creators, own.Creator) &&
-			(!o.Doubts(id) ||
+			(!o.IsSuspect(id) ||
 				!but.Suspect && !slices.Contains(but.SuspectWorkspaces, own.Workspace) &&
 					!slices.Contains(but.SuspectCreators, own.Creator)) {
 			ids = append(ids, id)
@@ -361,7 +361,7 @@ func TestSuspectKeysLeaveRoomForHealthyOnes(t *testing.T) {
 			for range 2000 { // more than one query finds
 				c.doubted.Store(c.add(test.of()), true)
 			}
-			c.hangs(c.Doubts)
+			c.hangs(c.IsSuspect)
 			found, mended, other := c.add(test.of()), c.add(test.of()), uuid.New()
 			c.doubted.Store(mended, true)
 			c.owners[other] = test.of() // the sweep does not find it
@@ -401,10 +401,10 @@ func TestKeyThatBecomesSuspect_WaitsWithSuspectOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newOwned()
-	c.hangs(c.Doubts)
+	c.hangs(c.IsSuspect)
 	hang := c.during
 	c.during = func(ctx context.Context, lease *worker.Lease, id uuid.UUID) error {
-		if c.of(uuid.Nil)(id) && !c.Doubts(id) {
+		if c.of(uuid.Nil)(id) && !c.IsSuspect(id) {
 			c.doubted.Store(id, true)
 			c.want(id)
 			return nil
@@ -437,7 +437,7 @@ func TestWaitingKey_ClaimedAgainWhenHealthy(t *testing.T) {
 			db := open(t)
 			c := newOwned()
 			c.found = 10_000
-			c.hangs(c.Doubts)
+			c.hangs(c.IsSuspect)
 			for range 60 {
 				c.doubted.Store(c.add(madeBy(uuid.New())), true)
 			}

@@ -51,7 +51,7 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 			var f failure
 			status := s.PostAs(t, token, "/workspaces/create", params{"name": "New", "is_sandbox": sandbox}, &f)
 			if status != http.StatusBadRequest || f.Error.Type != "invalid_input" ||
-				!strings.Contains(f.Error.Message, "3 workspaces") ||
+				!strings.Contains(f.Error.Message, "it may enter 3") ||
 				!strings.Contains(f.Error.Message, "/workspaces/list") {
 				t.Errorf("%s: one too many: %d %+v", kind, status, f)
 			}

@@ -34,7 +34,7 @@ var stages = []stage{
 	{file: "data/postgres/*/data/PG_VERSION"},
 	{file: "data/postgres/*/data/postmaster.pid"},
 	{sql: "to_regclass('goose_db_version') is not null"},
-	{sql: "(select max(version_id) from goose_db_version) > 8"},
+	{sql: "to_regclass('access_codes') is not null"},
 	{sql: "to_regclass('river_job') is not null"},
 	{file: "data/master.key"},
 	{sql: "exists (select from server_keys)"},
