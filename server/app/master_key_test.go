@@ -142,7 +142,7 @@ func TestTheFirstStartMakesAKey(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := encryption.File(filepath.Join(c.DataDir, "master.key")); err != nil {
+	if _, err := encryption.ReadOrCreateFile(filepath.Join(c.DataDir, "master.key")); err != nil {
 		t.Error(err)
 	}
 }

@@ -69,6 +69,7 @@ func TestContractListsErrorTypes(t *testing.T) {
 func errorTypes(t *testing.T, rooms ...string) map[string]string {
 	t.Helper()
 	files, made := token.NewFileSet(), map[string]string{}
+	var shared map[string]string // constants of package domain, which is the first room
 	for _, room := range rooms {
 		paths, err := filepath.Glob(room + "/*.go")
 		if err != nil || len(paths) == 0 {
@@ -94,7 +95,14 @@ func errorTypes(t *testing.T, rooms ...string) map[string]string {
 				return true
 			})
 		}
-		add := func(at ast.Node, kind string) { made[kind] = files.Position(at.Pos()).String() }
+		if filepath.Base(room) == "domain" {
+			shared = constants
+		}
+		add := func(at ast.Node, kind string) {
+			if !strings.Contains(kind, ".") { // as the types of events do
+				made[kind] = files.Position(at.Pos()).String()
+			}
+		}
 		for _, file := range parsed {
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {
@@ -107,6 +115,8 @@ func errorTypes(t *testing.T, rooms ...string) map[string]string {
 						add(n, kind)
 					} else if named, ok := n.Value.(*ast.Ident); ok && constants[named.Name] != "" {
 						add(n, constants[named.Name])
+					} else if named, ok := n.Value.(*ast.SelectorExpr); ok && shared[named.Sel.Name] != "" {
+						add(n, shared[named.Sel.Name])
 					}
 				case *ast.CallExpr: // of functions to which the type is passed
 					called, ok := n.Fun.(*ast.Ident)
