@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// of each side's pool: more are slower on two cores
+	// of each side's pool: more are slower on two cores.
 	connections = 8
 	stopTimeout = 20 * time.Second // for stopping servers
 )
@@ -113,7 +113,7 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 		devices, _, err := b.app.Access.Devices.ListDevices(
 			ctx,
 			domain.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID},
-			device.DeviceFilter{},
+			device.Filter{},
 			domain.Page{Limit: locks},
 		)
 		if err != nil {

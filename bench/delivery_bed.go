@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// default pool size of the server; the floor uses the same
+	// default pool size of the server; the floor uses the same.
 	deliveryConnections = 16
 	eventType           = "device.connected"
 	stuckType           = "device.added" // only for the hanging endpoints

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// of each kind in a round, alternating with a completely wrong key
+// of each kind in a round, alternating with a completely wrong key.
 const guessesPerRound = 300
 
 // measureGuesses measures the time to reject a wrong API key, one at a time over HTTP, against a key of which only the

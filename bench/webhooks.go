@@ -11,7 +11,7 @@ import (
 
 const (
 	publisherCount = 16 // concurrent transactions that write events
-	// measured one at a time in each round
+	// measured one at a time in each round.
 	idleEvents       = 200
 	hangingEndpoints = 200 // hanging endpoints
 	queuedDeliveries = 50  // deliveries for each of them

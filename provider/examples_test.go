@@ -45,7 +45,7 @@ func TestExamplesAreValid(t *testing.T) {
 
 func TestWebhookDocumentationListsEveryEventType(t *testing.T) {
 	page := read(t, "../docs/resources/webhook.md")
-	for _, eventType := range event.EventTypes() {
+	for _, eventType := range event.Types() {
 		if !strings.Contains(page, "`"+eventType+"`") {
 			t.Errorf("docs/resources/webhook.md does not name %s", eventType)
 		}

@@ -18,7 +18,7 @@ import (
 const (
 	parallelism = 10
 	version     = "0.0.1"
-	// database connections: more are slower on two cores
+	// database connections: more are slower on two cores.
 	connections = 8
 
 	// The sides. The last two are names of providers.

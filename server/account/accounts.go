@@ -81,6 +81,7 @@ func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, 
 	return id, nil
 }
 
+// Connect adds an account in a transaction, and announces it.
 func (s *Service) Connect(ctx context.Context, tx store.Tx, id uuid.UUID, n NewAccount) error {
 	if err := s.insertAccount(ctx, tx, id, n); err != nil {
 		return err
@@ -163,6 +164,7 @@ func (s *Service) ListAccounts(ctx context.Context, adapter string) ([]Account, 
 	return out, nil
 }
 
+// ToAccount converts a row, and decrypts its configuration.
 func (s *Service) ToAccount(r dbsqlc.ConnectedAccount) (Account, error) {
 	config, err := s.keys.Open(accountPlace(r.ConnectedAccountID), r.ConfigSealed)
 	if err != nil {

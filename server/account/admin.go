@@ -16,22 +16,22 @@ import (
 // addressIndex is the unique index of the addresses of accounts.
 const addressIndex = "connected_accounts_address"
 
-// AccountSummary is an account as the operator sees it.
-type AccountSummary struct {
+// Summary is an account as the operator sees it.
+type Summary struct {
 	Account
 	Devices int
 	Problem string // the current error; empty: it works or was not tried yet
 }
 
 // ListAllAccounts lists the accounts of all workspaces with their credentials. For administration only.
-func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error) {
+func (s *Service) ListAllAccounts(ctx context.Context) ([]Summary, error) {
 	rows, err := s.db.ListAllAccounts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the accounts: %w", err)
 	}
-	out := make([]AccountSummary, len(rows))
+	out := make([]Summary, len(rows))
 	for i, r := range rows {
-		out[i] = AccountSummary{Devices: int(r.Devices), Problem: domain.TextOf(r.ConnectedAccount.ErrorMessage)}
+		out[i] = Summary{Devices: int(r.Devices), Problem: domain.TextOf(r.ConnectedAccount.ErrorMessage)}
 		if out[i].Account, err = s.ToAccount(r.ConnectedAccount); err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error)
 	return out, nil
 }
 
-// AccountChange is the new way to reach an account.
-type AccountChange struct {
+// Change is the new way to reach an account.
+type Change struct {
 	DisplayName string
 	Address     string          // as in NewAccount
 	Gateway     string          // as in NewAccount
@@ -49,7 +49,7 @@ type AccountChange struct {
 
 // ChangeAccount changes the name, the address, or the credentials of an account. Its devices stay. It fails
 // with NotFound, with Invalid, and with Conflict where another account has the address.
-func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChange) error {
+func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c Change) error {
 	var a dbsqlc.ConnectedAccount
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
 		if a, err = lockAccount(ctx, tx, id); err != nil {

@@ -77,7 +77,7 @@ type accountTrouble struct {
 	At      time.Time `json:"at"`
 }
 
-// readAccountError is the inverse of accountErrorOf.
+// ReadAccountError is the inverse of accountErrorOf.
 func ReadAccountError(kept []byte) []domain.Problem {
 	if kept == nil {
 		return nil
@@ -135,8 +135,8 @@ func (s *Service) GetConnectedAccount(
 	return toConnectedAccount(r), nil
 }
 
-// AccountFilter is a set of conditions that must all hold. Zero values are no condition.
-type AccountFilter struct {
+// Filter is a set of conditions that must all hold. Zero values are no condition.
+type Filter struct {
 	CustomerKey string
 	Metadata    map[string]any
 	Search      string // in its name and its user identifier
@@ -147,7 +147,7 @@ type AccountFilter struct {
 func (s *Service) ListConnectedAccounts(
 	ctx context.Context,
 	p domain.Principal,
-	f AccountFilter,
+	f Filter,
 	page domain.Page,
 ) ([]ConnectedAccount, bool, error) {
 	if f.Nothing {
@@ -178,8 +178,8 @@ func (s *Service) ListConnectedAccounts(
 	return out, more, nil
 }
 
-// AccountUpdate is a change of what a workspace stores about an account. nil and zero fields stay.
-type AccountUpdate struct {
+// Update is a change of what a workspace stores about an account. nil and zero fields stay.
+type Update struct {
 	DisplayName      string
 	CustomerKey      string
 	ManageNewDevices *bool
@@ -194,7 +194,7 @@ func (s *Service) UpdateConnectedAccount(
 	ctx context.Context,
 	p domain.Principal,
 	id string,
-	u AccountUpdate,
+	u Update,
 ) (a ConnectedAccount, err error) {
 	account, err := uuid.Parse(id)
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Service) UpdateConnectedAccount(
 }
 
 // apply applies the changes to the row. It fails with Invalid.
-func (u AccountUpdate) apply(r *dbsqlc.ConnectedAccount) (err error) {
+func (u Update) apply(r *dbsqlc.ConnectedAccount) (err error) {
 	if u.DisplayName != "" {
 		if err := domain.CheckLabel("display_name", u.DisplayName); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// accountWorks records that an account answers, and clears its error.
+// AccountWorks records that an account answers, and clears its error.
 func (s *Service) AccountWorks(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	if a.ErrorCode == nil {
 		return nil
@@ -37,7 +37,7 @@ func (s *Service) AccountWorks(ctx context.Context, tx store.Tx, a dbsqlc.Connec
 	)
 }
 
-// accountSynced announces that the devices of an account have appeared, after it was connected or answers
+// AccountSynced announces that the devices of an account have appeared, after it was connected or answers
 // again.
 func (s *Service) AccountSynced(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	if err := s.authorizeWaiting(ctx, tx, a); err != nil {
@@ -63,7 +63,7 @@ func (s *Service) AccountSynced(ctx context.Context, tx store.Tx, a dbsqlc.Conne
 	return s.events.Emit(ctx, tx, ev, event.About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
 }
 
-// accountDisconnected is the error code of an account whose credentials are rejected.
+// AccountDisconnected is the error code of an account whose credentials are rejected.
 const AccountDisconnected = "account_disconnected"
 
 // RecordAccountRefused records that the vendor rejects an account's credentials.
@@ -126,7 +126,7 @@ func (s *Service) recordAccountError(
 	return nil
 }
 
-// withAccountTrouble adds the errors of an account to an event.
+// WithAccountTrouble adds the errors of an account to an event.
 func WithAccountTrouble(a event.About, account dbsqlc.ConnectedAccount) event.About {
 	return a.With("connected_account_errors", domain.ProblemFields("error_code", accountErrors(account))).With(
 		"connected_account_warnings", []any{},

@@ -132,7 +132,7 @@ func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[
 	return owners, err
 }
 
-// wakeDevice makes the device due when tx commits; read says that its codes may have changed.
+// WakeDevice makes the device due when tx commits; read says that its codes may have changed.
 func (s *Service) WakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, read bool) error {
 	if err := tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
 		return err

@@ -186,7 +186,7 @@ func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
 
 // ConnectedAccount is an account and its connection.
 type ConnectedAccount struct {
-	account.AccountSummary
+	account.Summary
 	// Connection is nil for simulated accounts.
 	Connection Connection
 }
@@ -199,7 +199,7 @@ func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 	}
 	out := make([]ConnectedAccount, len(rows))
 	for i, r := range rows {
-		out[i].AccountSummary = r
+		out[i].Summary = r
 		if out[i].Connection, err = connection(r.Account); err != nil {
 			return nil, err
 		}
@@ -310,7 +310,7 @@ func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string,
 	if err != nil {
 		return fmt.Errorf("encode the connection of the account: %w", err)
 	}
-	return a.Access.Accounts.ChangeAccount(ctx, accountID, account.AccountChange{
+	return a.Access.Accounts.ChangeAccount(ctx, accountID, account.Change{
 		DisplayName: name,
 		Address:     c.Address(),
 		Gateway:     gateway,

@@ -40,11 +40,20 @@ func sealedBy(t *testing.T, dataKey bool) *old {
 	if dataKey {
 		fresh, err := keys.NewDataKey(nil)
 		o.must(err)
-		_, err = db.ExecContext(t.Context(), "insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)", fresh.ID, fresh.Wrapped)
+		_, err = db.ExecContext(
+			t.Context(),
+			"insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)",
+			fresh.ID,
+			fresh.Wrapped,
+		)
 		o.must(err)
 		return o
 	}
-	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()))
+	_, err = db.ExecContext(
+		t.Context(),
+		"insert into server_keys (name, sealed) values ('page_cursors', $1)",
+		keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()),
+	)
 	o.must(err)
 	return o
 }
@@ -62,7 +71,11 @@ func opened(c app.Database, t *testing.T) map[string]func() error {
 }
 
 // openedBy opens a database as a command does, and says what comes of it.
-func openedBy(t *testing.T, how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), c app.Database) error {
+func openedBy(
+	t *testing.T,
+	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
+	c app.Database,
+) error {
 	t.Helper()
 	admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err == nil {
@@ -95,7 +108,12 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 		}
 		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
 		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"open": app.OpenAdmin, "begin": app.OpenOrCreateAdmin} {
-			if err := openedBy(t, how, c); !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "deviceaccess-server migrate") {
+			if err := openedBy(
+				t,
+				how,
+				c,
+			); !errors.Is(err, store.ErrOlderSchema) ||
+				!strings.Contains(err.Error(), "deviceaccess-server migrate") {
 				t.Errorf("%s, %s: %v", sealed, name, err)
 			}
 		}
@@ -111,13 +129,22 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 func TestCommandsMigrateNothing(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
-	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster())}
+	c := app.Database{
+		DatabaseURL: o.dsn,
+		DataDir:     t.TempDir(),
+		MasterKey:   base64.StdEncoding.EncodeToString(encryption.NewMaster()),
+	}
 	o.exec("delete from river_migration where version = (select max(version) from river_migration)")
 	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrOlderSchema) {
 		t.Errorf("with an older job queue: %v", err)
 	}
 	o.exec("drop schema public cascade; create schema public")
-	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrNoSchema) || !strings.Contains(err.Error(), "--database-url") {
+	if err := openedBy(
+		t,
+		app.OpenAdmin,
+		c,
+	); !errors.Is(err, store.ErrNoSchema) ||
+		!strings.Contains(err.Error(), "--database-url") {
 		t.Errorf("an empty database: %v", err)
 	}
 	if tables := o.rows(); len(tables) > 0 {

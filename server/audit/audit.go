@@ -77,8 +77,8 @@ func SameAct(ctx context.Context, made string) {
 // Unasked returns the context of changes without an actor.
 func Unasked(ctx context.Context) context.Context { return store.WithAct(ctx, nil) }
 
-// AuditEntry is one act.
-type AuditEntry struct {
+// Entry is one act.
+type Entry struct {
 	ID          uuid.UUID
 	At          time.Time
 	WorkspaceID *uuid.UUID // nil: the whole installation
@@ -93,8 +93,8 @@ type AuditEntry struct {
 	Outcome string
 }
 
-// AuditFilter is a set of conditions that must all hold. Zero fields are no condition.
-type AuditFilter struct {
+// Filter is a set of conditions that must all hold. Zero fields are no condition.
+type Filter struct {
 	Since, Until time.Time
 	WorkspaceID  *uuid.UUID
 	// Actor is a kind, an identifier, or a name. The identifier of a credential includes the client sessions it
@@ -109,7 +109,7 @@ type AuditFilter struct {
 const auditPage = 500
 
 // Audit iterates over the audit log, a page at a time. It fails with Invalid. For administration only.
-func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
+func (s *Service) Audit(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 	if f.Since.IsZero() {
 		f.Since = domain.LongAgo
 	}
@@ -121,23 +121,23 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 		at.At = f.Since.Add(-time.Microsecond)
 		at.ID = uuid.Max
 	}
-	return func(yield func(AuditEntry, error) bool) {
+	return func(yield func(Entry, error) bool) {
 		if err := domain.All(
 			domain.CheckText("actor", f.Actor),
 			domain.CheckText("operation", f.Operation),
 		); err != nil {
-			yield(AuditEntry{}, err)
+			yield(Entry{}, err)
 			return
 		}
 		actors, err := s.resolveActors(ctx, f)
 		if err != nil {
-			yield(AuditEntry{}, err)
+			yield(Entry{}, err)
 			return
 		}
 		for {
 			rows, err := s.auditPage(ctx, f, actors, at)
 			if err != nil {
-				yield(AuditEntry{}, fmt.Errorf("read the audit log: %w", err))
+				yield(Entry{}, fmt.Errorf("read the audit log: %w", err))
 				return
 			}
 			for _, r := range rows {
@@ -154,7 +154,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 }
 
 // resolveActors returns the actors of a filter. nil means all.
-func (s *Service) resolveActors(ctx context.Context, f AuditFilter) ([]string, error) {
+func (s *Service) resolveActors(ctx context.Context, f Filter) ([]string, error) {
 	if f.Actor == "" {
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (s *Service) resolveActors(ctx context.Context, f AuditFilter) ([]string, e
 	for {
 		rows, err := s.auditPage(
 			ctx,
-			AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true},
+			Filter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true},
 			nil,
 			at,
 		)
@@ -193,7 +193,7 @@ func (s *Service) resolveActors(ctx context.Context, f AuditFilter) ([]string, e
 
 func (s *Service) auditPage(
 	ctx context.Context,
-	f AuditFilter,
+	f Filter,
 	actors []string,
 	at domain.Position,
 ) ([]dbsqlc.AuditLog, error) {
@@ -223,8 +223,8 @@ func (s *Service) auditPage(
 	})
 }
 
-func toAuditEntry(r dbsqlc.AuditLog) AuditEntry {
-	e := AuditEntry{
+func toAuditEntry(r dbsqlc.AuditLog) Entry {
+	e := Entry{
 		ID:          r.AuditID,
 		At:          r.At,
 		WorkspaceID: r.WorkspaceID,

@@ -34,13 +34,13 @@ func (t *deviceTx) inPool() (pool []*dbsqlc.AccessCode) {
 }
 
 // planPoolRemoval is LookAtDevice for an unmanaged device: the only work there is the removal of its pool.
-func (t *deviceTx) planPoolRemoval(ctx context.Context) (w DeviceWork, err error) {
+func (t *deviceTx) planPoolRemoval(ctx context.Context) (w Work, err error) {
 	for _, c := range t.inPool() {
 		if err := t.tickCode(ctx, c); err != nil {
 			return w, err
 		}
 	}
-	w = DeviceWork{Device: toDevice(toAnnouncedDevice(t.d)), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
+	w = Work{Device: toDevice(toAnnouncedDevice(t.d)), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
 	if w.Due, err = t.s.emitDeviceEvents(ctx, t.tx, &t.d); err != nil {
 		return w, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// DeviceChange is a change of a workspace's own data about a device. Nil and zero fields stay unchanged.
-type DeviceChange struct {
+// Change is a change of a workspace's own data about a device. Nil and zero fields stay unchanged.
+type Change struct {
 	// Name is the name in this workspace; empty restores the vendor's name.
 	Name *string
 	// Metadata is merged into the custom metadata; a null value removes its key.
@@ -27,17 +27,17 @@ type DeviceChange struct {
 
 // UpdateDevice changes a managed device. It fails with NotFound, and with Invalid if metadata breaks a rule or
 // (device_unmanaged) if the device is not managed.
-func (s *Service) UpdateDevice(ctx context.Context, p domain.Principal, id string, c DeviceChange) error {
+func (s *Service) UpdateDevice(ctx context.Context, p domain.Principal, id string, c Change) error {
 	return s.changeDevice(ctx, p, id, true, c)
 }
 
 // UpdateUnmanagedDevice changes an unmanaged device. It fails with NotFound, and with Invalid if metadata breaks a rule
 // or (device_managed) if the device is managed.
-func (s *Service) UpdateUnmanagedDevice(ctx context.Context, p domain.Principal, id string, c DeviceChange) error {
+func (s *Service) UpdateUnmanagedDevice(ctx context.Context, p domain.Principal, id string, c Change) error {
 	return s.changeDevice(ctx, p, id, false, c)
 }
 
-func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id string, managed bool, c DeviceChange) error {
+func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id string, managed bool, c Change) error {
 	return s.onWorkspaceDevice(ctx, p, id, "change", func(t *deviceTx) error {
 		switch {
 		case managed && !t.d.IsManaged:

@@ -330,8 +330,8 @@ func (s *Service) getDevice(ctx context.Context, p domain.Principal, managed boo
 	return toDevice(r), nil
 }
 
-// DeviceFilter is a set of conditions that must all hold. Nil and zero fields are no conditions.
-type DeviceFilter struct {
+// Filter is a set of conditions that must all hold. Nil and zero fields are no conditions.
+type Filter struct {
 	IDs, AccountIDs *[]string
 	CreatedBefore   *time.Time
 	// Types are the allowed device types; nil allows any.
@@ -355,7 +355,7 @@ type DeviceFilter struct {
 func (s *Service) ListDevices(
 	ctx context.Context,
 	p domain.Principal,
-	f DeviceFilter,
+	f Filter,
 	page domain.Page,
 ) ([]Device, bool, error) {
 	if f.Nothing {
@@ -376,10 +376,10 @@ func (s *Service) ListDevices(
 func (s *Service) findDevices(
 	ctx context.Context,
 	p domain.Principal,
-	f DeviceFilter,
+	f Filter,
 	page domain.Page,
 ) ([]dbsqlc.DeviceSummary, error) {
-	if p.Scope == nil && reflect.DeepEqual(f, DeviceFilter{}) {
+	if p.Scope == nil && reflect.DeepEqual(f, Filter{}) {
 		return s.db.ListDevices(ctx, dbsqlc.ListDevicesParams{
 			WorkspaceID: p.WorkspaceID,
 			AfterAt:     page.After.At,

@@ -28,8 +28,8 @@ const (
 	Find Action = "find"
 )
 
-// DeviceWork is a device and the operations that it needs.
-type DeviceWork struct {
+// Work is a device and the operations that it needs.
+type Work struct {
 	Device Device
 	// Seq is the sequence number of the wake-ups that this work covers.
 	Seq int64
@@ -101,7 +101,7 @@ func backoff(n int) time.Duration {
 
 // LookAtDevice applies due changes to the rows of a device and returns the operations that the device needs. A device
 // that was erased with its workspace counts as removed.
-func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID) (w DeviceWork, err error) {
+func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID) (w Work, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
 			w, err = t.planPoolRemoval(ctx)
@@ -116,7 +116,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID
 		} else if err := t.keepPool(ctx); err != nil {
 			return err
 		}
-		w = DeviceWork{
+		w = Work{
 			Device:     toDevice(toAnnouncedDevice(t.d)),
 			Seq:        t.d.WakeSeq,
 			ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil,
@@ -187,7 +187,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID
 		return nil
 	})
 	if store.IsNoRows(err) {
-		return DeviceWork{Device: Device{ID: id, Removed: true}}, nil
+		return Work{Device: Device{ID: id, Removed: true}}, nil
 	}
 	return w, err
 }

@@ -41,6 +41,7 @@ func AccountNotFound(what, value string) *Error {
 // Kind sorts errors by who must act on them.
 type Kind int
 
+// The kinds of errors.
 const (
 	Invalid       Kind = iota + 1 // the caller must change the request
 	NotFound                      // the workspace has no such resource

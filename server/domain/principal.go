@@ -10,6 +10,7 @@ import (
 // (spec/contract.md section 3).
 type CredentialKind string
 
+// The kinds of credentials.
 const (
 	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
 	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces that it may enter

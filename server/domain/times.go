@@ -62,7 +62,7 @@ func ParseTime(field, text string) (time.Time, error) {
 	return time.Time{}, Invalidf(field, "Not a time; write it like 2026-11-21T15:00:00Z")
 }
 
-// checkYears refuses times that ISO 8601 cannot represent. It fails with Invalid.
+// CheckYears refuses times that ISO 8601 cannot represent. It fails with Invalid.
 func CheckYears(field string, t time.Time) error {
 	if t.Before(firstTime) || t.After(lastTime) {
 		return Invalidf(field, "Must be within the years 1 to 9999 (UTC)")

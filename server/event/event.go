@@ -297,8 +297,8 @@ func eventNotFound(id string) *domain.Error {
 	return e
 }
 
-// EventFilter is a set of conditions that must all hold. Exactly one of Since and Between is given.
-type EventFilter struct {
+// Filter is a set of conditions that must all hold. Exactly one of Since and Between is given.
+type Filter struct {
 	Since              string
 	Between            *[]string // from the first (inclusive) to the second (exclusive)
 	IDs, DeviceIDs     *[]string
@@ -329,7 +329,7 @@ func writtenIDs(texts *[]string) []string {
 }
 
 // ListEvents lists events, oldest first. It fails with Invalid.
-func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f EventFilter) ([]Event, error) {
+func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f Filter) ([]Event, error) {
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, domain.Invalidf("", "Must specify either since or between")
 	}

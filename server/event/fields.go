@@ -115,7 +115,7 @@ func fieldsWith(fields []string, more ...string) []string {
 	return append(append([]string(nil), fields...), more...)
 }
 
-// attemptEvents are the action types whose end is announced, each with the prefix of its event type.
+// AttemptEvents are the action types whose end is announced, each with the prefix of its event type.
 var AttemptEvents = map[string]string{
 	domain.LockDoor:                "action_attempt.lock_door",
 	domain.UnlockDoor:              "action_attempt.unlock_door",

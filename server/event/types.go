@@ -126,10 +126,10 @@ var eventTypes = []string{
 	WebhookDisabled,
 }
 
-// EventTypes lists the event types that a webhook can subscribe to, in addition to "*" for all.
-func EventTypes() []string { return slices.Clone(eventTypes) }
+// Types lists the event types that a webhook can subscribe to, in addition to "*" for all.
+func Types() []string { return slices.Clone(eventTypes) }
 
-// isEventType reports whether t is an event type.
+// IsEventType reports whether t is an event type.
 func IsEventType(t string) bool {
 	_, ok := slices.BinarySearch(eventTypes, t)
 	return ok

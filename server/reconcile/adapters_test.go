@@ -26,7 +26,7 @@ func TestAdapterCloses_ChangedByAnotherInstance(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bed) error{
 		"other credentials": func(b *bed) error {
-			return b.access.Accounts.ChangeAccount(b.Context(), b.account, account.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)})
+			return b.access.Accounts.ChangeAccount(b.Context(), b.account, account.Change{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)})
 		},
 		"disconnected": func(b *bed) error { return b.access.Accounts.DisconnectAccount(b.Context(), b.account) },
 	} {
@@ -272,7 +272,7 @@ func TestClose_SlowAdapterDelaysNoOtherAccount(t *testing.T) {
 	r, accounts, begun, may := closing(b)
 	b.must(
 		b.access.Accounts.ChangeAccount(t.Context(), accounts[0].ID,
-			account.AccountChange{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
+			account.Change{DisplayName: "locks", Config: json.RawMessage(`{"token":"new"}`)}),
 	)
 	changed, others := make(chan struct{}), make(chan struct{})
 	get := func(a account.Account, got chan<- struct{}) {

@@ -329,13 +329,13 @@ func TestBackupPool_LeavesUnmanagedLock(t *testing.T) {
 	_, a = b.backedAttempt("2580")
 	b.succeeded(a)
 	b.until("the pool is full", func() bool { return b.inPool() == 3 })
-	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
 	b.until("the pool is gone", func() bool { return b.inPool() == 0 })
 	if n := len(b.memory()); n != others+2 {
 		t.Errorf("%d codes on the lock, want %d unmanaged and two of ours", n, others)
 	}
 	managed := true
-	b.must(b.access.Devices.UpdateUnmanagedDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: &managed}))
+	b.must(b.access.Devices.UpdateUnmanagedDevice(t.Context(), b.p, b.device, device.Change{Managed: &managed}))
 	b.until("the pool is full again", func() bool { return b.inPool() == 3 })
 }
 
@@ -370,7 +370,7 @@ func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 				ds, _, err := b.access.Devices.ListDevices(
 					t.Context(),
 					b.p,
-					device.DeviceFilter{},
+					device.Filter{},
 					domain.Page{Limit: 10},
 				)
 				b.must(err)

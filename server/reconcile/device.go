@@ -111,7 +111,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
-func (p *pass) runUrgent(ctx context.Context, w device.DeviceWork) error {
+func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
 	if w.Bolt != nil {
 		if err := p.runLockCommand(ctx, *w.Bolt); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (p *pass) issue(ctx context.Context, c device.IssueWork) error {
 }
 
 // scheduleRemaining returns when to look again at a device with the remaining work w.
-func (r *Reconciler) scheduleRemaining(ctx context.Context, w device.DeviceWork) (time.Duration, error) {
+func (r *Reconciler) scheduleRemaining(ctx context.Context, w device.Work) (time.Duration, error) {
 	// Work became due during the writes.
 	if hasReadyWork(w) {
 		due := r.access.Devices.Now()
@@ -189,10 +189,10 @@ func (r *Reconciler) scheduleRemaining(ctx context.Context, w device.DeviceWork)
 }
 
 // idle reports whether the device's codes need no work.
-func idle(w device.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
+func idle(w device.Work) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
 
 // hasReadyWork reports whether some work can run now.
-func hasReadyWork(w device.DeviceWork) bool {
+func hasReadyWork(w device.Work) bool {
 	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
 	return hasUrgentWork(w) || slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool {
 		return c.Action == device.Delete || c.Action == device.Find || (c.Action == device.Put && (!leaving || !c.New))
@@ -200,12 +200,12 @@ func hasReadyWork(w device.DeviceWork) bool {
 }
 
 // hasUrgentWork reports whether some work precedes the codes.
-func hasUrgentWork(w device.DeviceWork) bool {
+func hasUrgentWork(w device.Work) bool {
 	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
 		len(w.Issues) > 0
 }
 
-func (r *Reconciler) schedule(ctx context.Context, w device.DeviceWork) (time.Duration, error) {
+func (r *Reconciler) schedule(ctx context.Context, w device.Work) (time.Duration, error) {
 	if err := r.access.Devices.ScheduleDevice(ctx, w.Device.ID, w.Seq, w.Due); err != nil {
 		return 0, err
 	}
@@ -217,7 +217,7 @@ func (r *Reconciler) schedule(ctx context.Context, w device.DeviceWork) (time.Du
 
 // read records the codes on the device. For an unmanaged device without code operations, it only
 // checks that the vendor still lists the device.
-func (p *pass) read(ctx context.Context, w device.DeviceWork) error {
+func (p *pass) read(ctx context.Context, w device.Work) error {
 	if !p.device.Managed && len(w.Codes) == 0 {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return err
@@ -270,7 +270,7 @@ func (p *pass) read(ctx context.Context, w device.DeviceWork) error {
 // when the vendor asks for a pause, and when a lock command arrives. If a command was served just
 // before, one operation runs regardless, so that a stream of commands cannot block deletions
 // forever. begun reports whether there was anything to do.
-func (p *pass) write(ctx context.Context, w device.DeviceWork, served bool) (begun bool, err error) {
+func (p *pass) write(ctx context.Context, w device.Work, served bool) (begun bool, err error) {
 	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
 	for _, step := range []struct {
 		action device.Action
@@ -412,7 +412,7 @@ func overloadPause() time.Duration { return 2*time.Second + rand.N(2*time.Second
 
 // park schedules a device that could not be reached for a later retry. The codes' attempt counters
 // do not change.
-func (p *pass) park(ctx context.Context, w device.DeviceWork, err error) (time.Duration, error) {
+func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, err
 	}

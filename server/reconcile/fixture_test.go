@@ -69,7 +69,7 @@ func start(t *testing.T, o options) *bed {
 	b := prepare(t, o)
 	b.startEngine()
 	b.until("the device appears", func() bool {
-		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
+		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.Filter{}, domain.Page{Limit: 10})
 		b.must(err)
 		if len(ds) == 1 {
 			b.device = ds[0].ID.String()
@@ -344,7 +344,7 @@ func (b *bed) tales(types ...string) []event.Event {
 	es, err := b.access.Events.ListEvents(
 		b.Context(),
 		b.p,
-		event.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000},
+		event.Filter{Since: "2020-01-01", Types: types, Limit: 1000},
 	)
 	b.must(err)
 	return es
@@ -357,7 +357,7 @@ func (b *bed) events(code uuid.UUID) []string {
 	es, err := b.access.Events.ListEvents(
 		b.Context(),
 		b.p,
-		event.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100},
+		event.Filter{Since: "2020-01-01", CodeIDs: &id, Limit: 100},
 	)
 	b.must(err)
 	var types []string
@@ -388,7 +388,7 @@ func hand(t *testing.T, o options) byHand {
 		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account,
 			[]device.FoundDevice{reconcile.Describe(devices[0], true)}),
 	)
-	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
+	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.Filter{}, domain.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
 	_, err = b.db.Pool.Exec(
@@ -403,7 +403,7 @@ func hand(t *testing.T, o options) byHand {
 
 func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }
 
-func (b byHand) look() device.DeviceWork {
+func (b byHand) look() device.Work {
 	b.Helper()
 	w, err := b.access.Devices.LookAtDevice(b.Context(), holder{}, b.id())
 	b.must(err)

@@ -127,9 +127,9 @@ func TestIdempotency_RepeatedKeypadEntryHasOneAuditEntry(t *testing.T) {
 		b.must(err)
 		return string(answer)
 	}
-	entries := func() (all []audit.AuditEntry) {
+	entries := func() (all []audit.Entry) {
 		t.Helper()
-		for e, err := range b.access.Audit.Audit(t.Context(), audit.AuditFilter{Actor: p.CredentialID.String(), OldestFirst: true}) {
+		for e, err := range b.access.Audit.Audit(t.Context(), audit.Filter{Actor: p.CredentialID.String(), OldestFirst: true}) {
 			b.must(err)
 			all = append(all, e)
 		}

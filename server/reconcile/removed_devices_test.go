@@ -50,7 +50,7 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 	list := func() string {
 		t.Helper()
 		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{found}))
-		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.DeviceFilter{}, domain.Page{Limit: 10})
+		ds, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.Filter{}, domain.Page{Limit: 10})
 		b.must(err)
 		if len(ds) != 1 {
 			t.Fatalf("%d devices are listed", len(ds))
@@ -95,7 +95,7 @@ func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	c, _ := b.create("2580")
 	w := b.work(c)
-	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
 	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
 	if by, err := b.access.Devices.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
@@ -280,7 +280,7 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 func TestUnmanagedDevice_LeavesAccount(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.DeviceChange{Managed: new(bool)}))
+	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
 	id := uuid.MustParse(b.device)
 	b.must(b.access.Accounts.Resync(t.Context(), b.account))
 	b.until("the account was listed", func() bool {

@@ -19,7 +19,7 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 		out := must(t, s, path, key, params)
 		all := s.Requests()
 		id := uuid.MustParse(all[len(all)-1].ID)
-		if got := auditEntries(t, s, audit.AuditFilter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
+		if got := auditEntries(t, s, audit.Filter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
 			t.Errorf("%s with %v has left %+v, want one that is %s", path, params, got, outcome)
 		}
 		return out

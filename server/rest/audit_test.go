@@ -37,7 +37,7 @@ func public(op *openapi3.Operation) bool {
 		slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
-func auditEntries(t *testing.T, s *apptest.Server, f audit.AuditFilter) (all []audit.AuditEntry) {
+func auditEntries(t *testing.T, s *apptest.Server, f audit.Filter) (all []audit.Entry) {
 	t.Helper()
 	for e, err := range s.App.Access.Audit.Audit(t.Context(), f) {
 		if err != nil {
@@ -72,8 +72,8 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 	for _, c := range credentials {
 		actors[c.ID] = c
 	}
-	entries, subjects := map[string][]audit.AuditEntry{}, map[string][]audit.Subject{}
-	for _, e := range auditEntries(t, s, audit.AuditFilter{}) {
+	entries, subjects := map[string][]audit.Entry{}, map[string][]audit.Subject{}
+	for _, e := range auditEntries(t, s, audit.Filter{}) {
 		if e.RequestID == nil {
 			continue // the test has it from somewhere else
 		}
@@ -154,9 +154,9 @@ func TestAuditLogNamesCaller(t *testing.T) {
 		}
 		return &id
 	}
-	one := func(kind string, actor uuid.UUID, name, operation string) audit.AuditEntry {
+	one := func(kind string, actor uuid.UUID, name, operation string) audit.Entry {
 		t.Helper()
-		got := auditEntries(t, s, audit.AuditFilter{RequestID: last()})
+		got := auditEntries(t, s, audit.Filter{RequestID: last()})
 		if len(got) != 1 || got[0].ActorKind != kind || *cmpID(got[0].ActorID) != actor || got[0].ActorName != name ||
 			got[0].Operation != operation ||
 			*cmpID(got[0].WorkspaceID) != workspace {
@@ -228,7 +228,7 @@ func TestAuditLogNamesCaller(t *testing.T) {
 
 	id := uuid.MustParse(code)
 	var told []string
-	for _, e := range auditEntries(t, s, audit.AuditFilter{SubjectID: &id, OldestFirst: true}) {
+	for _, e := range auditEntries(t, s, audit.Filter{SubjectID: &id, OldestFirst: true}) {
 		told = append(told, e.Operation)
 	}
 	if want := []string{
@@ -260,7 +260,7 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	}
 	must(t, as, "/client_sessions/revoke", "", in{"client_session_id": others["client_session_id"]})
 	told = nil
-	for _, e := range auditEntries(t, s, audit.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
+	for _, e := range auditEntries(t, s, audit.Filter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
 		told = append(told, e.Operation)
 	}
 	if want := []string{
@@ -275,24 +275,24 @@ func TestAuditLogNamesCaller(t *testing.T) {
 	) {
 		t.Errorf("of the key is told %v, want %v", told, want)
 	}
-	for _, e := range auditEntries(t, s, audit.AuditFilter{}) { // no people
+	for _, e := range auditEntries(t, s, audit.Filter{}) { // no people
 		if text := fmt.Sprintf("%+v", e); strings.Contains(text, "Jane Doe") || strings.Contains(text, "jane@") {
 			t.Errorf("an entry tells too much: %s", text)
 		}
 	}
-	for name, f := range map[string]audit.AuditFilter{
+	for name, f := range map[string]audit.Filter{
 		"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
 		"workspace": {WorkspaceID: &workspace}, "until": {Until: time.Now().Add(time.Hour)},
 	} {
 		some := len(auditEntries(t, s, f))
 		if all := len(
-			auditEntries(t, s, audit.AuditFilter{}),
+			auditEntries(t, s, audit.Filter{}),
 		); some == 0 ||
 			name != "until" && name != "workspace" && some >= all {
 			t.Errorf("by %s %d of %d entries are found", name, some, all)
 		}
 	}
-	if n := len(auditEntries(t, s, audit.AuditFilter{Since: time.Now().Add(time.Hour)})); n != 0 {
+	if n := len(auditEntries(t, s, audit.Filter{Since: time.Now().Add(time.Hour)})); n != 0 {
 		t.Errorf("%d entries are from the future", n)
 	}
 }
@@ -320,7 +320,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	before := len(auditEntries(t, s, audit.AuditFilter{}))
+	before := len(auditEntries(t, s, audit.Filter{}))
 	for path, params := range map[string]in{
 		"/webhooks/create": {"url": "https://hooks.example/y"}, "/webhooks/delete": {"webhook_id": hook}, "/webhooks/update": {"webhook_id": hook, "event_types": []string{"device.added"}},
 		"/access_codes/create": {"device_id": s.Device(t, "august"), "code": "4711"}, "/connect_webviews/create": {},
@@ -349,7 +349,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log drop constraint full_disk"); err != nil {
 		t.Fatal(err)
 	}
-	if after := len(auditEntries(t, s, audit.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, audit.Filter{})); after != before {
 		t.Errorf("%d entries of what did not happen", after-before)
 	}
 	for _, missing := range []string{"/webhooks/delete", "/webhooks/update"} {
@@ -363,7 +363,7 @@ func TestChangesNeedAuditEntry(t *testing.T) {
 			t.Errorf("%s of no webhook: status %d", missing, status)
 		}
 	}
-	if after := len(auditEntries(t, s, audit.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, audit.Filter{})); after != before {
 		t.Errorf("%d entries of what was not found", after-before)
 	}
 }

@@ -33,7 +33,7 @@ func (h *handlers) ListConnectedAccounts(
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.Accounts.ListConnectedAccounts(ctx, p, account.AccountFilter{
+	list, more, err := h.access.Accounts.ListConnectedAccounts(ctx, p, account.Filter{
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
@@ -54,7 +54,7 @@ func (h *handlers) ListConnectedAccounts(
 func (h *handlers) UpdateConnectedAccount(
 	ctx context.Context, r openapi.UpdateConnectedAccountRequestObject,
 ) (openapi.UpdateConnectedAccountResponseObject, error) {
-	u := account.AccountUpdate{
+	u := account.Update{
 		DisplayName:      r.Body.DisplayName,
 		CustomerKey:      r.Body.CustomerKey,
 		ManageNewDevices: r.Body.AutomaticallyManageNewDevices,

@@ -12,7 +12,7 @@ import (
 func (h *handlers) UpdateDevice(
 	ctx context.Context, r openapi.UpdateDeviceRequestObject,
 ) (openapi.UpdateDeviceResponseObject, error) {
-	err := h.access.Devices.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, device.DeviceChange{
+	err := h.access.Devices.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, device.Change{
 		Name:       newName(ctx, r.Body),
 		Metadata:   r.Body.CustomMetadata,
 		Managed:    r.Body.IsManaged,
@@ -97,7 +97,7 @@ func (h *handlers) UpdateUnmanagedDevice(
 			message: "The device is unmanaged already; give true to manage it",
 		}})
 	}
-	err := h.access.Devices.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, device.DeviceChange{
+	err := h.access.Devices.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, device.Change{
 		Metadata: r.Body.CustomMetadata,
 		Managed:  r.Body.IsManaged,
 	})

@@ -37,7 +37,7 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 	if err != nil {
 		return twoNameList{}, err
 	}
-	filter := device.DeviceFilter{
+	filter := device.Filter{
 		IDs:           r.DeviceIds,
 		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,

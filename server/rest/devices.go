@@ -41,8 +41,8 @@ func (h *handlers) ListDevices(
 
 func devicePosition(d device.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID }
 
-func deviceFilter(r api.ListDevicesRequest) device.DeviceFilter {
-	return device.DeviceFilter{
+func deviceFilter(r api.ListDevicesRequest) device.Filter {
+	return device.Filter{
 		IDs:           r.DeviceIds,
 		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,

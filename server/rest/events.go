@@ -21,7 +21,7 @@ func (h *handlers) GetEvent(
 func (h *handlers) ListEvents(
 	ctx context.Context, r openapi.ListEventsRequestObject,
 ) (openapi.ListEventsResponseObject, error) {
-	list, err := h.access.Events.ListEvents(ctx, principal(ctx), event.EventFilter{
+	list, err := h.access.Events.ListEvents(ctx, principal(ctx), event.Filter{
 		Since:     r.Body.Since,
 		Between:   r.Body.Between,
 		IDs:       r.Body.EventIds,
@@ -39,7 +39,8 @@ func (h *handlers) ListEvents(
 		EntranceID:         r.Body.AcsEntranceID,
 		// The server has none of these, so no event matches.
 		Nothing: r.Body.AcsCredentialID+r.Body.AcsEncoderID+r.Body.AccessGrantID+r.Body.AccessMethodID+r.Body.SpaceID != "" ||
-			r.Body.AccessGrantIds != nil || r.Body.AccessMethodIds != nil ||
+			r.Body.AccessGrantIds != nil ||
+			r.Body.AccessMethodIds != nil ||
 			r.Body.SpaceIds != nil,
 		Limit:  r.Body.Limit,
 		Offset: r.Body.UnstableOffset,

@@ -388,7 +388,9 @@ func TestNewHandler_InvalidOptions(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := rest.NewHandler(rest.Options{Access: &access.Rooms{}, CursorKey: key, PublicURL: "https://api.example/base/"}); err != nil {
+	if _, err := rest.NewHandler(
+		rest.Options{Access: &access.Rooms{}, CursorKey: key, PublicURL: "https://api.example/base/"},
+	); err != nil {
 		t.Errorf("good options: %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (db *DB) CommitAmbient(ctx context.Context) error {
 	return nil
 }
 
-// Apart returns a context outside of the transaction of WithAmbientTx.
+// DetachTx returns a context outside of the transaction of WithAmbientTx.
 func DetachTx(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ambientTxKey{}, (*ambientTx)(nil))
 }

@@ -65,7 +65,7 @@ const maxSubjects = 1000
 
 type actKey struct{}
 
-// Acting returns the context of an act; nil: work of the server itself.
+// WithAct returns the context of an act; nil: work of the server itself.
 func WithAct(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
 
 // SameAct marks an act without an entry as a continuation of interrupted acts with the same name. It extends their

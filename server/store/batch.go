@@ -52,7 +52,7 @@ func (tx Tx) lockedDevice(
 	return l, err
 }
 
-// Together runs one query per step in one round trip, and stops at the first error. Each step runs its query on the Tx
+// Batch runs one query per step in one round trip, and stops at the first error. Each step runs its query on the Tx
 // that it receives. It is called twice, once to queue the query, which then finds nothing, and once to read the result,
 // so it must do nothing but run the same query both times.
 func (tx Tx) Batch(ctx context.Context, steps ...func(Tx) error) error {
@@ -82,7 +82,7 @@ func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) e
 	return nil
 }
 
-// Conclude is Together for the last queries of a transaction, in one round trip with the commit. Nothing may use the
+// BatchLast is Together for the last queries of a transaction, in one round trip with the commit. Nothing may use the
 // transaction afterwards. A step learns its result only after the commit, so it must be a query that changes rows or
 // fails.
 func (tx Tx) BatchLast(ctx context.Context, steps ...func(Tx) error) error {

@@ -110,7 +110,7 @@ func hangUp(conn *pgx.Conn) { _ = conn.PgConn().Conn().Close() }
 
 type withinKey struct{}
 
-// Within returns the context for short statements. Each fails if the answer takes longer than limit after it got a
+// WithStatementTimeout returns the context for short statements. Each fails if the answer takes longer than limit after it got a
 // connection. Statements in transactions are not affected.
 func WithStatementTimeout(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, withinKey{}, limit)

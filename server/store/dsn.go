@@ -60,7 +60,7 @@ func attempts(err error) string {
 	return strings.Join(each, "; ")
 }
 
-// Place returns the host, or the directory of the socket, and the name of the database of a connection string.
+// Location returns the host, or the directory of the socket, and the name of the database of a connection string.
 func Location(dsn string) (host, name string, err error) {
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -134,11 +134,11 @@ func migrateRiver(ctx context.Context, dsn string) error {
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(key)); err != nil {
 		return fmt.Errorf("lock the migration of the job queue: %w", err)
 	}
-	defer conn.Exec(
+	defer conn.Exec( //nolint:errcheck // ends with the connection
 		context.WithoutCancel(ctx),
 		"select pg_advisory_unlock($1)",
 		int64(key),
-	) //nolint:errcheck // ends with the connection
+	)
 	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return err

@@ -146,10 +146,10 @@ func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	return Tx{dbsqlc.New(auditedQueries{t, c}), t, then, act, c}
 }
 
-// Begun starts the transaction if necessary, and returns it.
+// Start starts the transaction if necessary, and returns it.
 func (tx Tx) Start(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
 
-// Then registers f to be called after the commit. It is not called after a rollback.
+// AfterCommit registers f to be called after the commit. It is not called after a rollback.
 func (tx Tx) AfterCommit(f func()) { *tx.then = append(*tx.then, f) }
 
 // tries is how often a transaction that others obstruct is tried.

@@ -13,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// Traced adds statements to traces: the name of the query and its duration, but not its text, arguments, or error
+// WithTracing adds statements to traces: the name of the query and its duration, but not its text, arguments, or error
 // messages, which may quote either. otelpgx would include error messages.
 func WithTracing(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer{} }
 

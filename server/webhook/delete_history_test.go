@@ -36,8 +36,8 @@ func TestDeleteWebhook_LongHistory(t *testing.T) {
 	}
 	acting := audit.Acting(t.Context(),
 		audit.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
-	told := func() (entries []audit.AuditEntry) {
-		for e, err := range b.access.Audit.Audit(t.Context(), audit.AuditFilter{Operation: "/webhooks/delete"}) {
+	told := func() (entries []audit.Entry) {
+		for e, err := range b.access.Audit.Audit(t.Context(), audit.Filter{Operation: "/webhooks/delete"}) {
 			b.must(err)
 			entries = append(entries, e)
 		}

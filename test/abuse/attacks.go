@@ -238,10 +238,10 @@ func http2(f *attackerProcess) string {
 			return
 		}
 		defer c.Close() //nolint:errcheck // it may be closed already
-		io.WriteString(
+		io.WriteString( //nolint:errcheck // shows next
 			c,
 			"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
-		) //nolint:errcheck // shows next
+		)
 		for id := byte(1); id < 100; id += 2 {
 			// headers, and a reset
 			if _, err := c.Write([]byte{

@@ -144,8 +144,8 @@ func (i *instance) keep() {
 			i.mu.Unlock()
 			return
 		}
-		if exit, ok := err.(*exec.ExitError); ok &&
-			!exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errorlint,forcetypeassert // Wait returns it unwrapped
+		if exit, ok := err.(*exec.ExitError); ok && //nolint:errorlint,forcetypeassert // Wait returns it unwrapped
+			!exit.Sys().(syscall.WaitStatus).Signaled() {
 			i.byItself++
 			<-time.After(200 * time.Millisecond) // like supervisors
 		}

@@ -200,11 +200,11 @@ func (p *Process) Stderr() string { return p.stderr.String() }
 // Run starts a script of the lab, and decodes the first line of JSON that it prints into ready. It fails after the
 // duration within.
 func (l *Lab) Run(script string, ready any, within time.Duration, args ...string) (*Process, error) {
-	cmd := exec.Command(
+	cmd := exec.Command( //nolint:noctx // it outlives the test that starts it
 		l.node,
 		append(
 			[]string{filepath.Join(l.scripts, script)},
-			args...)...) //nolint:noctx // it outlives the test that starts it
+			args...)...)
 	cmd.Env = append(os.Environ(), "NODE_PATH="+l.modules)
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -106,7 +106,9 @@ func TestAcsUser_Lifecycle(t *testing.T) {
 		},
 	)
 	if !slices.Equal(mutations(made), []string{"creating"}) || !made.IsManaged || *made.IsSuspended || made.Email != "jane@example.com" || made.EmailAddress != "jane@example.com" ||
-		made.DisplayName != "Jane Doe" || made.ConnectedAccountID != y.AccountID || made.LastSuccessfulSyncAt != nil ||
+		made.DisplayName != "Jane Doe" ||
+		made.ConnectedAccountID != y.AccountID ||
+		made.LastSuccessfulSyncAt != nil ||
 		made.AccessSchedule.EndsAt == nil ||
 		time.Since(made.AccessSchedule.StartsAt) > time.Minute ||
 		made.UserIdentityID != "" ||

@@ -328,8 +328,8 @@ func TestWebview_LoginConnectsAccount(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	workspace := uuid.MustParse(s.WorkspaceID)
-	var told []audit.AuditEntry
-	for e, err := range s.App.Access.Audit.Audit(t.Context(), audit.AuditFilter{
+	var told []audit.Entry
+	for e, err := range s.App.Access.Audit.Audit(t.Context(), audit.Filter{
 		Actor:       audit.ByPage,
 		WorkspaceID: &workspace,
 	}) {

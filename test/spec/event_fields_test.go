@@ -155,7 +155,7 @@ func TestEvents_EveryTypeIsTested(t *testing.T) {
 		}
 	}
 	for eventType, fields := range event.EmittedEvents() {
-		if !slices.Contains(event.EventTypes(), eventType) {
+		if !slices.Contains(event.Types(), eventType) {
 			t.Errorf("%s is no event type of the contract", eventType)
 		}
 		if want := contractFields(

@@ -166,7 +166,7 @@ func TestReceive_RateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := devicecloud.New(devicecloud.Config{})
 		go func() {
-			for range a.Events() { //nolint:revive // the events are consumed as they arrive
+			for range a.Events() { // the events are consumed as they arrive
 			}
 		}()
 		push := func() *http.Response {

@@ -159,8 +159,8 @@ func (p *limitedConn) awaitMemory() error {
 	}
 	late := time.AfterFunc(
 		adapter.LargeResponseTimeout,
-		func() { p.Close() },
-	) //nolint:errcheck // the reader gets the error
+		func() { p.Close() }, //nolint:errcheck // the reader gets the error
+	)
 	once := sync.OnceFunc(func() { late.Stop(); leave() })
 	closed := context.AfterFunc(p.open, once)
 	p.mu.Lock()

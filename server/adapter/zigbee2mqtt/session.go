@@ -124,11 +124,11 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 	}
 	options := adapter.NewGatewayLimiter().
 		DialOptions(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})
-	conn, response, err := websocket.Dial(
+	conn, response, err := websocket.Dial( //nolint:bodyclose // websocket closes it
 		ctx,
 		b.scheme+"://"+b.host+b.path,
 		options,
-	) //nolint:bodyclose // websocket closes it
+	)
 	switch {
 	case err != nil && response != nil:
 		return nil, fmt.Errorf("it does not speak MQTT over WebSocket (HTTP %d): check the port and the path, which "+

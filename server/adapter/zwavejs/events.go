@@ -28,7 +28,7 @@ const (
 
 	codeLock, codeUnlock             = 33, 34 // "with User Code"
 	credentialLock, credentialUnlock = 35, 36
-	// "Valid credential access denied": its user is disabled, its schedule inactive
+	// "Valid credential access denied": its user is disabled, its schedule inactive.
 	deniedDisabled, deniedNotNow = 47, 48
 	deniedNotEnough              = 49 // more credentials are required
 	deniedUnknown                = 50 // "Invalid credential used"

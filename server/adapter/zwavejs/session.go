@@ -55,11 +55,11 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	pace := adapter.NewGatewayLimiter()
-	conn, response, err := websocket.Dial(
+	conn, response, err := websocket.Dial( //nolint:bodyclose // websocket closes it
 		dialing,
 		g.url,
 		pace.DialOptions(websocket.DialOptions{HTTPClient: g.http}),
-	) //nolint:bodyclose // websocket closes it
+	)
 	if err != nil {
 		return nil, refused(response, err)
 	}

@@ -179,7 +179,7 @@ func (s *Server) await(n int) {
 		devices, _, err := s.App.Access.Devices.ListDevices(
 			s.t.Context(),
 			p,
-			device.DeviceFilter{},
+			device.Filter{},
 			domain.Page{Limit: 10_000},
 		)
 		if err != nil {
@@ -388,7 +388,7 @@ func Bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 // CloudURL returns the URL of the simulated cloud.
 func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
 
-// Again starts another instance on the same database with the same simulated locks, as after a restart.
+// StartAnother starts another instance on the same database with the same simulated locks, as after a restart.
 func (s *Server) StartAnother(t testing.TB) *Server {
 	t.Helper()
 	again := &Server{

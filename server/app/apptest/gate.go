@@ -62,7 +62,7 @@ func (g *Gate) Open() {
 	g.exec("select pg_advisory_unlock(" + gateLock + ")")
 }
 
-// Shut locks a table against all access, including reads, until open is called.
+// LockTable locks a table against all access, including reads, until open is called.
 func (s *Server) LockTable(t testing.TB, table string) (open func()) {
 	t.Helper()
 	g := &Gate{t: t, conn: s.connect(t)}

@@ -92,8 +92,8 @@ func auditCommand() *cli.Command {
 	}
 }
 
-func auditFilter(c *cli.Command) (f audit.AuditFilter, err error) {
-	f = audit.AuditFilter{
+func auditFilter(c *cli.Command) (f audit.Filter, err error) {
+	f = audit.Filter{
 		Actor:       c.String("actor"),
 		Operation:   c.String("operation"),
 		OldestFirst: c.Bool("oldest-first"),
@@ -131,7 +131,7 @@ type auditLine struct {
 	Outcome     string              `json:"outcome"`
 }
 
-func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.AuditFilter) (err error) {
+func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.Filter) (err error) {
 	out := bufio.NewWriter(os.Stdout)
 	defer func() {
 		if flushed := out.Flush(); err == nil {
@@ -144,7 +144,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.AuditF
 		_, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
 		return err
 	}
-	write := func(e audit.AuditEntry) error {
+	write := func(e audit.Entry) error {
 		who := e.ActorKind
 		switch {
 		case e.ActorName != "":
@@ -172,7 +172,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.AuditF
 	if c.String("format") == "json" {
 		lines := json.NewEncoder(out)
 		head = func() error { return nil }
-		write = func(e audit.AuditEntry) error {
+		write = func(e audit.Entry) error {
 			line := auditLine{
 				e.At.UTC(),
 				e.WorkspaceID,

@@ -124,11 +124,11 @@ func findMosquitto() (string, error) {
 
 // start starts Mosquitto and waits until it listens.
 func (b *broker) start() error {
-	b.cmd = exec.Command(
+	b.cmd = exec.Command( //nolint:noctx // it outlives the test that starts it
 		b.program,
 		"-c",
 		b.file("mosquitto.conf"),
-	) //nolint:noctx // it outlives the test that starts it
+	)
 	b.cmd.SysProcAttr = dieWithParent()
 	log, err := os.OpenFile(b.file("mosquitto.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

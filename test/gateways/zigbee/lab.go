@@ -28,11 +28,13 @@ var files embed.FS
 // Profile is a kind of lock.
 type Profile string
 
+// The kinds of locks.
 const (
+	// Plain shows its PINs.
 	Plain Profile = "plain"
-	// zigbee2mqtt is not configured to show its PINs
+	// Hidden is a lock for which zigbee2mqtt is not configured to show PINs.
 	Hidden Profile = "hidden"
-	// the lock shows no PINs, even if zigbee2mqtt would
+	// Masked is a lock that shows no PINs, even if zigbee2mqtt would.
 	Masked Profile = "masked"
 )
 

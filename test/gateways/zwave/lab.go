@@ -30,11 +30,12 @@ var files embed.FS
 // Profile is a kind of lock; locks.cjs describes them.
 type Profile string
 
+// The kinds of locks.
 const (
 	Plain Profile = "plain" // User Code version 1
-	// like Plain, but all PINs must have 6 digits
+	// OneLength is like Plain, but all PINs must have 6 digits.
 	OneLength Profile = "one_length"
-	// User Code version 2, Supervision, time frames; does not report its bolt
+	// Supervised has User Code version 2, Supervision, and time frames, and does not report its bolt.
 	Supervised Profile = "supervised"
 	Masked     Profile = "masked" // shows stars instead of PINs
 	Users      Profile = "users"  // User Credential: users with names
