@@ -105,7 +105,9 @@ func TestAcsUser_Lifecycle(t *testing.T) {
 			"access_schedule":      map[string]any{"ends_at": time.Now().Add(time.Hour)},
 		},
 	)
-	if !slices.Equal(mutations(made), []string{"creating"}) || !made.IsManaged || *made.IsSuspended || made.Email != "jane@example.com" || made.EmailAddress != "jane@example.com" ||
+	if !slices.Equal(mutations(made), []string{"creating"}) || !made.IsManaged || *made.IsSuspended ||
+		made.Email != "jane@example.com" ||
+		made.EmailAddress != "jane@example.com" ||
 		made.DisplayName != "Jane Doe" ||
 		made.ConnectedAccountID != y.AccountID ||
 		made.LastSuccessfulSyncAt != nil ||
