@@ -21,7 +21,7 @@ const (
 	DefaultHeldBytes = 16 << 20
 	// DefaultSlots is the number of requests processed concurrently.
 	DefaultSlots = 12
-	// connections accepted per second and processor while few wait
+	// connections accepted per second and processor while few wait.
 	acceptsPerSecond = 500
 )
 
@@ -29,17 +29,17 @@ const (
 	// WriteStallTimeout is how long a client may take to read the next chunk of a response.
 	WriteStallTimeout = 15 * time.Second
 	writeChunk        = 64 << 10 // size of one write of a response
-	// send buffer of a connection in the kernel
+	// send buffer of a connection in the kernel.
 	sendBuffer = 128 << 10
-	// bytes of each connection that are not counted
+	// bytes of each connection that are not counted.
 	freeBytes = 4 << 10
-	// bodies and responses above this size count as heavy
+	// bodies and responses above this size count as heavy.
 	largeBytes   = 64 << 10
 	acceptBurst  = 20                     // connections accepted without delay
 	acceptSpread = 400 * time.Millisecond // about how long a burst is spread
-	// paths per caller that are remembered to have long responses
+	// paths per caller that are remembered to have long responses.
 	maxLongPaths = 32
-	// connections shed together, because choosing them costs time for each one
+	// connections shed together, because choosing them costs time for each one.
 	shedBatch = 128
 )
 

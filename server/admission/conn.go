@@ -31,7 +31,7 @@ type conn struct {
 
 const (
 	arriving int32 = iota // not accepted yet
-	// for a request or the rest of its header
+	// for a request or the rest of its header.
 	waiting
 	asking  // receiving a body
 	reading // sending a response

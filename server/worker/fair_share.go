@@ -71,7 +71,7 @@ func (c *Saturated) count() int {
 const (
 	minShare        = 8      // workers, at least
 	maxCachedOwners = 10_000 // of keys, in the cache
-	// keys of an owner that have room in a full lane
+	// keys of an owner that have room in a full lane.
 	reservedKeys = 16
 )
 

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// keys that one query of a sweep finds
+	// keys that one query of a sweep finds.
 	batch              = 1000
 	earlySweepInterval = 100 * time.Millisecond // least interval between early sweeps
 	// sweepRounds is the number of queries of one sweep. Each skips the owners that the previous ones have filled.

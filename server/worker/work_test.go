@@ -145,7 +145,7 @@ func wake(t *testing.T, db *store.DB, w *worker.Waker, ids ...uuid.UUID) {
 	}
 }
 
-// interval that disables sweeps, so that only wake-ups start work
+// interval that disables sweeps, so that only wake-ups start work.
 const never = time.Hour
 
 func TestWakeUps_OneHolderPerKeyAndNoneLost(t *testing.T) {

@@ -34,7 +34,7 @@ const (
 	valid = iota
 	nearlyValid
 	hostile
-	// the rest of the input is the body
+	// the rest of the input is the body.
 	free
 	manners
 )

@@ -15,7 +15,7 @@ const (
 
 	notYetHeard = `{"nodeId":2,"status":0,"ready":false,` + product + lockClass + `"values":[]}`
 	dead        = `{"nodeId":2,"status":3,"ready":false,` + product + lockClass + `"values":[]}`
-	// "Querying number of user codes timed out, skipping interview"
+	// "Querying number of user codes timed out, skipping interview".
 	uncounted = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}`
 	unsecured = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
 	lamp      = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
