@@ -34,7 +34,7 @@ func TestWebhookURLs(t *testing.T) {
 		"":                                                 false,
 		"HTTPS://example.com":                              true,
 		"https://example.com/%zz":                          false,
-		"https://example.com/?secret=" + strings.Repeat("x", 5): true,
+		"https://example.com/?secret=xxxxx":                true,
 	} {
 		if err := CheckWebhookURL(url); (err == nil) != ok {
 			t.Errorf("%.60q: %v", url, err)
