@@ -99,7 +99,7 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.ConnsOutsidePool},
 		Listen:   "127.0.0.1:0",
 		Sandbox:  true,
-		Access:   access.Options{MostWebhooks: 1 << 30}, // thousands are created per second
+		Access:   access.Options{MaxWebhooks: 1 << 30}, // thousands are created per second
 		Wrap:     func(h http.Handler) http.Handler { b.handler = h; return h },
 		// encodes log records as in production
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks},

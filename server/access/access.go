@@ -24,29 +24,29 @@ import (
 // Options of Rooms. The zero value is for production. Each is described where it is used: in the options of device,
 // account, auth, webhook, idempotency and keyrotation.
 type Options struct {
-	AttemptPatience   time.Duration
-	ConfirmTimeout    time.Duration
-	ListLag           time.Duration
-	EmptyDoubt        time.Duration
-	ReadWithin        time.Duration
-	AttemptEvery      time.Duration
-	BoltPatience      time.Duration
-	OperationLag      time.Duration
-	OfflineDebounce   time.Duration
-	RotationPause     time.Duration
-	KeyPatience       time.Duration
-	DelayAfter        time.Duration
-	UnclaimedSessions int
-	MostWebhooks      int
-	MostWorkspaces    int
-	MostFound         int
-	MostSystems       int
-	NewsPerSecond     float64
-	NewsAtOnce        int
-	Now               func() time.Time
-	Log               *slog.Logger
-	RefusedAddress    func(netip.Addr) bool
-	Providers         func(account.Workspace) []account.Provider
+	AttemptTimeout         time.Duration
+	ConfirmTimeout         time.Duration
+	ReadLag                time.Duration
+	EmptyListGrace         time.Duration
+	RereadInterval         time.Duration
+	AttemptPollInterval    time.Duration
+	LockCommandTimeout     time.Duration
+	OperationLag           time.Duration
+	OfflineDebounce        time.Duration
+	RotationWait           time.Duration
+	IdempotencyWaitTimeout time.Duration
+	DelayAfter             time.Duration
+	UnclaimedSessions      int
+	MaxWebhooks            int
+	MaxWorkspaces          int
+	MaxDevices             int
+	MaxSystems             int
+	VendorEventRate        float64
+	VendorEventBurst       int
+	Now                    func() time.Time
+	Log                    *slog.Logger
+	RefusedAddress         func(netip.Addr) bool
+	Providers              func(account.Workspace) []account.Provider
 }
 
 // Rooms are the rooms of the domain.
@@ -66,11 +66,15 @@ type Rooms struct {
 // New creates the rooms on db, which must be migrated.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Rooms {
 	r := &Rooms{
-		Audit:       audit.New(db),
-		Events:      event.New(db, keys, waker),
-		Health:      health.New(db, keys),
-		Idempotency: idempotency.New(db, keys, idempotency.Options{KeyPatience: opt.KeyPatience, Log: opt.Log}),
-		ServerKeys:  keyrotation.New(db, keys, keyrotation.Options{RotationPause: opt.RotationPause}),
+		Audit:  audit.New(db),
+		Events: event.New(db, keys, waker),
+		Health: health.New(db, keys),
+		Idempotency: idempotency.New(
+			db,
+			keys,
+			idempotency.Options{WaitTimeout: opt.IdempotencyWaitTimeout, Log: opt.Log},
+		),
+		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
 	r.Auth = auth.New(
 		db,
@@ -80,7 +84,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		auth.Options{UnclaimedSessions: opt.UnclaimedSessions, Now: opt.Now},
 	)
 	r.Webhooks = webhook.NewService(db, keys, waker, r.Events, webhook.ServiceOptions{
-		MostWebhooks: opt.MostWebhooks, RefusedAddress: opt.RefusedAddress, Now: opt.Now,
+		MaxWebhooks: opt.MaxWebhooks, RefusedAddress: opt.RefusedAddress, Now: opt.Now,
 	})
 	r.Accounts = account.New(db, keys, waker,
 		account.Rooms{
@@ -90,12 +94,12 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			ServerKeys: r.ServerKeys,
 		},
 		account.Options{
-			MostWorkspaces: opt.MostWorkspaces,
-			MostFound:      opt.MostFound,
-			MostSystems:    opt.MostSystems,
-			Now:            opt.Now,
-			Log:            opt.Log,
-			Providers:      opt.Providers,
+			MaxWorkspaces: opt.MaxWorkspaces,
+			MaxDevices:    opt.MaxDevices,
+			MaxSystems:    opt.MaxSystems,
+			Now:           opt.Now,
+			Log:           opt.Log,
+			Providers:     opt.Providers,
 		})
 	r.Devices = device.New(db, keys, waker,
 		device.Rooms{
@@ -105,20 +109,20 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Idempotency: r.Idempotency,
 		},
 		device.Options{
-			AttemptPatience: opt.AttemptPatience,
-			ConfirmTimeout:  opt.ConfirmTimeout,
-			ListLag:         opt.ListLag,
-			EmptyDoubt:      opt.EmptyDoubt,
-			ReadWithin:      opt.ReadWithin,
-			AttemptEvery:    opt.AttemptEvery,
-			BoltPatience:    opt.BoltPatience,
-			OperationLag:    opt.OperationLag,
-			OfflineDebounce: opt.OfflineDebounce,
-			DelayAfter:      opt.DelayAfter,
-			NewsPerSecond:   opt.NewsPerSecond,
-			NewsAtOnce:      opt.NewsAtOnce,
-			Now:             opt.Now,
-			Log:             opt.Log,
+			AttemptTimeout:      opt.AttemptTimeout,
+			ConfirmTimeout:      opt.ConfirmTimeout,
+			ReadLag:             opt.ReadLag,
+			EmptyListGrace:      opt.EmptyListGrace,
+			RereadInterval:      opt.RereadInterval,
+			AttemptPollInterval: opt.AttemptPollInterval,
+			LockCommandTimeout:  opt.LockCommandTimeout,
+			OperationLag:        opt.OperationLag,
+			OfflineDebounce:     opt.OfflineDebounce,
+			DelayAfter:          opt.DelayAfter,
+			VendorEventRate:     opt.VendorEventRate,
+			VendorEventBurst:    opt.VendorEventBurst,
+			Now:                 opt.Now,
+			Log:                 opt.Log,
 		})
 	r.Retention = retention.New(db, retention.Rooms{
 		Auth:        r.Auth,

@@ -31,7 +31,7 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]Summary, error) {
 	}
 	out := make([]Summary, len(rows))
 	for i, r := range rows {
-		out[i] = Summary{Devices: int(r.Devices), Problem: domain.TextOf(r.ConnectedAccount.ErrorMessage)}
+		out[i] = Summary{Devices: int(r.Devices), Problem: domain.Value(r.ConnectedAccount.ErrorMessage)}
 		if out[i].Account, err = s.ToAccount(r.ConnectedAccount); err != nil {
 			return nil, err
 		}

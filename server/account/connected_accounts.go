@@ -39,7 +39,7 @@ func toConnectedAccount(r dbsqlc.ConnectedAccount) ConnectedAccount {
 		ID:               r.ConnectedAccountID,
 		Adapter:          r.Adapter,
 		DisplayName:      r.DisplayName,
-		CustomerKey:      domain.TextOf(r.CustomerKey),
+		CustomerKey:      domain.Value(r.CustomerKey),
 		ManageNewDevices: r.ManageNewDevices,
 		Capabilities:     r.AcceptedCapabilities,
 		Metadata:         domain.ReadMetadata(r.CustomMetadata),
@@ -56,9 +56,9 @@ func accountErrors(r dbsqlc.ConnectedAccount) []domain.Problem {
 	}
 	return []domain.Problem{{
 		Code:    *r.ErrorCode,
-		Message: domain.TextOf(r.ErrorMessage),
+		Message: domain.Value(r.ErrorMessage),
 		Scope:   domain.OfAccount,
-		At:      domain.TimeOf(r.ErrorAt),
+		At:      domain.Value(r.ErrorAt),
 	}}
 }
 

@@ -7,12 +7,12 @@ import (
 // Room returns how many of more new devices an account that already has some may still add. It bounds the
 // database: removed devices are kept, and a vendor may list new ones each time.
 func (s *Service) Room(account uuid.UUID, has, more int) int {
-	return s.room(account, s.opt.MostFound, has, more)
+	return s.room(account, s.opt.MaxDevices, has, more)
 }
 
 // RoomForSystems is Room for access systems.
 func (s *Service) RoomForSystems(account uuid.UUID, has, more int) int {
-	return s.room(account, s.opt.MostSystems, has, more)
+	return s.room(account, s.opt.MaxSystems, has, more)
 }
 
 func (s *Service) room(account uuid.UUID, most, has, more int) int {

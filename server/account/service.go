@@ -16,16 +16,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// MostWorkspaces is the default of Options.MostWorkspaces.
-const MostWorkspaces = 1000
+// MaxWorkspaces is the default of Options.MaxWorkspaces.
+const MaxWorkspaces = 1000
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	MostWorkspaces int              // workspaces of a credential that creates them; 0: MostWorkspaces
-	MostFound      int              // devices of an account, with those that have left; 0: 50,000
-	MostSystems    int              // access systems of an account, with those that have left; 0: 1000
-	Now            func() time.Time // the clock; nil: the system's
-	Log            *slog.Logger
+	MaxWorkspaces int              // workspaces of a credential that creates them; 0: MaxWorkspaces
+	MaxDevices    int              // devices of an account, with those that have left; 0: 50,000
+	MaxSystems    int              // access systems of an account, with those that have left; 0: 1000
+	Now           func() time.Time // the clock; nil: the system's
+	Log           *slog.Logger
 
 	// Providers are the vendors that people of a workspace can log in to; nil: none.
 	Providers func(Workspace) []Provider
@@ -54,9 +54,9 @@ type Rooms struct {
 
 // New creates a Service. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt Options) *Service {
-	opt.MostWorkspaces = cmp.Or(opt.MostWorkspaces, MostWorkspaces)
-	opt.MostFound = cmp.Or(opt.MostFound, 50_000)
-	opt.MostSystems = cmp.Or(opt.MostSystems, 1000)
+	opt.MaxWorkspaces = cmp.Or(opt.MaxWorkspaces, MaxWorkspaces)
+	opt.MaxDevices = cmp.Or(opt.MaxDevices, 50_000)
+	opt.MaxSystems = cmp.Or(opt.MaxSystems, 1000)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}

@@ -433,5 +433,5 @@ func (s *Service) AccountProblem(ctx context.Context, account uuid.UUID) (string
 	if err != nil {
 		return "", fmt.Errorf("read the account %s: %w", account, err)
 	}
-	return domain.TextOf(a.ErrorMessage), nil
+	return domain.Value(a.ErrorMessage), nil
 }

@@ -78,7 +78,7 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p domain.Pr
 	if p.CredentialID == uuid.Nil {
 		return nil
 	}
-	most := s.opt.MostWorkspaces
+	most := s.opt.MaxWorkspaces
 	n, err := tx.CountWorkspacesOfCredential(
 		ctx,
 		dbsqlc.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))},

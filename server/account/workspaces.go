@@ -42,7 +42,7 @@ func toWorkspace(r dbsqlc.Workspace, publishable *string) Workspace {
 		IsSandbox:          r.IsSandbox,
 		IsSuspended:        r.IsSuspended,
 		PublishableKeys:    r.IsPublishableKeyAuthEnabled,
-		PublishableKey:     domain.TextOf(publishable),
+		PublishableKey:     domain.Value(publishable),
 	}
 	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
 	return w

@@ -15,7 +15,7 @@ import (
 // markUnlisted notes that the account's list does not show a system, and requests a look at the
 // system itself. The system counts as removed only if that look does not find it either.
 func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
-	if since := s.access.Devices.DoubtedSince(r.UnlistedAt, s.access.Devices.Now()); since != r.UnlistedAt {
+	if since := s.access.Devices.GracePeriodStart(r.UnlistedAt, s.access.Devices.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx,
 			dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) RecordAbsent(
 			return nil
 		}
 		now := s.access.Devices.Now()
-		since := s.access.Devices.DoubtedSince(r.UnlistedAt, now)
+		since := s.access.Devices.GracePeriodStart(r.UnlistedAt, now)
 		if again = since.Add(s.access.Devices.EmptyListGrace()).Sub(now); again > 0 {
 			if since == r.UnlistedAt {
 				return nil
@@ -122,7 +122,7 @@ func (s *Service) emptyGraceLeft(
 	}
 	// The zero value ends the grace period. The next one starts afresh.
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
-	since, wait := s.access.Devices.DoubtedSince(r.EmptySince, now), time.Duration(0)
+	since, wait := s.access.Devices.GracePeriodStart(r.EmptySince, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.access.Devices.EmptyListGrace()).Sub(now), 0)
 	}

@@ -87,7 +87,7 @@ func TestRecordContent_LargeSystem(t *testing.T) {
 // A vendor that renames its systems at each listing creates a bounded number of systems.
 func TestSystems_AreBounded(t *testing.T) {
 	t.Parallel()
-	db, s, p, systems := systemsOf(t, access.Options{MostSystems: 3})
+	db, s, p, systems := systemsOf(t, access.Options{MaxSystems: 3})
 	var account uuid.UUID
 	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", systems[0]).
 		Scan(&account); err != nil {

@@ -133,7 +133,7 @@ func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
 	return gateway, err
 }
 
-// noted returns a Met callback that accepts every gateway and stores its identity to *which.
+// recordGateway returns a Met callback that accepts every gateway and stores its identity to *which.
 func recordGateway(which *string) func(context.Context, string) error {
 	return func(_ context.Context, gateway string) error {
 		*which = gateway

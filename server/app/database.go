@@ -42,7 +42,7 @@ type Database struct {
 
 	// traced adds statements to traces.
 	traced bool
-	// proven is for tests: restore calls it before it moves files to their place.
+	// verified is for tests: restore calls it before it moves files to their place.
 	verified func()
 }
 
@@ -76,7 +76,7 @@ type openDatabase struct {
 // each of its two job queues.
 const ConnsOutsidePool = 3
 
-// right is what opening a database may change in it.
+// openMode is what opening a database may change in it.
 type openMode int
 
 const (
@@ -146,7 +146,7 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 	return db, nil
 }
 
-// sound returns an error if the master key is malformed, before anything creates a database.
+// checkMasterKey returns an error if the master key is malformed, before anything creates a database.
 func (c Database) checkMasterKey() error {
 	_, err := c.readKeys()
 	if c.MasterKey == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
@@ -155,7 +155,7 @@ func (c Database) checkMasterKey() error {
 	return err
 }
 
-// unreached adds the next step to the error of a database of --database-url that cannot be reached.
+// explainUnreachable adds the next step to the error of a database of --database-url that cannot be reached.
 func (c Database) explainUnreachable(err error) error {
 	if c.DatabaseURL == "" || !errors.Is(err, store.ErrNotConnected) {
 		return err
@@ -273,7 +273,7 @@ func (db *openDatabase) close(ctx context.Context) error {
 type Admin struct {
 	// Access is the domain of devices, codes, and webhooks.
 	Access *access.Rooms
-	// Entered says in which networks gateways from connect pages may be.
+	// Connecting says in which networks gateways from connect pages may be.
 	Connecting Connecting
 	db         *openDatabase
 }
@@ -301,7 +301,7 @@ func openAdmin(ctx context.Context, c Database, may openMode, log *slog.Logger) 
 	return &Admin{Access: a, db: db}, nil
 }
 
-// wanted returns an error if the database or the master key does not exist.
+// checkData returns an error if the database or the master key does not exist.
 func (c Database) checkData() error {
 	if err := c.checkDatabase(); err != nil || c.MasterKey != "" {
 		return err

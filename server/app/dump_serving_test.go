@@ -81,7 +81,7 @@ func (b *business) serveAgain() {
 			Sweep:    200 * time.Millisecond,
 			LeaseTTL: 5 * time.Second,
 		},
-		Access:   access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
+		Access:   access.Options{ConfirmTimeout: 5 * time.Second, ReadLag: time.Second},
 		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	})

@@ -76,7 +76,7 @@ func TestRotateEncryption_WaitsForTransactions(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
+		apptest.WithAccess(func(o *access.Options) { o.RotationWait = time.Millisecond }),
 		func(c *app.Config) {
 			c.DatabaseURL += "&lock_timeout=0" // a statement that waits at the gate must not be retried
 			dsn = c.DatabaseURL

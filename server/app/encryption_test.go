@@ -54,7 +54,7 @@ func TestRotateEncryption_WhileInstancesServe(t *testing.T) {
 	one := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
+		apptest.WithAccess(func(o *access.Options) { o.RotationWait = time.Second }),
 		func(c *app.Config) { dsn = c.DatabaseURL },
 	)
 	two := one.StartAnother(t)
@@ -171,7 +171,7 @@ func TestRotateEncryption_OneAtATime(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }),
+		apptest.WithAccess(func(o *access.Options) { o.RotationWait = time.Millisecond }),
 	)
 	tried := false
 	err := s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {
@@ -222,7 +222,7 @@ func TestRotateEncryption_MayTakeLong(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.RotationPause = 5 * time.Second }),
+		apptest.WithAccess(func(o *access.Options) { o.RotationWait = 5 * time.Second }),
 		func(c *app.Config) { c.DatabaseURL += "&idle_in_transaction_session_timeout=3000" },
 	) // longer idle transactions are ended
 	if err := s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {

@@ -24,7 +24,7 @@ type HealthOptions struct {
 	LateDevices time.Duration
 	// LateDeliveries is the delay after which a due delivery to a healthy endpoint counts as late. The default is 1 min.
 	LateDeliveries time.Duration
-	// Full is how long the disk counts as full after a statement failed for lack of space. The default is 1 min.
+	// DiskFull is how long the disk counts as full after a statement failed for lack of space. The default is 1 min.
 	DiskFull time.Duration
 }
 
@@ -33,7 +33,7 @@ const (
 	healthTimeout = 2 * time.Second // timeout of the database, after which it counts as down
 )
 
-// health determines the health of this server and logs its changes.
+// monitor determines the health of this server and logs its changes.
 type monitor struct {
 	opt      HealthOptions
 	access   *access.Rooms
@@ -82,7 +82,7 @@ func (h *monitor) now(context.Context) rest.Health {
 	return h.last
 }
 
-// find determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
+// check determines the health of all parts. It also returns the errors behind unhealthy parts, by part.
 func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Health.Condition(ctx)
 	database := api.ServiceHealth{
@@ -117,7 +117,7 @@ func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 	return rest.Health{At: condition.At, Parts: append(parts, h.lateness(lateness, err == nil)...)}, causes
 }
 
-// work reports whether the job engines of this server poll for work.
+// workHealth reports whether the job engines of this server poll for work.
 func (h *monitor) workHealth() api.ServiceHealth {
 	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server processes work."}
 	engines := h.engines.Load()
@@ -134,7 +134,7 @@ func (h *monitor) workHealth() api.ServiceHealth {
 	return part
 }
 
-// late reports whether the servers on the database keep up with the work. Late work degrades health but is not an
+// lateness reports whether the servers on the database keep up with the work. Late work degrades health but is not an
 // outage.
 func (h *monitor) lateness(found health.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Work on devices is on time."}
@@ -155,7 +155,7 @@ func (h *monitor) lateness(found health.Lateness, known bool) []api.ServiceHealt
 	return []api.ServiceHealth{devices, deliveries}
 }
 
-// tell logs parts whose health has changed.
+// logChanges logs parts whose health has changed.
 func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
 		last := h.shown[p.Service]
@@ -185,7 +185,7 @@ func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
 	}
 }
 
-// figures returns the value of the health metric of each part: 0 healthy, 1 degraded, 2 down.
+// metricValues returns the value of the health metric of each part: 0 healthy, 1 degraded, 2 down.
 func (h *monitor) metricValues() map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range h.now(context.Background()).Parts {

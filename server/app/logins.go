@@ -292,7 +292,7 @@ func (l *logins) logInToSandbox(
 	return n, nil
 }
 
-// guarded marks a connection from a connect page. The server dials its address with Connecting.guard until an operator
+// pageConnection marks a connection from a connect page. The server dials its address with Connecting.guard until an operator
 // sets another address.
 type pageConnection struct {
 	FromWebview bool `json:"from_webview,omitempty"`

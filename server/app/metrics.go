@@ -12,14 +12,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
 )
 
-// metering serves metrics at its own address, so that clients of the API need not reach them.
+// metricsServer serves metrics at its own address, so that clients of the API need not reach them.
 type metricsServer struct {
 	*metrics.Metrics
 	listener net.Listener
 	http     *http.Server
 }
 
-// scrapers is the maximum number of connections to the metrics, half of them from one address.
+// maxMetricsConnections is the maximum number of connections to the metrics, half of them from one address.
 const maxMetricsConnections = 64
 
 // listenForMetrics returns nil if address is empty.

@@ -120,7 +120,7 @@ func restored(
 	return b.Manifest, placing, err
 }
 
-// suits returns an error if this program on this machine cannot restore the backup.
+// checkPlatform returns an error if this program on this machine cannot restore the backup.
 func (r *restore) checkPlatform(m backup.Manifest) error {
 	switch {
 	case m.Platform != platform():
@@ -156,7 +156,7 @@ func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	return nil
 }
 
-// vacant returns an error if the data directory has a database.
+// checkVacant returns an error if the data directory has a database.
 func (r *restore) checkVacant() error {
 	if !r.has(postgresName) {
 		return nil
@@ -284,7 +284,7 @@ func writeSynced(path string, content io.Reader) error {
 	return nil
 }
 
-// prove starts the staged database. It checks that the database recovers, has the schema of the manifest, and opens
+// verify starts the staged database. It checks that the database recovers, has the schema of the manifest, and opens
 // with the master key.
 func (r *restore) verify(ctx context.Context, m backup.Manifest) (err error) {
 	key := r.staged

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// memory is the soft memory limit of the Go runtime in bytes. With some 30 MiB of the program itself, it is below the
+// memoryLimit is the soft memory limit of the Go runtime in bytes. With some 30 MiB of the program itself, it is below the
 // 256 MiB that the server must not exceed under any load of clients, vendors, and endpoints. It is well above what they
 // can make the server retain: with 144 MiB, garbage collection took half of the processor time.
 const memoryLimit = 192 << 20

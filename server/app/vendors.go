@@ -144,7 +144,7 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account account.Account) (a
 	return zigbee2mqtt.New(c.Config)
 }
 
-// met returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
+// storeGateway returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
 // the gateway of another account, since its host name can change its target at any time.
 func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Context, string) error {
 	return func(ctx context.Context, gateway string) error {

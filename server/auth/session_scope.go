@@ -198,7 +198,7 @@ func (s *Service) authenticateSession(
 		Kind:         domain.EndUser,
 		Suspended:    r.IsSuspended,
 		Scope:        r.Accounts,
-		Customer:     domain.TextOf(r.CustomerKey),
+		Customer:     domain.Value(r.CustomerKey),
 	}
 	if p.Scope == nil {
 		p.Scope = []uuid.UUID{} // nil would mean all accounts

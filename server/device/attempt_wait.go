@@ -72,7 +72,7 @@ func (s *Service) AwaitAttempt(
 	defer leave()
 	expired := time.NewTimer(within)
 	defer expired.Stop()
-	poll := time.NewTicker(s.opt.AttemptEvery)
+	poll := time.NewTicker(s.opt.AttemptPollInterval)
 	defer poll.Stop()
 	for waited, last := false, false; ; waited = true {
 		if waited {

@@ -46,10 +46,10 @@ func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 		ID:        r.ActionAttemptID,
 		Type:      r.ActionType,
 		Status:    AttemptStatus(r.Status),
-		DeviceID:  domain.IDOf(r.DeviceID),
-		CodeID:    domain.IDOf(r.AccessCodeID),
-		ErrorType: domain.TextOf(r.ErrorType),
-		Message:   domain.TextOf(r.ErrorMessage),
+		DeviceID:  domain.Value(r.DeviceID),
+		CodeID:    domain.Value(r.AccessCodeID),
+		ErrorType: domain.Value(r.ErrorType),
+		Message:   domain.Value(r.ErrorMessage),
 		CreatedAt: r.CreatedAt,
 	}
 }
@@ -137,7 +137,7 @@ func (s *Service) attemptOf(
 		Gen:             c.DesiredGen,
 		Options:         domain.MustJSON(opt),
 		Status:          string(status),
-		Patience:        s.opt.AttemptPatience,
+		Patience:        s.opt.AttemptTimeout,
 	}
 }
 

@@ -294,7 +294,7 @@ func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 // replaceRefusedPIN gives a pool code another PIN where its device rejects the current one: because of a hidden
 // code, or by a rule that its vendor does not report.
 func (t *deviceTx) replaceRefusedPIN(c *dbsqlc.AccessCode) error {
-	refused := domain.TextOf(c.ErrorCode) == domain.ErrDuplicate || domain.TextOf(c.ErrorCode) == domain.ErrConstraints
+	refused := domain.Value(c.ErrorCode) == domain.ErrDuplicate || domain.Value(c.ErrorCode) == domain.ErrConstraints
 	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p domain.Principal, id str
 				)
 			}
 			if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
-				pulled = domain.IDOf(c.PulledBackupCodeID)
+				pulled = domain.Value(c.PulledBackupCodeID)
 				return a, err
 			}
 			if err := checkPullTime(c, s.opt.Now()); err != nil {

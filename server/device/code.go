@@ -113,13 +113,13 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		CommonCodeKey:               r.CommonCodeKey,
 		OnDevice:                    r.AppliedGen > 0 && !offline(r),
 		WaitingForPIN:               r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "",
-		OfflineKind:                 OfflineKind(domain.TextOf(r.OfflineKind)),
+		OfflineKind:                 OfflineKind(domain.Value(r.OfflineKind)),
 		CreatedAt:                   r.CreatedAt,
 	}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, domain.IDOf(
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, domain.Value(
 		r.PulledBackupCodeID,
 	), backupAvailable(
 		r,
@@ -129,10 +129,10 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, domain.Problem{
 			Code:    *r.ErrorCode,
-			Message: domain.TextOf(r.ErrorMessage),
+			Message: domain.Value(r.ErrorMessage),
 			Scope:   domain.OfCode,
-			At:      domain.TimeOf(r.ErrorAt),
-			Other:   domain.IDOf(r.ErrorCodeID),
+			At:      domain.Value(r.ErrorAt),
+			Other:   domain.Value(r.ErrorCodeID),
 			Change:  externalChange(r, r.ErrorCode),
 		})
 	}
@@ -163,9 +163,9 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 	if r.WarningCode != nil && unframed == nil { // otherwise it is the delay warning, which says less
 		c.Warnings = append(c.Warnings, domain.Problem{
 			Code:    *r.WarningCode,
-			Message: domain.TextOf(r.WarningMessage),
+			Message: domain.Value(r.WarningMessage),
 			Scope:   domain.OfCode,
-			At:      domain.TimeOf(r.WarningAt),
+			At:      domain.Value(r.WarningAt),
 			Change:  externalChange(r, r.WarningCode),
 		})
 	}
@@ -190,10 +190,10 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 
 // externalChange returns what happened to a code on its device, for the error and the warning about that.
 func externalChange(r dbsqlc.AccessCode, problem *string) string {
-	if p := domain.TextOf(problem); p != domain.ErrExternal && p != domain.WarnExternal {
+	if p := domain.Value(problem); p != domain.ErrExternal && p != domain.WarnExternal {
 		return ""
 	}
-	return domain.TextOf(r.ExternalChange)
+	return domain.Value(r.ExternalChange)
 }
 
 // mutations returns the changes of a managed code that its device has not confirmed.

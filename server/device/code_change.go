@@ -225,8 +225,8 @@ func (s *Service) applyChange(
 		return nil, err
 	}
 	named, coded := ch.Name != nil &&
-		*ch.Name != domain.TextOf(c.Name), ch.PIN != "" &&
-		ch.PIN != domain.TextOf(was.PIN)
+		*ch.Name != domain.Value(c.Name), ch.PIN != "" &&
+		ch.PIN != domain.Value(was.PIN)
 	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
 	violations := []error{err}
 	if named {
@@ -453,7 +453,7 @@ func (s *Service) deleteCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, 
 		return err
 	}
 	for _, a := range pending {
-		if domain.IDOf(a.AccessCodeID) != c.AccessCodeID {
+		if domain.Value(a.AccessCodeID) != c.AccessCodeID {
 			continue
 		}
 		switch a.ActionType {
@@ -570,7 +570,7 @@ func isBlocked(c dbsqlc.AccessCode) bool {
 // staysOff reports whether a code was deleted at its device with permission and has not been changed since.
 func staysOff(c dbsqlc.AccessCode) bool {
 	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil &&
-		domain.TextOf(c.WarningCode) == domain.WarnExternal
+		domain.Value(c.WarningCode) == domain.WarnExternal
 }
 
 // answerUnchanged answers a change without differences. Its attempt ends when the device has confirmed the desired

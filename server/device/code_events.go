@@ -54,7 +54,7 @@ func (c codeChange) secret() bool { return c.what == "code" }
 
 // changes returns the changes that lead from one state to another.
 func (from codeState) changes(to codeState) (out []codeChange) {
-	if domain.TextOf(from.Name) != domain.TextOf(to.Name) {
+	if domain.Value(from.Name) != domain.Value(to.Name) {
 		out = append(out, codeChange{
 			what:       "name",
 			properties: []string{"name"},
@@ -62,7 +62,7 @@ func (from codeState) changes(to codeState) (out []codeChange) {
 			to:         map[string]any{"name": to.Name},
 		})
 	}
-	if domain.TextOf(from.PIN) != domain.TextOf(to.PIN) {
+	if domain.Value(from.PIN) != domain.Value(to.PIN) {
 		out = append(out, codeChange{
 			what:       "code",
 			properties: []string{"code"},
@@ -188,7 +188,7 @@ const (
 func warnsOfDelay(c dbsqlc.AccessCode) bool {
 	return slices.Contains(
 		[]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing},
-		domain.TextOf(c.WarningCode),
+		domain.Value(c.WarningCode),
 	)
 }
 
@@ -219,10 +219,10 @@ func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late ti
 // updateDelayWarning sets the warning of a delay, with one event, and clears the warning of a delay that has ended.
 func (t *deviceTx) updateDelayWarning(ctx context.Context, c *dbsqlc.AccessCode) error {
 	warning, message, late := t.delay(c)
-	if warnsOfDelay(*c) && (domain.TextOf(c.WarningCode) != warning || domain.TimeOf(c.WarningAt).Before(late)) {
+	if warnsOfDelay(*c) && (domain.Value(c.WarningCode) != warning || domain.Value(c.WarningAt).Before(late)) {
 		clearWarning(c)
 	}
-	if warning == "" || warning == domain.TextOf(c.WarningCode) || late.After(t.now) {
+	if warning == "" || warning == domain.Value(c.WarningCode) || late.After(t.now) {
 		return nil
 	}
 	t.warn(c, warning, message)

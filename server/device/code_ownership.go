@@ -13,7 +13,7 @@ import (
 
 // owner returns the row that an observed code belongs to, nil if there is none.
 func (r *reading) owner(f Found) *dbsqlc.AccessCode {
-	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && domain.TextOf(c.VendorRef) == f.Ref {
+	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && domain.Value(c.VendorRef) == f.Ref {
 		return c
 	}
 	mac := r.mac(f.PIN)
@@ -28,7 +28,7 @@ func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 		}
 		// The code's reference was never recorded. The vendor kept our identifier, or the desired or the sent PIN
 		// matches, or the recorded place of the write does.
-		placed := f.PIN == "" && !pinChangedAtDevice(*c, f) && f.Ref != "" && domain.TextOf(c.WriteRef) == f.Ref
+		placed := f.PIN == "" && !pinChangedAtDevice(*c, f) && f.Ref != "" && domain.Value(c.WriteRef) == f.Ref
 		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
@@ -43,7 +43,7 @@ func (r *reading) movedTo(c *dbsqlc.AccessCode, f Found) bool {
 	if offline(*c) || f.Removing || r.onItsWay(c) || r.staleRead(c) {
 		return false
 	}
-	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == domain.TextOf(c.VendorRef) })
+	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == domain.Value(c.VendorRef) })
 }
 
 // echo is how long after a write a device may report it as a change at its keypad. The device reports to all

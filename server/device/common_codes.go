@@ -402,7 +402,7 @@ func (s *Service) UpdateCodes(ctx context.Context, p domain.Principal, key strin
 				dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID},
 			) // the current row
 			if store.IsNoRows(err) ||
-				(err == nil && (domain.TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
+				(err == nil && (domain.Value(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}
 			if err != nil {

@@ -106,11 +106,11 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device
 		return nil
 	}
 	level := *d.BatteryLevel
-	status := nextBatteryStatus(domain.TextOf(d.AnnouncedBattery), level)
-	if status == domain.TextOf(d.AnnouncedBattery) {
+	status := nextBatteryStatus(domain.Value(d.AnnouncedBattery), level)
+	if status == domain.Value(d.AnnouncedBattery) {
 		return nil
 	}
-	was := domain.TextOf(d.AnnouncedBattery)
+	was := domain.Value(d.AnnouncedBattery)
 	d.AnnouncedBattery = &status
 	// The first known status is no change.
 	if was == "" {

@@ -179,7 +179,7 @@ func partialDevice(r dbsqlc.CodeDevice) Device {
 		Capabilities:        toCapabilities(r.Capabilities, r.ReportedCodeLengths),
 		AccountErrors:       account.ReadAccountError(r.AccountError),
 		HubDisconnected:     r.HubDisconnected,
-		SubscriptionMissing: domain.TimeOf(r.SubscriptionMissingAt),
+		SubscriptionMissing: domain.Value(r.SubscriptionMissingAt),
 		BackupPool:          toPool(r.BackupPool),
 	}
 }
@@ -243,7 +243,7 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
 	d.Locked, d.BatteryLevel = r.Locked, r.BatteryLevel
-	d.FlakySince, d.TimeZone = domain.TimeOf(r.FlakySince), domain.TextOf(r.ReportedTimeZone)
+	d.FlakySince, d.TimeZone = domain.Value(r.FlakySince), domain.Value(r.ReportedTimeZone)
 	d.Metadata, d.AutoLock = domain.ReadMetadata(
 		r.CustomMetadata,
 	), toAutoLock(
@@ -447,7 +447,7 @@ func (s *Service) SimulatedDevice(ctx context.Context, p domain.Principal, id st
 // BeginSimulation creates the attempt of a simulated action on a device.
 func (s *Service) BeginSimulation(ctx context.Context, device uuid.UUID, action string) (a Attempt, err error) {
 	err = s.onDevice(ctx, noFence{}, device, "begin a simulation", func(t *deviceTx) error {
-		r, err := s.newDeviceAttempt(ctx, t.tx, t.d, action, s.opt.BoltPatience)
+		r, err := s.newDeviceAttempt(ctx, t.tx, t.d, action, s.opt.LockCommandTimeout)
 		if err != nil {
 			return err
 		}

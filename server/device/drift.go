@@ -15,7 +15,7 @@ func (r *reading) disabled(c *dbsqlc.AccessCode, is bool) {
 	switch {
 	case is && c.ErrorCode == nil:
 		r.setError(c, domain.ErrInactive, "The code is disabled at the device and does not open.", uuid.Nil)
-	case !is && domain.TextOf(c.ErrorCode) == domain.ErrInactive:
+	case !is && domain.Value(c.ErrorCode) == domain.ErrInactive:
 		clearError(c)
 	}
 }
@@ -31,10 +31,10 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *dbsqlc.AccessCode, 
 	}
 	forbidden := c.ExternalModificationAllowed && !*allowed
 	c.ExternalModificationAllowed = *allowed
-	if !forbidden || domain.TextOf(c.WarningCode) != domain.WarnExternal {
+	if !forbidden || domain.Value(c.WarningCode) != domain.WarnExternal {
 		return false, nil
 	}
-	undo = staysOff(*c) || domain.TextOf(c.WarningMessage) == disabledAllowed
+	undo = staysOff(*c) || domain.Value(c.WarningMessage) == disabledAllowed
 	clearWarning(c)
 	return undo, s.accounts.WakeDevice(ctx, tx, c.DeviceID, true)
 }
@@ -42,8 +42,8 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *dbsqlc.AccessCode, 
 // onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
 // or keeps an allowed change.
 func (r *reading) onExternalChange(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
-	if (pinChangedAtDevice(*c, f) || f.Disabled && domain.TextOf(c.WarningMessage) == disabledAllowed) &&
-		c.ExternalModificationAllowed && domain.TextOf(c.WarningCode) == domain.WarnExternal {
+	if (pinChangedAtDevice(*c, f) || f.Disabled && domain.Value(c.WarningMessage) == disabledAllowed) &&
+		c.ExternalModificationAllowed && domain.Value(c.WarningCode) == domain.WarnExternal {
 		return nil // kept, and already reported
 	}
 	r.deviceChanged = true
@@ -164,7 +164,7 @@ func (t *deviceTx) onExternalDelete(ctx context.Context, c *dbsqlc.AccessCode) e
 
 // enable schedules the restoration of a disabled code that was just converted, unless external modification is allowed.
 func (r *reading) enable(c *dbsqlc.AccessCode) {
-	if domain.TextOf(c.ErrorCode) != domain.ErrInactive {
+	if domain.Value(c.ErrorCode) != domain.ErrInactive {
 		return
 	}
 	clearError(c)
@@ -182,7 +182,7 @@ func (r *reading) enable(c *dbsqlc.AccessCode) {
 // restoreApplied restores the confirmed state of a code on a returned device if the observed state still equals it and
 // differs from the desired state. It reports whether it did.
 func (r *reading) restoreApplied(c *dbsqlc.AccessCode, f Found) (bool, error) {
-	mayBeOff := f.Disabled && c.ExternalModificationAllowed && domain.TextOf(c.WarningMessage) == disabledAllowed
+	mayBeOff := f.Disabled && c.ExternalModificationAllowed && domain.Value(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
 	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil ||
 		f.PIN == "" && !blocked && !mayBeOff {
@@ -197,7 +197,7 @@ func (r *reading) restoreApplied(c *dbsqlc.AccessCode, f Found) (bool, error) {
 		return false, err
 	}
 	was, gen := *c, c.DesiredGen
-	was.PinMac, was.StartsAt, was.EndsAt = r.mac(domain.TextOf(has.PIN)), has.StartsAt, has.EndsAt
+	was.PinMac, was.StartsAt, was.EndsAt = r.mac(domain.Value(has.PIN)), has.StartsAt, has.EndsAt
 	if mayBeOff {
 		f.Disabled = false
 	}

@@ -135,7 +135,7 @@ func (s *Service) needsReread(r dbsqlc.Device, f FoundDevice, moment time.Time) 
 		r.LastGoodReadAt == nil {
 		return false
 	}
-	half := s.opt.ReadWithin / 2
+	half := s.opt.RereadInterval / 2
 	spread := half * time.Duration(binary.BigEndian.Uint16(r.DeviceID[14:])) / (1 << 16)
 	return r.LastGoodReadAt.Add(half + spread).Before(moment)
 }

@@ -102,10 +102,10 @@ func (n *inventoryBudget) forget(account uuid.UUID) {
 // InventoryDebt returns how long the server must not list an account because its inventory budget is exceeded; usually
 // 0.
 func (s *Service) InventoryDebt(account uuid.UUID) time.Duration {
-	s.news.mu.Lock()
-	defer s.news.mu.Unlock()
-	if a := s.news.of[account]; a != nil {
-		return s.news.owing(a, s.opt.Now())
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	if a := s.budget.of[account]; a != nil {
+		return s.budget.owing(a, s.opt.Now())
 	}
 	return 0
 }
@@ -121,6 +121,6 @@ func WithInventoryBudget(ctx context.Context) context.Context {
 // count counts the events of a WithInventoryBudget context against the budget of an account, after the commit.
 func (s *Service) count(ctx context.Context, tx store.Tx, account uuid.UUID, events int) {
 	if ctx.Value(listed{}) != nil && account != uuid.Nil {
-		tx.AfterCommit(func() { s.news.add(account, s.opt.Now(), events) })
+		tx.AfterCommit(func() { s.budget.add(account, s.opt.Now(), events) })
 	}
 }

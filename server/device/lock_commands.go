@@ -46,7 +46,7 @@ func (s *Service) MoveBolt(ctx context.Context, p domain.Principal, deviceID str
 		if err := checkCommandRoom(ctx, tx, d); err != nil {
 			return err
 		}
-		r, err := s.newDeviceAttempt(ctx, tx, d, action, s.opt.BoltPatience)
+		r, err := s.newDeviceAttempt(ctx, tx, d, action, s.opt.LockCommandTimeout)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (s *Service) ConfigureAutoLock(
 			return err
 		}
 		r, err := s.newDeviceAttemptWith(
-			ctx, tx, d, domain.ConfigureAutoLock, s.opt.BoltPatience, attemptOptions{AutoLock: &setting},
+			ctx, tx, d, domain.ConfigureAutoLock, s.opt.LockCommandTimeout, attemptOptions{AutoLock: &setting},
 		)
 		if err != nil {
 			return err

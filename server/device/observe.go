@@ -118,7 +118,7 @@ type reading struct {
 	deleted map[uuid.UUID]bool
 	// again is when to read once more before acting on the result.
 	again *time.Time
-	// changed is true if a code left the device or changed, so that refused codes may fit now.
+	// deviceChanged is true if a code left the device or changed, so that refused codes may fit now.
 	deviceChanged bool
 }
 
@@ -130,7 +130,7 @@ func newReading(t *deviceTx, found []Found) *reading {
 		byRef:    map[string]*dbsqlc.AccessCode{},
 	}
 	for _, c := range t.codes {
-		r.byRef[domain.TextOf(c.VendorRef)] = c
+		r.byRef[domain.Value(c.VendorRef)] = c
 		if c.IsManaged {
 			r.managed = append(r.managed, c)
 		}
@@ -144,8 +144,8 @@ func (r *reading) emptySince(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
 	}
-	since := r.s.DoubtedSince(r.d.EmptySince, r.now)
-	until := since.Add(r.s.opt.EmptyDoubt)
+	since := r.s.GracePeriodStart(r.d.EmptySince, r.now)
+	until := since.Add(r.s.opt.EmptyListGrace)
 	if !until.After(r.now) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 		return nil
 	}
 	// A code that moved to another reference (movedTo) has unknown content.
-	if c.IsManaged && c.VendorRef != nil && domain.TextOf(c.VendorRef) != f.Ref {
+	if c.IsManaged && c.VendorRef != nil && domain.Value(c.VendorRef) != f.Ref {
 		c.AppliedGen = 0
 		if c.RemovingSince == nil && c.BlockedGen < c.DesiredGen {
 			c.Status = string(StatusSetting)
@@ -189,14 +189,14 @@ func (r *reading) match(ctx context.Context, f Found) error {
 	r.seen[c.AccessCodeID] = true
 	// A recreated code does not change in place.
 	recreated := r.caps.RecreateToChange && c.PinMac != nil && c.WriteGen >= c.DesiredGen &&
-		domain.TextOf(c.VendorRef) == f.Ref
+		domain.Value(c.VendorRef) == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
 	// shown is true if the device has what was written.
 	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || recreated
 	if unsure && f.PIN == "" {
 		c.WriteGen = c.DesiredGen - 1
 	}
-	if domain.TextOf(c.VendorRef) != f.Ref {
+	if domain.Value(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
 	c.WriteRef = nil // its slot was not vacated
@@ -247,7 +247,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 		return r.onExternalChange(ctx, c, f)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or restored at the device
 		return r.recordApplied(ctx, c, c.DesiredGen)
-	case same && domain.TextOf(c.WarningCode) == domain.WarnExternal && domain.TextOf(c.WarningMessage) == disabledAllowed: // enabled again
+	case same && domain.Value(c.WarningCode) == domain.WarnExternal && domain.Value(c.WarningMessage) == disabledAllowed: // enabled again
 		clearWarning(c)
 		if c.AppliedGen >= c.DesiredGen {
 			return r.follow(ctx, c)
@@ -273,7 +273,7 @@ func (r *reading) recordRefusal(ctx context.Context, c *dbsqlc.AccessCode, f Fou
 // failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
 // such a code, so its reference is useless.
 func (r *reading) failedCreate(ctx context.Context, c *dbsqlc.AccessCode, f Found) error {
-	if domain.TextOf(c.VendorRef) == f.Ref {
+	if domain.Value(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
 	r.forgetPIN(c)
@@ -292,7 +292,7 @@ func (r *reading) staleRead(c *dbsqlc.AccessCode) bool {
 	if c.AppliedAt == nil || c.AppliedGen == 0 {
 		return false
 	}
-	until := c.AppliedAt.Add(r.s.opt.ListLag)
+	until := c.AppliedAt.Add(r.s.opt.ReadLag)
 	if !until.After(r.now) {
 		return false
 	}
@@ -309,7 +309,7 @@ func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 		r.s.setPIN(c, f.PIN)
 		r.deviceChanged = true
 	}
-	if domain.TextOf(c.Name) != f.Name {
+	if domain.Value(c.Name) != f.Name {
 		c.Name = domain.NonEmpty(f.Name)
 	}
 	if !sameTime(c.StartsAt, f.StartsAt) || !sameTime(c.EndsAt, f.EndsAt) {
@@ -361,7 +361,7 @@ func (t *deviceTx) markRemoved(ctx context.Context, c *dbsqlc.AccessCode) error 
 	if over {
 		c.Attempts = 0
 	}
-	if over || domain.TextOf(c.ErrorCode) == domain.ErrFailedToRem {
+	if over || domain.Value(c.ErrorCode) == domain.ErrFailedToRem {
 		clearError(c)
 	}
 	if !wasOn {
@@ -373,7 +373,7 @@ func (t *deviceTx) markRemoved(ctx context.Context, c *dbsqlc.AccessCode) error 
 // unblock retries the codes that the device refused because of its other codes.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
-		if code := domain.TextOf(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen &&
+		if code := domain.Value(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen &&
 			(code == domain.ErrDuplicate || code == domain.ErrNoSpace) {
 			c.BlockedGen = 0
 			c.Status = string(StatusSetting)
@@ -388,7 +388,7 @@ func (r *reading) convert(ctx context.Context) error {
 		return nil
 	}
 	for _, a := range r.pending {
-		c := r.code(domain.IDOf(a.AccessCodeID))
+		c := r.code(domain.Value(a.AccessCodeID))
 		if a.ActionType != domain.ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.AccessCodeID] {
 			continue
 		}

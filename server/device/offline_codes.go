@@ -180,7 +180,7 @@ func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) 
 
 // offlineWarnings returns the warning of a code that must be used soon.
 func offlineWarnings(c dbsqlc.AccessCode) []domain.Problem {
-	if OfflineKind(domain.TextOf(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
+	if OfflineKind(domain.Value(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
 		return nil
 	}
 	return []domain.Problem{{
@@ -305,7 +305,7 @@ func (s *Service) RecordIssued(ctx context.Context, h domain.Fence, device uuid.
 // derives codes from their hours returns the same code for two requests.
 func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutOutcome) (*Failure, error) {
 	for _, other := range t.codes {
-		if other == c || domain.TextOf(other.VendorRef) != o.Ref {
+		if other == c || domain.Value(other.VendorRef) != o.Ref {
 			continue
 		}
 		shows := other.PinMac == nil || encryption.Equal(

@@ -73,7 +73,7 @@ func (s *Service) RecordPlace(ctx context.Context, h domain.Fence, device uuid.U
 		}
 		// The slot was just free, so the codes that it was recorded for are not there.
 		for _, other := range t.codes {
-			if domain.TextOf(other.WriteRef) == ref {
+			if domain.Value(other.WriteRef) == ref {
 				if other != c && t.vacated(other) {
 					if err := t.recreateVacated(ctx, other); err != nil {
 						return err
@@ -82,7 +82,7 @@ func (s *Service) RecordPlace(ctx context.Context, h domain.Fence, device uuid.U
 				other.WriteRef = nil
 			}
 			// The previous code of the slot has left, although no read has shown it yet.
-			if (!other.IsManaged || other.RemovingSince != nil) && domain.TextOf(other.VendorRef) == ref {
+			if (!other.IsManaged || other.RemovingSince != nil) && domain.Value(other.VendorRef) == ref {
 				if err := t.deleteCode(ctx, other); err != nil {
 					return err
 				}
@@ -123,7 +123,7 @@ func (s *Service) RecordPut(ctx context.Context, h domain.Fence, device uuid.UUI
 			return nil
 		}
 		o.check()
-		other := o.Ref != "" && domain.TextOf(c.VendorRef) != o.Ref
+		other := o.Ref != "" && domain.Value(c.VendorRef) != o.Ref
 		// found is true for a created code that differs from the desired state.
 		found := other && o.Failure != nil && c.VendorRef == nil
 		if found || other && o.Failure == nil {
@@ -134,7 +134,7 @@ func (s *Service) RecordPut(ctx context.Context, h domain.Fence, device uuid.UUI
 		}
 		switch {
 		case o.Failure != nil && t.hasPIN(c, *o.Failure):
-			o = PutOutcome{Ref: domain.TextOf(c.VendorRef), Confirmed: !t.caps.ListCodes}
+			o = PutOutcome{Ref: domain.Value(c.VendorRef), Confirmed: !t.caps.ListCodes}
 		case found:
 			return t.recordMismatch(ctx, c, w.Gen, *o.Failure)
 		case o.Failure != nil:
@@ -174,7 +174,7 @@ func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork,
 			return t.deleteCode(ctx, c)
 		}
 		return nil
-	case f.Absent && domain.TextOf(c.VendorRef) == w.Ref:
+	case f.Absent && domain.Value(c.VendorRef) == w.Ref:
 		return t.recordAbsent(ctx, c, w.Gen, f)
 	}
 	return t.recordFailure(ctx, c, w.Gen, f)
@@ -208,7 +208,7 @@ func (t *deviceTx) recordAbsent(ctx context.Context, c *dbsqlc.AccessCode, gen i
 func (t *deviceTx) claim(ctx context.Context, ref string) error {
 	for _, c := range t.codes {
 		switch {
-		case domain.TextOf(c.VendorRef) != ref:
+		case domain.Value(c.VendorRef) != ref:
 			continue
 		case !c.IsManaged || c.RemovingSince != nil:
 			return t.deleteCode(ctx, c)
@@ -263,7 +263,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f F
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
 		return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
-			return domain.IDOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == domain.DeleteUnmanagedAccessCode
+			return domain.Value(a.AccessCodeID) == c.AccessCodeID && a.ActionType == domain.DeleteUnmanagedAccessCode
 		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
 	}
 	c.Attempts++
@@ -273,7 +273,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f F
 	if c.IsManaged && c.RemovingSince != nil && c.EndsAt != nil && !c.EndsAt.After(*c.RemovingSince) {
 		event, failure = "access_code.failed_to_expire", domain.ErrFailedToExp
 	}
-	if c.Attempts < failureThreshold || domain.TextOf(c.ErrorCode) == failure {
+	if c.Attempts < failureThreshold || domain.Value(c.ErrorCode) == failure {
 		return nil
 	}
 	t.setError(c, failure, f.Message+" The server keeps retrying: until then the code may still open.", uuid.Nil)

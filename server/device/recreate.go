@@ -32,8 +32,8 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 		return err
 	}
 	wanted, err := t.s.stateOf(*c)
-	if err != nil || domain.TextOf(has.Name) != domain.TextOf(wanted.Name) ||
-		domain.TextOf(has.PIN) != domain.TextOf(wanted.PIN) {
+	if err != nil || domain.Value(has.Name) != domain.Value(wanted.Name) ||
+		domain.Value(has.PIN) != domain.Value(wanted.PIN) {
 		return err
 	}
 	framed := sameTime(has.StartsAt, wanted.StartsAt) && sameTime(has.EndsAt, wanted.EndsAt)
@@ -46,7 +46,7 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 // retryByRecreate retries a change that was refused while RecreateToChange was unknown.
 func (t *deviceTx) retryByRecreate(c *dbsqlc.AccessCode) {
 	if t.caps.RecreateToChange && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
-		domain.TextOf(c.ErrorCode) == domain.ErrFailedToUpd {
+		domain.Value(c.ErrorCode) == domain.ErrFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }

@@ -191,6 +191,6 @@ func isDetached(d dbsqlc.Device) bool {
 
 // AccountRests records that a disconnected account has no work left.
 func (s *Service) AccountRests(ctx context.Context, id uuid.UUID) error {
-	s.news.forget(id)
+	s.budget.forget(id)
 	return s.db.AccountRests(ctx, id)
 }

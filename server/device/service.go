@@ -20,20 +20,20 @@ import (
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	AttemptPatience time.Duration    // when a pending action attempt is given up; 0: 10 min
-	ConfirmTimeout  time.Duration    // when an accepted write that has not shown counts as failed; well after ListLag; 0: 60 s
-	ListLag         time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
-	EmptyDoubt      time.Duration    // how long an unexpectedly empty code list is ignored before its codes count as removed; 0: 15 s
-	ReadWithin      time.Duration    // the longest time between two reads of a device whose vendor may lose events; 0: 6 h
-	AttemptEvery    time.Duration    // how often a request that waits for an attempt checks whether another instance has ended it; 0: 1 s
-	BoltPatience    time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
-	OperationLag    time.Duration    // how late a vendor may report a bolt's move that shows elsewhere; 0: 10 s
-	OfflineDebounce time.Duration    // how long a device has to be offline before an event reports it; 0: 30 s
-	DelayAfter      time.Duration    // when a code that is not yet set, or removed, is reported as late; 0: 10 min
-	NewsPerSecond   float64          // events about an account, beyond which what its vendor lists is processed later; 0: 100
-	NewsAtOnce      int              // the burst of these; 0: 200,000
-	Now             func() time.Time // the clock; nil: the system's
-	Log             *slog.Logger
+	AttemptTimeout      time.Duration    // when a pending action attempt is given up; 0: 10 min
+	ConfirmTimeout      time.Duration    // when an accepted write that has not shown counts as failed; well after ReadLag; 0: 60 s
+	ReadLag             time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
+	EmptyListGrace      time.Duration    // how long an unexpectedly empty code list is ignored before its codes count as removed; 0: 15 s
+	RereadInterval      time.Duration    // the longest time between two reads of a device whose vendor may lose events; 0: 6 h
+	AttemptPollInterval time.Duration    // how often a request that waits for an attempt checks whether another instance has ended it; 0: 1 s
+	LockCommandTimeout  time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
+	OperationLag        time.Duration    // how late a vendor may report a bolt's move that shows elsewhere; 0: 10 s
+	OfflineDebounce     time.Duration    // how long a device has to be offline before an event reports it; 0: 30 s
+	DelayAfter          time.Duration    // when a code that is not yet set, or removed, is reported as late; 0: 10 min
+	VendorEventRate     float64          // events about an account, beyond which what its vendor lists is processed later; 0: 100
+	VendorEventBurst    int              // the burst of these; 0: 200,000
+	Now                 func() time.Time // the clock; nil: the system's
+	Log                 *slog.Logger
 }
 
 // Service keeps devices, access codes and action attempts.
@@ -47,7 +47,7 @@ type Service struct {
 	idempotency *idempotency.Service
 	opt         Options
 	waiting     waiting
-	news        *inventoryBudget
+	budget      *inventoryBudget
 }
 
 // Rooms are the other rooms that a Service calls.
@@ -61,18 +61,18 @@ type Rooms struct {
 // New creates a Service. db must be migrated. It registers with the rooms of r what happens to devices when an account
 // ends, and how events count against an account's budget.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt Options) *Service {
-	opt.AttemptPatience = cmp.Or(opt.AttemptPatience, 10*time.Minute)
+	opt.AttemptTimeout = cmp.Or(opt.AttemptTimeout, 10*time.Minute)
 	opt.ConfirmTimeout = cmp.Or(opt.ConfirmTimeout, 60*time.Second)
-	opt.ListLag = cmp.Or(opt.ListLag, 10*time.Second)
-	opt.EmptyDoubt = cmp.Or(opt.EmptyDoubt, 15*time.Second)
-	opt.ReadWithin = cmp.Or(opt.ReadWithin, 6*time.Hour)
-	opt.AttemptEvery = cmp.Or(opt.AttemptEvery, time.Second)
-	opt.BoltPatience = cmp.Or(opt.BoltPatience, 30*time.Second)
+	opt.ReadLag = cmp.Or(opt.ReadLag, 10*time.Second)
+	opt.EmptyListGrace = cmp.Or(opt.EmptyListGrace, 15*time.Second)
+	opt.RereadInterval = cmp.Or(opt.RereadInterval, 6*time.Hour)
+	opt.AttemptPollInterval = cmp.Or(opt.AttemptPollInterval, time.Second)
+	opt.LockCommandTimeout = cmp.Or(opt.LockCommandTimeout, 30*time.Second)
 	opt.OperationLag = cmp.Or(opt.OperationLag, 10*time.Second)
 	opt.OfflineDebounce = cmp.Or(opt.OfflineDebounce, 30*time.Second)
 	opt.DelayAfter = cmp.Or(opt.DelayAfter, 10*time.Minute)
-	opt.NewsPerSecond = cmp.Or(opt.NewsPerSecond, 100)
-	opt.NewsAtOnce = cmp.Or(opt.NewsAtOnce, 200_000)
+	opt.VendorEventRate = cmp.Or(opt.VendorEventRate, 100)
+	opt.VendorEventBurst = cmp.Or(opt.VendorEventBurst, 200_000)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -86,7 +86,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt 
 		accounts:    r.Accounts,
 		idempotency: r.Idempotency,
 		opt:         opt,
-		news:        newInventoryBudget(opt.NewsPerSecond, opt.NewsAtOnce),
+		budget:      newInventoryBudget(opt.VendorEventRate, opt.VendorEventBurst),
 	}
 	r.Events.OnEmit(s.count)
 	r.Accounts.AtEndOfAccount(s.removeAll)

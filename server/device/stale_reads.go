@@ -12,11 +12,11 @@ import (
 // renamed reports whether the shown name of a code differs from the last confirmed one, or need not differ. Devices may
 // change names or keep none, but a code with the old name has not been written.
 func (r *reading) renamed(c *dbsqlc.AccessCode, f Found) (bool, error) {
-	if f.Name == "" || f.Name == domain.TextOf(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
+	if f.Name == "" || f.Name == domain.Value(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
 	}
 	has, err := r.s.appliedOf(*c)
-	return has == nil || f.Name != domain.TextOf(has.Name), err
+	return has == nil || f.Name != domain.Value(has.Name), err
 }
 
 // mayReappear reports whether a code that must leave and is not shown may still be on the device: a stale list omits
@@ -29,10 +29,10 @@ func (r *reading) mayReappear(c *dbsqlc.AccessCode) bool {
 		// Without a subscription, no removal can be sent.
 		tried := int(c.Attempts) >= failureThreshold || r.d.SubscriptionMissingAt != nil
 		return unsent && !tried || r.staleRead(c) || r.maybeLate(c)
-	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
+	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ReadLag).After(r.now):
 		return false
 	}
-	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))
+	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ReadLag))
 	return true
 }
 
@@ -47,7 +47,7 @@ func (r *reading) maybeLate(c *dbsqlc.AccessCode) bool {
 			since = *at
 		}
 	}
-	until := since.Add(r.s.opt.ConfirmTimeout + r.s.opt.ListLag)
+	until := since.Add(r.s.opt.ConfirmTimeout + r.s.opt.ReadLag)
 	if !until.After(r.now) {
 		return false
 	}

@@ -26,7 +26,7 @@ type deviceTx struct {
 	before  map[uuid.UUID]dbsqlc.AccessCode
 	pending []dbsqlc.ActionAttempt
 	now     time.Time
-	// swap caches the result of codesByPIN.
+	// pinIndex caches the result of codesByPIN.
 	pinIndex pinIndex
 	// moment is now by the database's clock, to which the deadlines of attempts refer.
 	moment time.Time
@@ -121,7 +121,7 @@ func (t *deviceTx) deleteCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 		}
 	}
 	for _, other := range t.codes {
-		if domain.IDOf(other.PulledBackupCodeID) == c.AccessCodeID {
+		if domain.Value(other.PulledBackupCodeID) == c.AccessCodeID {
 			other.PulledBackupCodeID = nil
 		}
 	}
@@ -131,7 +131,7 @@ func (t *deviceTx) deleteCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 
 func without(attempts []dbsqlc.ActionAttempt, code uuid.UUID) (out []dbsqlc.ActionAttempt) {
 	for _, a := range attempts {
-		if domain.IDOf(a.AccessCodeID) != code {
+		if domain.Value(a.AccessCodeID) != code {
 			out = append(out, a)
 		}
 	}
@@ -143,7 +143,7 @@ func (t *deviceTx) settle(
 	ctx context.Context, c *dbsqlc.AccessCode, gen int64, status AttemptStatus, errorType, message string,
 ) error {
 	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
-		return domain.IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen &&
+		return domain.Value(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen &&
 			(a.ActionType == domain.CreateAccessCode ||
 				a.ActionType == domain.UpdateAccessCode)
 	}, status, errorType, message)
@@ -261,7 +261,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 	case f.Class == FailedDuplicate && t.givesUpPIN(c, f.ConflictRef):
 		f.Class = FailedForNow
 	case f.Class == FailedDuplicate && t.unseenConflict(c, f.ConflictRef):
-		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
+		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ReadLag/2)
 	}
 	permanent := map[FailureClass]string{
 		FailedDuplicate:   domain.ErrDuplicate,
@@ -286,7 +286,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 		if err := t.setFallbackStatus(c); err != nil {
 			return err
 		}
-		first := domain.TextOf(c.ErrorCode) != code
+		first := domain.Value(c.ErrorCode) != code
 		other := t.codeByRef(f.ConflictRef)
 		if other == c.AccessCodeID {
 			other = uuid.Nil
@@ -300,7 +300,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 	if c.Attempts < failureThreshold {
 		return nil
 	}
-	first := domain.TextOf(c.ErrorCode) != failure
+	first := domain.Value(c.ErrorCode) != failure
 	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
 	return t.tellTrouble(ctx, first, event, c)
 }
@@ -322,7 +322,7 @@ func (t *deviceTx) givesUpPIN(c *dbsqlc.AccessCode, ref string) bool {
 // and its response was lost. A read shows the rest. On a device that lists no codes, this needs the change right after
 // the confirmed state: an earlier change may have brought the PIN, and vendors may refuse a code its own PIN.
 func (t *deviceTx) hasPIN(c *dbsqlc.AccessCode, f Failure) bool {
-	if f.Class != FailedDuplicate || f.ConflictRef == "" || domain.TextOf(c.VendorRef) != f.ConflictRef {
+	if f.Class != FailedDuplicate || f.ConflictRef == "" || domain.Value(c.VendorRef) != f.ConflictRef {
 		return false
 	}
 	next := c.AppliedGen > 0 && c.DesiredGen == c.AppliedGen+1
@@ -331,7 +331,7 @@ func (t *deviceTx) hasPIN(c *dbsqlc.AccessCode, f Failure) bool {
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 	for _, c := range t.codes {
-		if ref != "" && domain.TextOf(c.VendorRef) == ref {
+		if ref != "" && domain.Value(c.VendorRef) == ref {
 			return c.AccessCodeID
 		}
 	}
@@ -340,7 +340,7 @@ func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 
 func (t *deviceTx) setError(c *dbsqlc.AccessCode, code, message string, other uuid.UUID) {
 	message = domain.Storable(message)
-	if domain.TextOf(c.ErrorCode) != code {
+	if domain.Value(c.ErrorCode) != code {
 		c.ErrorAt = &t.now
 	}
 	c.ErrorCode, c.ErrorMessage, c.ErrorCodeID = &code, &message, nil
@@ -363,17 +363,17 @@ func (t *deviceTx) emitTrouble(ctx context.Context, ev string, c *dbsqlc.AccessC
 	if c.ErrorCode != nil {
 		errs = append(errs, domain.Problem{
 			Code:    *c.ErrorCode,
-			Message: domain.TextOf(c.ErrorMessage),
+			Message: domain.Value(c.ErrorMessage),
 			Scope:   domain.OfCode,
-			At:      domain.TimeOf(c.ErrorAt),
+			At:      domain.Value(c.ErrorAt),
 		})
 	}
 	if c.WarningCode != nil {
 		warnings = append(warnings, domain.Problem{
 			Code:    *c.WarningCode,
-			Message: domain.TextOf(c.WarningMessage),
+			Message: domain.Value(c.WarningMessage),
 			Scope:   domain.OfCode,
-			At:      domain.TimeOf(c.WarningAt),
+			At:      domain.Value(c.WarningAt),
 		})
 	}
 	a = a.With("access_code_errors", domain.ProblemFields("error_code", errs)).

@@ -46,7 +46,7 @@ func (r *reading) adoptUnmanaged(ctx context.Context, f Found) error {
 
 // add adds an observed code to those of the device.
 func (r *reading) add(c *dbsqlc.AccessCode) {
-	r.codes, r.byRef[domain.TextOf(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
+	r.codes, r.byRef[domain.Value(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
 // insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory budget of the account.
@@ -99,10 +99,10 @@ func (r *reading) insertUnmanaged(ctx context.Context) error {
 func (r *reading) removeUnmanaged(ctx context.Context) error {
 	awaited := map[uuid.UUID]bool{}
 	for _, a := range r.pending {
-		awaited[domain.IDOf(a.AccessCodeID)] = true
+		awaited[domain.Value(a.AccessCodeID)] = true
 	}
 	for _, c := range r.codes {
-		awaited[domain.IDOf(c.PulledBackupCodeID)] = true
+		awaited[domain.Value(c.PulledBackupCodeID)] = true
 		// Other codes wait for a removal even after its attempt has ended.
 		if c.RemovingSince != nil {
 			awaited[c.AccessCodeID] = true
@@ -148,7 +148,9 @@ func (r *reading) removeUnmanaged(ctx context.Context) error {
 }
 
 // admit returns how many of n additions or removals of unmanaged codes the inventory budget allows now.
-func (r *reading) admit(n int) int { return r.s.news.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n) }
+func (r *reading) admit(n int) int {
+	return r.s.budget.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n)
+}
 
 // scheduleReread schedules a read for the changes that exceeded the inventory budget. Managed codes do not wait for it.
 func (r *reading) scheduleReread() {
@@ -161,7 +163,7 @@ func (r *reading) scheduleReread() {
 		r.again = earlier(r.again, *again)
 		return
 	}
-	r.again = earlier(r.again, now.Add(r.s.news.rereadDelay(account, now, r.rest, func() {
+	r.again = earlier(r.again, now.Add(r.s.budget.rereadDelay(account, now, r.rest, func() {
 		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory budget allows; "+
 			"the server records the rest later", "account", account)
 	})))
@@ -180,7 +182,7 @@ func (r *reading) reclaimPoolCode(ctx context.Context, f Found) (left bool, err 
 	}
 	for i, was := range rows {
 		if was.AccessCodeID != key &&
-			(domain.TextOf(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
+			(domain.Value(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
 			continue
 		}
 		pin, err := r.s.pinOf(was)

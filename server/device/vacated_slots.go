@@ -15,7 +15,7 @@ import (
 // vacated reports whether the server removed a code that its device does not show, for a change that has not arrived.
 func (t *deviceTx) vacated(c *dbsqlc.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil &&
-		domain.TextOf(c.WriteRef) == *c.VendorRef
+		domain.Value(c.WriteRef) == *c.VendorRef
 }
 
 // recreateVacated schedules the recreation of a code that was removed for a change. The error of the change stays until

@@ -69,7 +69,7 @@ type CodeWork struct {
 	New bool
 	// Leaving is true if the code must leave the device.
 	Leaving bool
-	// Aside is true if the code leaves temporarily, to release its PIN or to be recreated.
+	// TemporaryRemoval is true if the code leaves temporarily, to release its PIN or to be recreated.
 	TemporaryRemoval bool
 	// InDoubt is true if an earlier write may still show.
 	InDoubt bool
@@ -80,7 +80,7 @@ type CodeWork struct {
 }
 
 const (
-	// patience is the number of consecutive failures after which a code shows an error and the backoff grows.
+	// failureThreshold is the number of consecutive failures after which a code shows an error and the backoff grows.
 	failureThreshold = 3
 	firstPause       = time.Second
 	minPause         = 30 * time.Second
@@ -150,7 +150,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID
 			w.Deadline = earlier(w.Deadline, *tell)
 		}
 		for _, c := range t.codes {
-			if warning, _, late := t.delay(c); warning != "" && warning != domain.TextOf(c.WarningCode) {
+			if warning, _, late := t.delay(c); warning != "" && warning != domain.Value(c.WarningCode) {
 				w.Deadline = earlier(w.Deadline, late)
 			}
 			if offline(*c) {
@@ -215,8 +215,8 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		ID:               c.AccessCodeID,
 		Action:           action,
 		Gen:              c.DesiredGen,
-		Ref:              domain.TextOf(c.VendorRef),
-		Name:             domain.TextOf(c.Name),
+		Ref:              domain.Value(c.VendorRef),
+		Name:             domain.Value(c.Name),
 		New:              c.VendorRef == nil,
 		Leaving:          leaving,
 		TemporaryRemoval: recreate || leaving && t.stepsAside(c),
@@ -229,7 +229,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 			return w, nil, err
 		}
 		if !t.caps.ProviderPIN { // otherwise the vendor keeps its own
-			w.PIN = domain.TextOf(w.state.PIN)
+			w.PIN = domain.Value(w.state.PIN)
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
@@ -302,7 +302,7 @@ func (t *deviceTx) applyDue(ctx context.Context) error {
 	}
 	for _, a := range t.pending {
 		var err error
-		c := t.code(domain.IDOf(a.AccessCodeID))
+		c := t.code(domain.Value(a.AccessCodeID))
 		switch {
 		case a.ActionType == domain.ConvertAccessCode && c != nil && !t.caps.Convertible:
 			err = t.failConversion(ctx, c, a, "cannot_be_managed",

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// mostName is the maximum number of characters of a name, as in the contract. The API enforces the contract.
+// maxName is the maximum number of characters of a name, as in the contract. The API enforces the contract.
 // Commands are held to this rule only.
-const mostName = 255
+const maxName = 255
 
 // CheckText fails with Invalid for text that cannot be stored in the field or searched for. An empty text
 // passes.
@@ -18,8 +18,8 @@ func CheckText(field, text string) error {
 		return Invalidf(field, "%s is not UTF-8. Encode it as UTF-8", what)
 	case strings.Contains(text, "\x00"): // Postgres stores none
 		return Invalidf(field, "%s contains a null character. Leave it out", what)
-	case n > mostName:
-		return Invalidf(field, "%s has %d characters. Use at most %d", what, n, mostName)
+	case n > maxName:
+		return Invalidf(field, "%s has %d characters. Use at most %d", what, n, maxName)
 	}
 	return nil
 }

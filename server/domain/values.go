@@ -51,12 +51,12 @@ func NonEmpty(s string) *string {
 	return &s
 }
 
-// mostText is how many bytes of a vendor's text are stored.
-const mostText = 1000
+// maxText is how many bytes of a vendor's text are stored.
+const maxText = 1000
 
 // Storable returns a vendor's text without invalid UTF-8 and null characters, cut to the bytes that are stored.
 func Storable(s string) string {
-	s = s[:min(len(s), mostText)]
+	s = s[:min(len(s), maxText)]
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
@@ -75,26 +75,10 @@ func MustJSON(v any) []byte {
 // Seconds converts seconds to a duration.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// TextOf returns the text that p points to, or "".
-func TextOf(p *string) string {
-	if p == nil {
-		return ""
+// Value returns what p points to, or the zero value if p is nil.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *p
-}
-
-// TimeOf returns the time that p points to, or the zero time.
-func TimeOf(p *time.Time) time.Time {
-	if p == nil {
-		return time.Time{}
-	}
-	return *p
-}
-
-// IDOf returns the identifier that p points to, or uuid.Nil.
-func IDOf(p *uuid.UUID) uuid.UUID {
-	if p == nil {
-		return uuid.Nil
-	}
-	return *p
+	return v
 }

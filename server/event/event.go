@@ -50,7 +50,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return mergeObjects(head, e.Fields), nil
 }
 
-// joined returns one object with the fields of both.
+// mergeObjects returns one object with the fields of both.
 func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(b) <= len("{}"):
@@ -102,7 +102,7 @@ func (a About) WithSecret(field string, value any) About {
 	return a
 }
 
-// and returns a copy of fields with one more field.
+// withField returns a copy of fields with one more field.
 func withField(fields map[string]any, field string, value any) map[string]any {
 	fields = maps.Clone(fields)
 	if fields == nil {
@@ -280,7 +280,7 @@ func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID
 	default:
 		return Event{}, domain.Invalidf("", "Must specify either event_id or both device_id and event_type")
 	}
-	if store.IsNoRows(err) || (err == nil && !p.CanSee(domain.IDOf(r.ConnectedAccountID))) {
+	if store.IsNoRows(err) || (err == nil && !p.CanSee(domain.Value(r.ConnectedAccountID))) {
 		return Event{}, eventNotFound(id)
 	}
 	if err != nil {

@@ -110,7 +110,7 @@ var eventFields = func() map[string][]string {
 	return table
 }()
 
-// with returns the fields followed by more.
+// fieldsWith returns the fields followed by more.
 func fieldsWith(fields []string, more ...string) []string {
 	return append(append([]string(nil), fields...), more...)
 }

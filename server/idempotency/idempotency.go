@@ -70,7 +70,7 @@ func (s *Service) Once(
 		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
 		RequestMac:   slices.Concat(o.contentMAC, s.scopeMAC(p)),
 	}
-	leave, err := s.underWay.acquire(ctx, o.id(), s.opt.KeyPatience, r.WithoutSlot)
+	leave, err := s.underWay.acquire(ctx, o.id(), s.opt.WaitTimeout, r.WithoutSlot)
 	if err != nil {
 		return nil, false, err
 	}
@@ -136,7 +136,7 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		KeyMac:           o.row.KeyMac,
 		RequestMac:       o.row.RequestMac,
 		Retention:        KeyRetention,
-		Patience:         milliseconds(o.s.opt.KeyPatience),
+		Patience:         milliseconds(o.s.opt.WaitTimeout),
 	})
 	switch {
 	case store.IsLockTimeout(err):

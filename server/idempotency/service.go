@@ -13,7 +13,7 @@ import (
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	KeyPatience time.Duration // how long a request waits for another one with its Idempotency-Key; 0: 15 s
+	WaitTimeout time.Duration // how long a request waits for another one with its Idempotency-Key; 0: 15 s
 	Log         *slog.Logger
 }
 
@@ -27,7 +27,7 @@ type Service struct {
 
 // New creates a Service. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, opt Options) *Service {
-	opt.KeyPatience = cmp.Or(opt.KeyPatience, 15*time.Second)
+	opt.WaitTimeout = cmp.Or(opt.WaitTimeout, 15*time.Second)
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	return &Service{db: db, keys: keys, opt: opt}
 }

@@ -161,7 +161,7 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(encryption.RefreshInterval + s.opt.RotationPause):
+	case <-time.After(encryption.RefreshInterval + s.opt.RotationWait):
 	}
 	// A transaction may write back a value that it read before the value was sealed again.
 	for left := int64(1); left > 0; {

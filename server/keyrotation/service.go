@@ -21,11 +21,11 @@ type Service struct {
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	RotationPause time.Duration // how long a rotation of the encryption waits for writes in progress; 0: 10 s
+	RotationWait time.Duration // how long a rotation of the encryption waits for writes in progress; 0: 10 s
 }
 
 // New creates a Service. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, opt Options) *Service {
-	opt.RotationPause = cmp.Or(opt.RotationPause, 10*time.Second)
+	opt.RotationWait = cmp.Or(opt.RotationWait, 10*time.Second)
 	return &Service{db: db, keys: keys, opt: opt}
 }

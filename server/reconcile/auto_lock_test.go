@@ -88,7 +88,7 @@ func TestCommand_PrecedesCodesWhileSettingIsPending(t *testing.T) {
 		t,
 		options{
 			profile: "yale",
-			access:  access.Options{BoltPatience: time.Minute},
+			access:  access.Options{LockCommandTimeout: time.Minute},
 			vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 				switch {
@@ -122,7 +122,7 @@ func TestAutoLock_PendingSettingDelaysNoCodes(t *testing.T) {
 		t,
 		options{
 			profile: "yale",
-			access:  access.Options{BoltPatience: time.Minute},
+			access:  access.Options{LockCommandTimeout: time.Minute},
 			vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
 					reads.Add(1)

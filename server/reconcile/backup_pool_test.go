@@ -87,7 +87,7 @@ func TestBackupPool_CrashWhileFilling(t *testing.T) {
 // A pool code that is deleted at the lock is put back and does not count until then.
 func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	guest := b.backed()
 	others := []device.Found{}
 	for i, w := range b.pool(guest) {
@@ -288,7 +288,7 @@ func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 // The pool reports its state even if no PIN is free.
 func TestBackupPool_NoFreePIN(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	guest := b.backed()
 	w := b.pool(guest)[0]
 	b.begin(w)

@@ -137,7 +137,7 @@ func TestFaults_LockConverges(t *testing.T) {
 				t,
 				options{
 					profile: profile,
-					access:  access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond},
+					access:  access.Options{ConfirmTimeout: 500 * time.Millisecond, ReadLag: 400 * time.Millisecond},
 				},
 			)
 			one := b.stopEngine

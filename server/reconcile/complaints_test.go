@@ -307,7 +307,7 @@ func TestComplaints(t *testing.T) {
 		t.Run(complaint, func(t *testing.T) {
 			t.Parallel()
 			clock := &testClock{at: time.Now()}
-			b := hand(t, options{profile: "august", access: access.Options{Now: clock.now, ListLag: 2 * time.Second}})
+			b := hand(t, options{profile: "august", access: access.Options{Now: clock.now, ReadLag: 2 * time.Second}})
 			test(b, clock)
 		})
 	}

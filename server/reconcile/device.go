@@ -384,7 +384,7 @@ func (p *pass) noteWrite() {
 	}
 }
 
-// wait waits until the device's minimum gap between writes has passed.
+// waitForGap waits until the device's minimum gap between writes has passed.
 func (p *pass) waitForGap(ctx context.Context) error {
 	if p.gap == 0 || p.written.IsZero() {
 		return ctx.Err()

@@ -88,7 +88,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 // allowing returns a code whose modification at its lock is allowed.
 func allowing(t *testing.T) (byHand, device.Code) {
 	t.Helper()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
 	return b, c
@@ -281,7 +281,7 @@ func TestDisabledCode_IsRepaired(t *testing.T) {
 	for name, pin := range map[string]string{"shown": "2580", "hidden": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+			b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 			c := b.on("2580", "k1")
 			b.read(disabled(pin))
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
@@ -307,7 +307,7 @@ func TestDisabledCode_IsRepaired(t *testing.T) {
 
 func TestDisabledCode_AllowedModification(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	allowed := true
 	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
@@ -338,7 +338,7 @@ func TestDisabledCode_AllowedModification(t *testing.T) {
 
 func TestDisabledCode_Unmanaged(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	b.read(disabled("2580"), found("k2", "4711"))
 	for range 2 {
 		for _, u := range b.unmanaged() {
@@ -362,7 +362,7 @@ func TestDisabledCode_EnabledByConversion(t *testing.T) {
 	for name, allowed := range map[string]bool{"put right": false, "left": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+			b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 			b.read(disabled("2580"))
 			c := b.unmanaged()[0]
 			_, err := b.access.Devices.ConvertCode(t.Context(), b.p, c.ID.String(), &allowed)

@@ -58,7 +58,7 @@ func TestCodeIsSet_InSpiteOf(t *testing.T) {
 				t,
 				options{
 					profile: "august",
-					access:  access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second},
+					access:  access.Options{ConfirmTimeout: 2 * time.Second, ReadLag: time.Second},
 				},
 			)
 			others := len(b.memory())
@@ -107,7 +107,7 @@ func TestOfflineDevice_CodeWaits(t *testing.T) {
 
 func TestAttempt_ExpiresWhileCodeRemains(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
+	b := start(t, options{profile: "august", access: access.Options{AttemptTimeout: 300 * time.Millisecond}})
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
 	_, a := b.create("2580")
 	if a = b.ended(a); a.Status != device.Failed || a.ErrorType != "action_attempt_expired" {
@@ -274,7 +274,7 @@ func TestDrift_IsRepaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: "august", access: access.Options{ListLag: 50 * time.Millisecond}})
+			b := start(t, options{profile: "august", access: access.Options{ReadLag: 50 * time.Millisecond}})
 			code := b.set()
 			for _, on := range b.memory() {
 				if on.Code == "2580" {
@@ -298,7 +298,7 @@ func TestDrift_IsRepaired(t *testing.T) {
 
 func TestAllowedModification(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := start(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c, a, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
 		DeviceID:                    b.device,
 		PIN:                         "2580",

@@ -12,7 +12,7 @@ import (
 // A deletion at the lock while no server ran causes no event, so only a read reveals it.
 func TestDeletedAtLock_WhileNoServerRan(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{ListLag: 100 * time.Millisecond}})
+	b := start(t, options{profile: "august", access: access.Options{ReadLag: 100 * time.Millisecond}})
 	c := b.set()
 	b.stopEngine()
 	for _, on := range b.memory() {
@@ -133,7 +133,7 @@ func TestAccountRecovery_ReadsItsLocks(t *testing.T) {
 // kept the owner.
 func TestRestoredBackup_FindsRecreatedCode(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
 	b.read(found("r1", "2580"))
 	moved := found("r2", "1357")
@@ -187,7 +187,7 @@ func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+			b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 			code := b.on("2580", "r1")
 			b.read(found("r1", "2580"), found("k9", "9999"))
 			c.shown.Key = code.ID.String()
@@ -204,7 +204,7 @@ func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 // its lock.
 func TestDeletedAtVendor_WhileWritesAreImpossible(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
 	b.read(found("r1", "2580"), found("k9", "9999"))
 	_, err := b.db.Pool.Exec(t.Context(), "update devices set subscription_missing_at = now()")

@@ -36,7 +36,10 @@ func some(name string, n int) (all []device.Found) {
 func TestEventRate_EndlessUnmanagedCodes(t *testing.T) {
 	t.Parallel()
 	c := &halted{at: time.Now()}
-	b := hand(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 10, NewsAtOnce: 150}})
+	b := hand(
+		t,
+		options{profile: "august", access: access.Options{Now: c.now, VendorEventRate: 10, VendorEventBurst: 150}},
+	)
 	c.forward(time.Minute) // the events of the setup have left the budget
 	ours := b.on("7531", "ours")
 	again := func() time.Duration {
@@ -92,7 +95,10 @@ func TestEventRate_EndlessUnmanagedCodes(t *testing.T) {
 func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	t.Parallel()
 	c := &halted{at: time.Now()}
-	b := hand(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 0.001, NewsAtOnce: 20}})
+	b := hand(
+		t,
+		options{profile: "august", access: access.Options{Now: c.now, VendorEventRate: 0.001, VendorEventBurst: 20}},
+	)
 	c.forward(100_000 * time.Second)
 	for i := range 4 {
 		ours, _ := b.create(fmt.Sprint(7530 + i))
@@ -148,7 +154,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 		t,
 		options{
 			profile: "august",
-			access:  access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 30},
+			access:  access.Options{Now: c.now, VendorEventRate: 1, VendorEventBurst: 30},
 			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet && r.URL.Path == "/locks" {
 					lists.Add(1)

@@ -442,7 +442,10 @@ func (l *lost) isGivenUp(b *bed, a device.Attempt) {
 func TestLostResponse_CommandIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	var l lost
-	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
+	b := start(
+		t,
+		options{profile: "august", access: access.Options{LockCommandTimeout: time.Hour}, vendor: l.at("/actions")},
+	)
 	l.isGivenUp(b, b.door(false))
 }
 
@@ -464,8 +467,14 @@ func TestLostResponse_ExpiryAfterCrashIsAnnouncedOnce(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			t.Parallel()
 			var l lost
-			b := start(t,
-				options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
+			b := start(
+				t,
+				options{
+					profile: "august",
+					access:  access.Options{LockCommandTimeout: time.Hour},
+					vendor:  l.at("/actions"),
+				},
+			)
 			if lock && !b.opens(b.memory()[0].Code) {
 				t.Fatal("the door cannot be opened by hand")
 			}
@@ -485,7 +494,7 @@ func TestLostResponse_ExpiryAfterCrashIsAnnouncedOnce(t *testing.T) {
 // The server that started the attempt may be slow rather than dead. A late result is ignored.
 func TestInterruptedSimulation_ExpiryIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Millisecond}})
+	b := start(t, options{profile: "august", access: access.Options{LockCommandTimeout: time.Millisecond}})
 	for action, event := range map[string]string{
 		domain.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
 		domain.SimulateManualLock:      "action_attempt.simulate_manual_lock_via_keypad.failed",
@@ -505,13 +514,16 @@ func TestInterruptedSimulation_ExpiryIsAnnouncedOnce(t *testing.T) {
 func TestLostResponse_AutoLockIsSentOnce(t *testing.T) {
 	t.Parallel()
 	var l lost
-	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/auto_lock")})
+	b := start(
+		t,
+		options{profile: "yale", access: access.Options{LockCommandTimeout: time.Hour}, vendor: l.at("/auto_lock")},
+	)
 	l.isGivenUp(b, b.autoLock(5))
 }
 
 func TestAwaitAttempt(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{AttemptEvery: time.Hour}}) // no polling
+	b := start(t, options{profile: "august", access: access.Options{AttemptPollInterval: time.Hour}}) // no polling
 	_, a := b.create("2580")
 	got, err := b.access.Devices.AwaitAttempt(t.Context(), b.p, a, 50*time.Second)
 	b.must(err)
@@ -529,7 +541,7 @@ func TestAwaitAttempt(t *testing.T) {
 	}
 
 	// Another instance notices by polling.
-	other := access.New(b.db, b.keys, b.waker, access.Options{AttemptEvery: 10 * time.Millisecond})
+	other := access.New(b.db, b.keys, b.waker, access.Options{AttemptPollInterval: 10 * time.Millisecond})
 	_, a = b.create("2581")
 	if got, err = other.Devices.AwaitAttempt(t.Context(), b.p, a, 50*time.Second); err != nil ||
 		got.Status != device.Succeeded {

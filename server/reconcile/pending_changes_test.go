@@ -134,7 +134,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := &testClock{at: time.Now()}
-			b := hand(t, options{profile: "august", access: access.Options{Now: clock.now, ListLag: time.Nanosecond}})
+			b := hand(t, options{profile: "august", access: access.Options{Now: clock.now, ReadLag: time.Nanosecond}})
 			c, change := code(b)
 			refuse := func() {
 				t.Helper()

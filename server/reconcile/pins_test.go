@@ -100,7 +100,7 @@ func (b byHand) shows(when string, c device.Code, pin string, status device.Stat
 // A vendor that chooses PINs chooses another one if a code is recreated. That PIN opens.
 func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 	t.Parallel()
-	lag := access.Options{ListLag: time.Nanosecond}
+	lag := access.Options{ReadLag: time.Nanosecond}
 	t.Run("deleted at the lock", func(t *testing.T) {
 		t.Parallel()
 		b := hand(t, options{profile: "salto_ks", access: lag})

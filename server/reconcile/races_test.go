@@ -25,7 +25,7 @@ func TestConversion_PINWantedByPendingCode(t *testing.T) {
 
 func TestAllowedModification_SwappedPINs(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	allowed := true
 	for _, c := range []device.Code{one, two} {
@@ -40,7 +40,7 @@ func TestAllowedModification_SwappedPINs(t *testing.T) {
 // A pending code wants a PIN that another managed code received at the keypad.
 func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	one := b.on("2580", "r1")
 	allowed := true
 	b.update(device.CodeChange{ID: one.ID.String(), ExternalModificationAllowed: &allowed})
@@ -180,7 +180,7 @@ func TestStaleList_DoesNotUndoChange(t *testing.T) {
 
 func TestAllowedModification_TimeFrameIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "r1")
 	allowed := true
 	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})

@@ -231,7 +231,7 @@ func TestRecreation_EmptyListKeepsCode(t *testing.T) {
 // A drifted code is repaired in the same way.
 func TestRecreation_RepairsDrift(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{ListLag: 1}})
+	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{ReadLag: 1}})
 	c := b.on("2580", "k1")
 	b.read(found("k1", "9999"))
 	if w := b.work(c); w.Action != device.Delete || w.Ref != "k1" {

@@ -55,7 +55,7 @@ func TestRefusedChange_FormerStateCounts(t *testing.T) {
 // before.
 func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	allowed := true
 	b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
@@ -132,7 +132,7 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 // After a refused change, a code that was deleted at the lock is put back.
 func TestRefusedChange_DeletedCodeIsPutBack(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	c := b.on("2580", "k1")
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w := b.work(c)

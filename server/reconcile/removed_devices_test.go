@@ -306,7 +306,7 @@ func TestRemovedDevice_CodeEnds(t *testing.T) {
 		t,
 		options{
 			profile: "august",
-			access:  access.Options{Now: c.now, ListLag: time.Nanosecond},
+			access:  access.Options{Now: c.now, ReadLag: time.Nanosecond},
 			vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case !away.Load() || !strings.HasPrefix(r.URL.Path, "/locks"):

@@ -128,7 +128,7 @@ func TestRetryAfter_LockCommandIsPolled(t *testing.T) {
 		t,
 		options{
 			profile: "august",
-			access:  access.Options{BoltPatience: time.Hour},
+			access:  access.Options{LockCommandTimeout: time.Hour},
 			vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				return bolt(w, r) || codes(w, r)
 			},

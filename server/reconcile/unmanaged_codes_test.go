@@ -45,7 +45,7 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 // An expired conversion does not continue, and its attempt says so.
 func TestConversion_Expired(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
+	b := start(t, options{profile: "august", access: access.Options{AttemptTimeout: 300 * time.Millisecond}})
 	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("there is an unmanaged code", func() bool { return len(b.unmanaged()) > 0 })
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
@@ -134,7 +134,7 @@ func TestLargeAccount_AllLocksAreAdded(t *testing.T) {
 // A vendor that renames its locks at each listing creates a bounded number of devices.
 func TestAccountDevices_AreBounded(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", access: access.Options{MostFound: 4}})
+	b := hand(t, options{profile: "august", access: access.Options{MaxDevices: 4}})
 	for _, refs := range [][]string{{"x", "y", "x"}, {"z", "w"}, {"v", "x"}} {
 		var locks []device.FoundDevice
 		for _, ref := range refs {

@@ -37,7 +37,7 @@ type hints struct {
 	// logLimit limits the log messages about dropped operations.
 	logLimit rate.Sometimes
 
-	// owed fires when the account must be listed.
+	// refreshAt fires when the account must be listed.
 	refreshAt <-chan time.Time
 	// resync requests a read of all devices as well.
 	resync bool

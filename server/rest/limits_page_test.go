@@ -22,7 +22,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", maxWaits, maxWaitsPerCredential),
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, maxRepeats, repeatsWindow.Seconds(), 2*repeatsWindow.Seconds()),
 		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", WorkspacesPerMinute),
-		fmt.Sprintf("| workspaces of a credential that creates them | %d |", account.MostWorkspaces),
+		fmt.Sprintf("| workspaces of a credential that creates them | %d |", account.MaxWorkspaces),
 	} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("server/docs/limits.md does not say %q", line)

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// joint is a transaction that all queries with its context join. It is not safe for concurrent use, like its connection.
+// ambientTx is a transaction that all queries with its context join. It is not safe for concurrent use, like its connection.
 type ambientTx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn
@@ -117,7 +117,7 @@ func (j *ambientTx) part(ctx context.Context, f func(Tx) error) error {
 	return err
 }
 
-// joining sends queries to the transaction of their context, or to the pool.
+// ambientQueries sends queries to the transaction of their context, or to the pool.
 type ambientQueries struct{ db *DB }
 
 func (q ambientQueries) to(ctx context.Context) dbsqlc.DBTX {

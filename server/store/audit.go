@@ -216,7 +216,7 @@ func (e *auditEntry) args() []any {
 	}
 }
 
-// watched records what the queries of an act change.
+// auditedQueries records what the queries of an act change.
 type auditedQueries struct {
 	dbsqlc.DBTX
 	change *change

@@ -139,7 +139,7 @@ func (q queue) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return emptyResult{}
 }
 
-// nothing is the empty result of a queued query.
+// emptyResult is the empty result of a queued query.
 type emptyResult struct{ pgx.Rows }
 
 // Next returns false.
@@ -154,7 +154,7 @@ func (emptyResult) Close() {}
 // Scan does nothing.
 func (emptyResult) Scan(...any) error { return nil }
 
-// answers reads the results of a batch in the order of its queries.
+// batchResults reads the results of a batch in the order of its queries.
 type batchResults struct{ results pgx.BatchResults }
 
 // Exec reads the result of a statement.

@@ -116,7 +116,7 @@ func WithStatementTimeout(ctx context.Context, limit time.Duration) context.Cont
 	return context.WithValue(ctx, withinKey{}, limit)
 }
 
-// prompt sends statements with a time limit.
+// timedQueries sends statements with a time limit.
 type timedQueries struct {
 	acquire func(context.Context) (_ *pgxpool.Conn, release func(), err error)
 	within  time.Duration

@@ -79,7 +79,7 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	return firstPartitions(ctx, dsn)
 }
 
-// again retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
+// retryMigration retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
 // servers continue between the attempts.
 func retryMigration(ctx context.Context, migrate func() error) error {
 	for begun := time.Now(); ; {

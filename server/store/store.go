@@ -48,7 +48,7 @@ type Option func(*pgxpool.Config)
 // keep its row locks, while other servers take over its leases and wait for the rows.
 const idleTxTimeout = 15 * time.Second
 
-// queued is how long a statement waits for a lock before its transaction is retried. Statements of a hung server would
+// lockTimeout is how long a statement waits for a lock before its transaction is retried. Statements of a hung server would
 // otherwise get a row one after another, and each keep it for idleTxTimeout.
 //
 // A statement may wait twice for a row: for its place at the head of the queue, and for the row. Both waits together
@@ -152,7 +152,7 @@ func (tx Tx) Start(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx
 // AfterCommit registers f to be called after the commit. It is not called after a rollback.
 func (tx Tx) AfterCommit(f func()) { *tx.then = append(*tx.then, f) }
 
-// tries is how often a transaction that others obstruct is tried.
+// maxTries is how often a transaction that others obstruct is tried.
 const maxTries = 5
 
 // InTx runs f in a transaction, and commits it if f returns nil. It runs f again after a deadlock or a lock timeout, so
@@ -198,7 +198,7 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// untangled runs a transaction, and retries it after a deadlock or a lock timeout.
+// retryDeadlocks runs a transaction, and retries it after a deadlock or a lock timeout.
 func retryDeadlocks(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
@@ -241,7 +241,7 @@ func IsLockTimeout(err error) bool {
 	return ok && e.Code == lockNotAvailable
 }
 
-// tangled reports whether the database ended a transaction because of a deadlock.
+// isDeadlock reports whether the database ended a transaction because of a deadlock.
 func isDeadlock(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == deadlockDetected

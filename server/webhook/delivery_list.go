@@ -190,7 +190,7 @@ func (s *Service) ReplayDeliveries(
 			return &domain.Error{
 				Kind:    domain.Conflict,
 				Type:    "webhook_disabled",
-				Message: "The webhook is disabled: " + domain.TextOf(w.DisabledReason),
+				Message: "The webhook is disabled: " + domain.Value(w.DisabledReason),
 			}
 		}
 		if err := tx.AwaitPartitions(ctx); err != nil {
@@ -288,7 +288,7 @@ func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 				URL:            r.Webhook.Url,
 				EventTypes:     r.Webhook.EventTypes,
 				DisabledAt:     r.Webhook.DisabledAt,
-				DisabledReason: domain.TextOf(r.Webhook.DisabledReason),
+				DisabledReason: domain.Value(r.Webhook.DisabledReason),
 			},
 		}
 	}

@@ -209,7 +209,7 @@ func (s *Service) ListDeliveryAttempts(
 		a := DeliveryAttempt{
 			EventID: r.EventID,
 			Latency: time.Duration(r.LatencyUs) * time.Microsecond,
-			Error:   domain.TextOf(r.Error),
+			Error:   domain.Value(r.Error),
 		}
 		if r.Status != nil {
 			a.Status = int(*r.Status)

@@ -14,8 +14,8 @@ import (
 
 // ServiceOptions are the options of a Service. The zero value is for production.
 type ServiceOptions struct {
-	MostWebhooks int              // webhooks of a workspace; 0: 10,000
-	Now          func() time.Time // the clock; nil: the system's
+	MaxWebhooks int              // webhooks of a workspace; 0: 10,000
+	Now         func() time.Time // the clock; nil: the system's
 
 	// RefusedAddress reports whether nothing is sent to webhooks at an address; nil: every address is allowed.
 	RefusedAddress func(netip.Addr) bool
@@ -39,7 +39,7 @@ func NewService(
 	events *event.Service,
 	opt ServiceOptions,
 ) *Service {
-	opt.MostWebhooks = cmp.Or(opt.MostWebhooks, 10_000)
+	opt.MaxWebhooks = cmp.Or(opt.MaxWebhooks, 10_000)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}

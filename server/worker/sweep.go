@@ -62,7 +62,7 @@ func (e *Engine) sweep() {
 // sweepDelay returns a random interval, which keeps instances out of step.
 func (e *Engine) sweepDelay() time.Duration { return e.opt.Sweep/2 + rand.N(e.opt.Sweep) }
 
-// refill requests an early sweep of a lane. It returns false if the request was not accepted.
+// requestSweep requests an early sweep of a lane. It returns false if the request was not accepted.
 func (e *Engine) requestSweep(lane string) bool {
 	select {
 	case e.sweepRequests <- lane:

@@ -172,7 +172,7 @@ func TestAcsSystem_MomentarilyEmpty(t *testing.T) {
 // A longer absence counts as deletion. A user that reappears later is managed again.
 func TestAcsUser_DeletedOnSystemReappears(t *testing.T) {
 	t.Parallel()
-	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
+	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyListGrace = time.Millisecond }))
 	jane := newUser(t, l.s, l.y, nil)
 	settled(t, l.s, jane.AcsUserID)
 	l.tells(retold(isLook, func(m map[string]any) { m["users"] = []any{} }))
@@ -193,7 +193,7 @@ func TestAcsUser_DeletedOnSystemReappears(t *testing.T) {
 // A system that is neither listed nor found is removed.
 func TestAcsSystem_RemovedWhenGone(t *testing.T) {
 	t.Parallel()
-	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Second }))
+	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyListGrace = time.Second }))
 	l.control(http.MethodPost, "/remove", nil)
 	l.look(0)
 	apptest.Until(t, "the system is removed", func() bool {

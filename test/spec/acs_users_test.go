@@ -351,7 +351,7 @@ func TestAcsSystem_ChangesOnTheSystem(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }),
+		apptest.WithAccess(func(o *access.Options) { o.EmptyListGrace = time.Millisecond }),
 	)
 	y := s.AccessSystem(t)
 	found := func() (names []string) {

@@ -292,7 +292,7 @@ func TestAcsSystem_RateLimitPausesWrites(t *testing.T) {
 // immediately.
 func TestAcsUser_RetriedWithoutDeletedGroup(t *testing.T) {
 	t.Parallel()
-	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
+	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyListGrace = time.Millisecond }))
 	var ref string
 	for _, g := range l.control(http.MethodGet, "/memory", nil)["groups"].([]any) {
 		if g := g.(map[string]any); g["name"] == "Everyone" {

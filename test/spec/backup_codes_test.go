@@ -292,7 +292,7 @@ func TestBackupCode_PoolMakesRoom(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("smartthings"),
-		apptest.WithAccess(func(o *access.Options) { o.ListLag = 50 * time.Millisecond }),
+		apptest.WithAccess(func(o *access.Options) { o.ReadLag = 50 * time.Millisecond }),
 	)
 	device := s.Device(t, "smartthings")
 	l := s.Lock(t, device)

@@ -281,7 +281,7 @@ var flaps = []step{
 // TestEvents_OncePerCause causes each event over HTTP and checks the events.
 func TestEvents_OncePerCause(t *testing.T) {
 	t.Parallel()
-	options := func(o *access.Options) { o.ListLag, o.DelayAfter = 50*time.Millisecond, 59*time.Minute }
+	options := func(o *access.Options) { o.ReadLag, o.DelayAfter = 50*time.Millisecond, 59*time.Minute }
 	shared := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(options))
 	for name, c := range map[string]struct {
 		profile  string

@@ -20,7 +20,7 @@ func TestIdempotency_WaitsTakeNoSlots(t *testing.T) {
 	t.Parallel()
 	var came atomic.Int32
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.Access.KeyPatience = time.Hour
+		c.Access.IdempotencyWaitTimeout = time.Hour
 		around := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
 			next = around(next)

@@ -280,7 +280,10 @@ func TestIdempotency_ConcurrentRequests(t *testing.T) {
 // request has ended, its response is replayed.
 func TestIdempotency_KeyInUse(t *testing.T) {
 	t.Parallel()
-	one, db := keyedServer(t, apptest.WithAccess(func(o *access.Options) { o.KeyPatience = 300 * time.Millisecond }))
+	one, db := keyedServer(
+		t,
+		apptest.WithAccess(func(o *access.Options) { o.IdempotencyWaitTimeout = 300 * time.Millisecond }),
+	)
 	two := one.StartAnother(t)
 	device := one.Device(t, "august")
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Slow"}`, device)

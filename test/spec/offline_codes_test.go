@@ -53,7 +53,7 @@ func TestOfflineCode_OpensOfflineLock(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("igloohome", "yale"),
-		apptest.WithAccess(func(o *access.Options) { o.ListLag = time.Millisecond }),
+		apptest.WithAccess(func(o *access.Options) { o.ReadLag = time.Millisecond }),
 	)
 	device := s.Device(t, "igloohome")
 	l := s.Lock(t, device)

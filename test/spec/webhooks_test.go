@@ -133,7 +133,7 @@ func TestWebhooks_LimitPerWorkspace(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.MostWebhooks = most }),
+		apptest.WithAccess(func(o *access.Options) { o.MaxWebhooks = most }),
 	)
 	create := func(out any) int {
 		return s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com"}, out)

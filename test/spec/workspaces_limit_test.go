@@ -23,7 +23,7 @@ func TestWorkspaces_LimitPerCredential(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		apptest.WithAccess(func(o *access.Options) { o.MostWorkspaces = most }),
+		apptest.WithAccess(func(o *access.Options) { o.MaxWorkspaces = most }),
 	)
 	list := func(token string) int {
 		var out api.WorkspacesResponse

@@ -21,9 +21,9 @@ const (
 	getPINCode    = 0x06
 	getUserStatus = 0x0a
 
-	mostPINUsers = 0x0012 // attributes
-	longestPIN   = 0x0017
-	shortestPIN  = 0x0018
+	maxPINUsers = 0x0012 // attributes
+	longestPIN  = 0x0017
+	shortestPIN = 0x0018
 )
 
 // errNoExactRead means that Zigbee2MQTT does not support exact requests. Callers outside the package never see it.
@@ -162,7 +162,7 @@ func (f frame) limits() (w wireLimits, ok bool) {
 		if p = p[3:]; failed {
 			continue
 		}
-		into := map[uint16]*int{mostPINUsers: &w.Users, longestPIN: &w.MaxPIN, shortestPIN: &w.MinPIN}[attribute]
+		into := map[uint16]*int{maxPINUsers: &w.Users, longestPIN: &w.MaxPIN, shortestPIN: &w.MinPIN}[attribute]
 		switch {
 		case into != nil && len(p) >= 2 && p[0] == 0x20: // an unsigned number of 8 bits
 			*into, p = int(p[1]), p[2:]

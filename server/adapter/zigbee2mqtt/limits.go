@@ -51,7 +51,7 @@ func (a *Adapter) readLimits(ctx context.Context, l *lock) {
 	if learned {
 		return
 	}
-	attributes := []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}}
+	attributes := []map[string]int{{"attrId": maxPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}}
 	f, err := a.exactRequest(ctx, l, generalFrame, "read", attributes)
 	if limits, ok := f.limits(); err == nil && ok {
 		a.mu.Lock()

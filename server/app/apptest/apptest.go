@@ -86,7 +86,7 @@ func WithLocks(n int) Option { return func(c *app.Config) { c.Sandboxing.LocksPe
 
 // WithAttemptTimeout sets the timeout of action attempts.
 func WithAttemptTimeout(d time.Duration) Option {
-	return func(c *app.Config) { c.Access.AttemptPatience = d }
+	return func(c *app.Config) { c.Access.AttemptTimeout = d }
 }
 
 // WithAccess changes the options of the domain.

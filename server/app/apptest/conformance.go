@@ -44,7 +44,7 @@ func (s *Server) checkConformance(t testing.TB) {
 	})
 }
 
-// judged records the complaints of the checker about a response.
+// checkResponse records the complaints of the checker about a response.
 func (s *Server) checkResponse(path string, body []byte) {
 	if path == "/access_codes/get_timeline" { // undocumented
 		return

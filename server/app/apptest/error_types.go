@@ -31,7 +31,7 @@ func ErrorTypes(t testing.TB) []string {
 	return types
 }
 
-// refused records an error response whose type is not in the API contract.
+// checkErrorType records an error response whose type is not in the API contract.
 func (s *Server) checkErrorType(path string, body []byte) {
 	var refusal struct {
 		Error struct {

@@ -112,7 +112,7 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 // DatabaseURL returns the URL of the server's database.
 func (s *Server) DatabaseURL() string { return s.config.DatabaseURL }
 
-// span is a testing.TB for several tests. Its cleanups run and its context ends with the last test.
+// sharedT is a testing.TB for several tests. Its cleanups run and its context ends with the last test.
 type sharedT struct {
 	testing.TB // the current test
 	ctx        context.Context

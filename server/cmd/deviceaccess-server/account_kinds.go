@@ -60,7 +60,7 @@ func accountKinds() []accountKind {
 	}
 }
 
-// given reports whether a flag or variable of the kind is set.
+// isSet reports whether a flag or variable of the kind is set.
 func (k accountKind) isSet(c *cli.Command) bool {
 	return slices.ContainsFunc(k.flags(false), func(f cli.Flag) bool {
 		name := f.Names()[0]

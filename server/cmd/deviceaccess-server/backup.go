@@ -55,7 +55,7 @@ func backupCommand() *cli.Command {
 	}
 }
 
-// removed describes the disk after a failed backup or restore.
+// filesRemoved describes the disk after a failed backup or restore.
 const filesRemoved = "the incomplete files were removed"
 
 // noSpace adds the next step to the error of a full disk. left describes what is on the disk.

@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 // durationFlag is a duration flag that accepts days, such as 7d.
 type durationFlag = cli.FlagBase[time.Duration, cli.NoConfig, durationValue]
 
-// span is the value of a durationFlag. It implements cli.ValueCreator.
+// durationValue is the value of a durationFlag. It implements cli.ValueCreator.
 type durationValue time.Duration
 
 // Create returns a cli.Value that stores to *to.

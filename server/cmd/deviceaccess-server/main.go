@@ -134,7 +134,7 @@ func env(name string) cli.ValueSourceChain {
 	return cli.ValueSourceChain{Chain: []cli.ValueSource{variable{cli.EnvVar(name)}}}
 }
 
-// given returns the source of a flag's value for messages: the flag or its variable.
+// flagSource returns the source of a flag's value for messages: the flag or its variable.
 func flagSource(c *cli.Command, flag, variable string) string {
 	if value := os.Getenv(variable); value != "" && value == c.String(flag) {
 		return variable

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// cell makes foreign text, such as a name or a vendor's message, safe for one line of a terminal: it quotes text that
+// printable makes foreign text, such as a name or a vendor's message, safe for one line of a terminal: it quotes text that
 // contains unprintable characters.
 func printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, unprintable) {
@@ -18,7 +18,7 @@ func printable(text string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// lines makes text of several lines safe for a terminal: it escapes unprintable characters except newlines.
+// printableLines makes text of several lines safe for a terminal: it escapes unprintable characters except newlines.
 func printableLines(text string) string {
 	var out strings.Builder
 	for _, r := range text {

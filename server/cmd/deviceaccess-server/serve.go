@@ -306,7 +306,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 			URL:             c.String("sandbox-url"),
 		},
 		Access: access.Options{
-			AttemptPatience: c.Duration("attempt-timeout"),
+			AttemptTimeout:  c.Duration("attempt-timeout"),
 			OfflineDebounce: max(c.Duration("offline-debounce"), 1),
 		},
 		Webhooks: webhook.Options{AllowPrefixes: allow},

@@ -44,7 +44,7 @@ func variableError(text string) string {
 	return text
 }
 
-// plainly rewrites the reason why a value cannot be parsed.
+// parseReason rewrites the reason why a value cannot be parsed.
 func parseReason(why string) string {
 	m := notParsed.FindStringSubmatch(why)
 	switch {

@@ -118,7 +118,7 @@ func onWebhook(act func(context.Context, *cli.Command, *app.Admin, webhook.Endpo
 	}
 }
 
-// in returns a principal with full access to the workspace of a webhook.
+// principalOf returns a principal with full access to the workspace of a webhook.
 func principalOf(e webhook.Endpoint) domain.Principal {
 	return domain.Principal{WorkspaceID: e.WorkspaceID}
 }

@@ -105,7 +105,7 @@ func deliveryFilter(c *cli.Command, now time.Time) (f webhook.DeliveryFilter, er
 	return f, nil
 }
 
-// moment parses a time in RFC 3339 or an age relative to now.
+// parseTime parses a time in RFC 3339 or an age relative to now.
 func parseTime(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
@@ -195,7 +195,7 @@ func listAttempts(ctx context.Context, a *app.Admin, e webhook.Endpoint, event u
 	return t.Flush()
 }
 
-// place is the position of a replay: the last event of a webhook that is due again.
+// replayPosition is the position of a replay: the last event of a webhook that is due again.
 type replayPosition struct{ webhook, event uuid.UUID }
 
 func (p replayPosition) String() string { return p.webhook.String() + "/" + p.event.String() }

@@ -97,17 +97,17 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	}
 	n, err := s.db.CountWebhooks(
 		ctx,
-		dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))},
+		dbsqlc.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MaxWebhooks, 1<<30))},
 	)
 	if err != nil {
 		return fmt.Errorf("count the webhooks: %w", err)
 	}
-	left := s.opt.MostWebhooks - int(n)
+	left := s.opt.MaxWebhooks - int(n)
 	if left <= 0 {
 		return domain.Invalidf(
 			"",
 			"The workspace has %d webhooks, which is the maximum. Delete unused ones with /webhooks/delete",
-			s.opt.MostWebhooks,
+			s.opt.MaxWebhooks,
 		)
 	}
 	s.webhooks.SetCount(workspace, left, now)
@@ -236,7 +236,7 @@ func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
 		EventTypes:     r.EventTypes,
 		Secret:         string(secret),
 		DisabledAt:     r.DisabledAt,
-		DisabledReason: domain.TextOf(r.DisabledReason),
+		DisabledReason: domain.Value(r.DisabledReason),
 	}, nil
 }
 

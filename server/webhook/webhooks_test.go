@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-func TestWebhookURLs(t *testing.T) {
+func TestCheckWebhookURL(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{
 		"https://example.com/hook?x=1":                     true,
@@ -42,7 +42,7 @@ func TestWebhookURLs(t *testing.T) {
 	}
 }
 
-func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
+func TestWebhook_RefusedAddress(t *testing.T) {
 	t.Parallel()
 	s := &Service{
 		opt: ServiceOptions{RefusedAddress: func(a netip.Addr) bool { return a.IsLoopback() || a.IsPrivate() }},
