@@ -1,6 +1,6 @@
-// Package wordlist checks every text of the repository for the words that the style guide rejects. Vale reads only prose and
+// Package texts checks every text of the repository for the words that the style guide rejects. Vale reads only prose and
 // comments; this test reads string literals, SQL, and help texts as well.
-package wordlist
+package texts
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const rules = ".vale/styles/DeviceAccess/Words.yml"
 // exempt lists what is not our own text: the words themselves, the license, vendored pages, and recorded or fuzzed data.
 var exempt = []string{
 	rules,
-	"test/wordlist/wordlist_test.go",
+	"test/texts/words_test.go",
 	"LICENSE",
 	"server/connectpage/assets/htmx.min.js",
 	"package-lock.json",
