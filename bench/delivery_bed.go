@@ -39,7 +39,7 @@ type deliveryBed struct {
 	cluster        *cluster
 	db             *store.DB
 	waker          *worker.Waker
-	access         *access.Rooms
+	access         *access.Services
 	deliverer      *webhook.Deliverer
 	engine         *worker.Engine
 	workspace      uuid.UUID

@@ -1,4 +1,4 @@
-// Package access puts the rooms of the domain together: it creates each with what it needs from others. It has no rules.
+// Package access creates the services of the domain, each with those that it calls. It has no rules of its own.
 package access
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// Options of Rooms. The zero value is for production. Each is described where it is used: in the options of device,
+// Options of Services. The zero value is for production. Each is described where it is used: in the options of device,
 // account, auth, webhook, idempotency and keyrotation.
 type Options struct {
 	AttemptTimeout         time.Duration
@@ -49,8 +49,8 @@ type Options struct {
 	Providers              func(account.Workspace) []account.Provider
 }
 
-// Rooms are the rooms of the domain.
-type Rooms struct {
+// Services are the services of the domain, one per package.
+type Services struct {
 	Accounts    *account.Service
 	Audit       *audit.Service
 	Auth        *auth.Service
@@ -63,9 +63,9 @@ type Rooms struct {
 	Webhooks    *webhook.Service
 }
 
-// New creates the rooms on db, which must be migrated.
-func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Rooms {
-	r := &Rooms{
+// New creates the services. db must be migrated.
+func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Services {
+	r := &Services{
 		Audit:  audit.New(db),
 		Events: event.New(db, keys, waker),
 		Health: health.New(db, keys),
@@ -87,7 +87,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		MaxWebhooks: opt.MaxWebhooks, RefusedAddress: opt.RefusedAddress, Now: opt.Now,
 	})
 	r.Accounts = account.New(db, keys, waker,
-		account.Rooms{
+		account.Services{
 			Events:     r.Events,
 			Auth:       r.Auth,
 			Webhooks:   r.Webhooks,
@@ -102,7 +102,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Providers:     opt.Providers,
 		})
 	r.Devices = device.New(db, keys, waker,
-		device.Rooms{
+		device.Services{
 			Events:      r.Events,
 			Auth:        r.Auth,
 			Accounts:    r.Accounts,
@@ -124,7 +124,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Now:                 opt.Now,
 			Log:                 opt.Log,
 		})
-	r.Retention = retention.New(db, retention.Rooms{
+	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
 		Webhooks:    r.Webhooks,
 		Devices:     r.Devices,

@@ -44,8 +44,8 @@ type Service struct {
 	endOfAccount []EndOfAccount
 }
 
-// Rooms are the other rooms that a Service calls.
-type Rooms struct {
+// Services are the other services that a Service calls.
+type Services struct {
 	Events     *event.Service
 	Auth       *auth.Service
 	Webhooks   *webhook.Service
@@ -53,7 +53,7 @@ type Rooms struct {
 }
 
 // New creates a Service. db must be migrated.
-func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt Options) *Service {
+func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, opt Options) *Service {
 	opt.MaxWorkspaces = cmp.Or(opt.MaxWorkspaces, MaxWorkspaces)
 	opt.MaxDevices = cmp.Or(opt.MaxDevices, 50_000)
 	opt.MaxSystems = cmp.Or(opt.MaxSystems, 1000)

@@ -29,13 +29,13 @@ const SystemLane = "acs_system"
 // Service runs the operations of the domain.
 type Service struct {
 	db     *store.DB
-	access *access.Rooms
+	access *access.Services
 	waker  *worker.Waker
 	strays strays
 }
 
 // New creates a Service on the database of a.
-func New(db *store.DB, a *access.Rooms, waker *worker.Waker) *Service {
+func New(db *store.DB, a *access.Services, waker *worker.Waker) *Service {
 	return &Service{db: db, access: a, waker: waker}
 }
 

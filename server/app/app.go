@@ -83,7 +83,7 @@ type App struct {
 	// URL is where the server listens, reachable from this machine.
 	URL string
 	// Access is the domain of devices, codes, and webhooks.
-	Access *access.Rooms
+	Access *access.Services
 	// ACS is the domain of access systems.
 	ACS *acs.Service
 	// Sandbox is the simulated cloud.

@@ -212,7 +212,7 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 }
 
 // services returns the services of the domain.
-func (db *openDatabase) services(opt access.Options) (*access.Rooms, *acs.Service) {
+func (db *openDatabase) services(opt access.Options) (*access.Services, *acs.Service) {
 	a := access.New(db.store, db.keys, db.waker, opt)
 	s := acs.New(db.store, a, db.waker)
 	a.Accounts.AtEndOfAccount(s.EndAccount)
@@ -272,7 +272,7 @@ func (db *openDatabase) close(ctx context.Context) error {
 // Admin is the open data of a command, whether a server runs or not.
 type Admin struct {
 	// Access is the domain of devices, codes, and webhooks.
-	Access *access.Rooms
+	Access *access.Services
 	// Connecting says in which networks gateways from connect pages may be.
 	Connecting Connecting
 	db         *openDatabase

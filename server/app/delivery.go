@@ -24,7 +24,7 @@ type delivery struct {
 	started   bool
 }
 
-func newDelivery(w *worker.Waker, a *access.Rooms, c Config) (*delivery, error) {
+func newDelivery(w *worker.Waker, a *access.Services, c Config) (*delivery, error) {
 	d := &delivery{
 		deliverer: webhook.New(a.Webhooks, c.Webhooks),
 		sweeper:   retention.NewSweeper(a.Retention, c.Retention),

@@ -37,7 +37,7 @@ func newSafe(t *testing.T, master []byte) *safe {
 	}
 	t.Cleanup(db.Close)
 	s.db = db
-	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+	s.open(app.OpenAdmin, func(a *access.Services) error {
 		w, err := a.Accounts.CreateWorkspace(t.Context(), "w", "", true)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func newSafe(t *testing.T, master []byte) *safe {
 
 func (s *safe) open(
 	how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error),
-	f func(*access.Rooms) error,
+	f func(*access.Services) error,
 	masters ...[]byte,
 ) {
 	s.Helper()
@@ -71,13 +71,13 @@ func (s *safe) open(
 // serve creates the first data key, as a server does at its start.
 func (s *safe) serve(masters ...[]byte) {
 	s.Helper()
-	s.open(app.OpenOrCreateAdmin, func(*access.Rooms) error { return nil }, masters...)
+	s.open(app.OpenOrCreateAdmin, func(*access.Services) error { return nil }, masters...)
 }
 
 // rotate rotates the encryption. It fails unless all secrets have one key afterwards, which it returns.
 func (s *safe) rotate(masters ...[]byte) (resumed bool, current byte) {
 	s.Helper()
-	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+	s.open(app.OpenAdmin, func(a *access.Services) error {
 		if err := a.ServerKeys.RotateEncryption(
 			s.Context(),
 			func(r keyrotation.Rotation) { resumed = resumed || r.Resumed },
@@ -127,7 +127,7 @@ func TestRotateEncryption_StartsOverAfterMasterKeyChange(t *testing.T) {
 	newer := another(older)
 	s := newSafe(t, older)
 	s.serve(older)
-	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+	s.open(app.OpenAdmin, func(a *access.Services) error {
 		ctx, stop := context.WithCancel(t.Context())
 		if err := a.ServerKeys.RotateEncryption(
 			ctx,

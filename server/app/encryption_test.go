@@ -204,7 +204,7 @@ func TestRotateEncryption_NewerSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *domain.Error
-	s.open(app.OpenAdmin, func(a *access.Rooms) error {
+	s.open(app.OpenAdmin, func(a *access.Services) error {
 		if err := a.ServerKeys.RotateEncryption(
 			t.Context(),
 			func(keyrotation.Rotation) {},
@@ -247,7 +247,7 @@ func TestMasterKey_Change(t *testing.T) {
 	first := encryption.NewMaster()
 	latest := another(first)
 	older, newer := base64.StdEncoding.EncodeToString(first), base64.StdEncoding.EncodeToString(latest)
-	with := func(masters string, f func(*access.Rooms)) error {
+	with := func(masters string, f func(*access.Services)) error {
 		admin, err := app.OpenAdmin(
 			t.Context(),
 			app.Database{DatabaseURL: dsn, DataDir: t.TempDir(), MasterKey: masters},
@@ -267,7 +267,7 @@ func TestMasterKey_Change(t *testing.T) {
 	}
 	var p domain.Principal
 	var hook webhook.Webhook
-	must(with(older, func(a *access.Rooms) {
+	must(with(older, func(a *access.Services) {
 		w, err := a.Accounts.CreateWorkspace(t.Context(), "w", "", true)
 		must(err)
 		p = domain.Principal{WorkspaceID: w.ID}
@@ -278,10 +278,12 @@ func TestMasterKey_Change(t *testing.T) {
 		must(
 			with(
 				newer+","+older,
-				func(a *access.Rooms) { must(a.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {})) },
+				func(a *access.Services) {
+					must(a.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}))
+				},
 			),
 		)
-		must(with(newer, func(a *access.Rooms) {
+		must(with(newer, func(a *access.Services) {
 			got, err := a.Webhooks.GetWebhook(t.Context(), p, hook.ID.String())
 			if err != nil || got.Secret != hook.Secret {
 				t.Errorf("with the newer key alone: %v", err)
@@ -289,7 +291,7 @@ func TestMasterKey_Change(t *testing.T) {
 		}))
 		if err := with(
 			older,
-			func(*access.Rooms) {},
+			func(*access.Services) {},
 		); err == nil ||
 			!strings.Contains(err.Error(), "is the master key the one this database was created with?") {
 			t.Errorf("with the older key: %v", err)
@@ -312,7 +314,7 @@ func TestMasterKey_RollingChange(t *testing.T) {
 			old := encryption.NewMaster()
 			older, newer := base64.StdEncoding.EncodeToString(old), base64.StdEncoding.EncodeToString(another(old))
 			c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 2}
-			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Rooms {
+			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Services {
 				c.MasterKey = masters
 				admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
 				if err != nil {
@@ -321,7 +323,7 @@ func TestMasterKey_RollingChange(t *testing.T) {
 				t.Cleanup(func() { admin.Close(context.WithoutCancel(t.Context())) })
 				return admin.Access
 			}
-			servers := []*access.Rooms{start(first, older)}
+			servers := []*access.Services{start(first, older)}
 			w, err := servers[0].Accounts.CreateWorkspace(t.Context(), "w", "", true)
 			if err != nil {
 				t.Fatal(err)
@@ -349,7 +351,7 @@ func TestMasterKey_RollingChange(t *testing.T) {
 			everybodySeals()
 			servers = append(servers, start(app.OpenOrCreateAdmin, older)) // which has crashed
 			everybodySeals()
-			servers = []*access.Rooms{
+			servers = []*access.Services{
 				start(app.OpenOrCreateAdmin, newer+","+older),
 				start(app.OpenOrCreateAdmin, newer+","+older),
 			}

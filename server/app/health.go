@@ -36,7 +36,7 @@ const (
 // monitor determines the health of this server and logs its changes.
 type monitor struct {
 	opt      HealthOptions
-	access   *access.Rooms
+	access   *access.Services
 	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
 	stopping atomic.Bool
 	log      *slog.Logger
@@ -47,7 +47,7 @@ type monitor struct {
 	shown map[string]api.ServiceHealth // last logged, by part
 }
 
-func newHealth(a *access.Rooms, opt HealthOptions, log *slog.Logger) *monitor {
+func newHealth(a *access.Services, opt HealthOptions, log *slog.Logger) *monitor {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)

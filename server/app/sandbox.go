@@ -50,7 +50,7 @@ type Sandbox struct {
 	own    *sandbox.Sandbox // nil if the cloud is shared
 	cloud  cloud
 	tokens sandbox.Tokens
-	access *access.Rooms
+	access *access.Services
 	log    *slog.Logger
 }
 
@@ -86,7 +86,7 @@ type sandboxConfig struct {
 
 func newSandbox(
 	ctx context.Context,
-	a *access.Rooms,
+	a *access.Services,
 	opt Sandboxing,
 	dir string,
 	log *slog.Logger,

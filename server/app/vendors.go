@@ -35,7 +35,7 @@ const vendorsPath = "/vendors/"
 
 // vendors opens the adapters of accounts, and forwards events of vendors to them.
 type vendors struct {
-	access     *access.Rooms
+	access     *access.Services
 	adapters   *reconcile.Adapters
 	sandbox    *Sandbox
 	url        string // where this server listens
@@ -51,7 +51,7 @@ type vendors struct {
 
 func newVendors(
 	ctx context.Context,
-	a *access.Rooms,
+	a *access.Services,
 	s *Sandbox,
 	url, public string,
 	entered Connecting,

@@ -64,7 +64,7 @@ func (o *overheard) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 
 // keyring is a workspace with a valid and a revoked credential of each kind.
 type keyring struct {
-	*access.Rooms
+	*access.Services
 	db            *store.DB
 	heard         *overheard
 	workspace     uuid.UUID
@@ -91,7 +91,7 @@ func newKeyring(t testing.TB) *keyring {
 		revoked: map[string]string{},
 	}
 	db.Queries = dbsqlc.New(k.heard)
-	k.Rooms = access.New(db, keys, nil, access.Options{})
+	k.Services = access.New(db, keys, nil, access.Options{})
 	w, err := k.Accounts.CreateWorkspace(t.Context(), "Keys", "", true)
 	must(err)
 	k.workspace = w.ID

@@ -91,7 +91,7 @@ func (r *Refusal) Error() string { return "the login was refused: " + r.Message 
 // Options configures New.
 type Options struct {
 	// Access runs the operations on webviews and accounts.
-	Access *access.Rooms
+	Access *access.Services
 	// Vendors logs in to vendors.
 	Vendors Vendors
 	// Log receives the access log and errors. By default, nothing is logged.

@@ -33,7 +33,7 @@ func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service
 		t.Fatal(err)
 	}
 	events, serverKeys := event.New(db, keys, waker), keyrotation.New(db, keys, keyrotation.Options{})
-	r := Rooms{
+	r := Services{
 		Events:      events,
 		Auth:        auth.New(db, keys, events, serverKeys, auth.Options{}),
 		Idempotency: idempotency.New(db, keys, idempotency.Options{}),
@@ -42,7 +42,7 @@ func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service
 		db,
 		keys,
 		waker,
-		account.Rooms{Events: events, Auth: r.Auth, ServerKeys: serverKeys},
+		account.Services{Events: events, Auth: r.Auth, ServerKeys: serverKeys},
 		account.Options{},
 	)
 	s := New(db, keys, waker, r, Options{})

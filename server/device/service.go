@@ -50,17 +50,17 @@ type Service struct {
 	budget      *inventoryBudget
 }
 
-// Rooms are the other rooms that a Service calls.
-type Rooms struct {
+// Services are the other services that a Service calls.
+type Services struct {
 	Events      *event.Service
 	Auth        *auth.Service
 	Accounts    *account.Service
 	Idempotency *idempotency.Service
 }
 
-// New creates a Service. db must be migrated. It registers with the rooms of r what happens to devices when an account
+// New creates a Service. db must be migrated. It registers with r what happens to devices when an account
 // ends, and how events count against an account's budget.
-func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Rooms, opt Options) *Service {
+func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, opt Options) *Service {
 	opt.AttemptTimeout = cmp.Or(opt.AttemptTimeout, 10*time.Minute)
 	opt.ConfirmTimeout = cmp.Or(opt.ConfirmTimeout, 60*time.Second)
 	opt.ReadLag = cmp.Or(opt.ReadLag, 10*time.Second)

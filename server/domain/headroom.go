@@ -20,7 +20,7 @@ type Headroom struct {
 	room map[uuid.UUID]headroom
 }
 
-// headroom is the room of one workspace.
+// headroom is how many resources one workspace may still create.
 type headroom struct {
 	remaining int
 	until     time.Time

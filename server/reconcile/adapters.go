@@ -24,7 +24,7 @@ type Opener func(ctx context.Context, account account.Account) (adapter.Adapter,
 // Adapters holds one adapter per account. It opens an adapter on first use and forwards the
 // adapter's events as hints.
 type Adapters struct {
-	access  *access.Rooms
+	access  *access.Services
 	openers map[string]Opener
 	log     *slog.Logger
 
@@ -47,7 +47,7 @@ type opened struct {
 }
 
 // NewAdapters creates the registry. The keys of openers are adapter names.
-func NewAdapters(a *access.Rooms, openers map[string]Opener, log *slog.Logger) *Adapters {
+func NewAdapters(a *access.Services, openers map[string]Opener, log *slog.Logger) *Adapters {
 	r := &Adapters{
 		access:  a,
 		openers: openers,

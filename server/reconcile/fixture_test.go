@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsV
 type bed struct {
 	http *http.Client
 	*testing.T
-	access     *access.Rooms
+	access     *access.Services
 	rec        *reconcile.Reconciler
 	db         *store.DB
 	waker      *worker.Waker

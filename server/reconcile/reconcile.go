@@ -56,7 +56,7 @@ func (r *Reconciler) delegated(adapter string) bool {
 
 // Reconciler reconciles devices and accounts.
 type Reconciler struct {
-	access   *access.Rooms
+	access   *access.Services
 	adapters *Adapters
 	opt      Options
 	// written maps a device that needs a gap between writes to the time of its last write.
@@ -67,7 +67,7 @@ type Reconciler struct {
 }
 
 // New creates a Reconciler that reaches the vendors through adapters.
-func New(a *access.Rooms, adapters *Adapters, opt Options) *Reconciler {
+func New(a *access.Services, adapters *Adapters, opt Options) *Reconciler {
 	if opt.AccountInterval == 0 {
 		opt.AccountInterval = time.Minute
 	}

@@ -19,7 +19,7 @@ import (
 // handlers map requests to operations of the domain, and results to responses. There is one file per resource
 // group.
 type handlers struct {
-	access    *access.Rooms
+	access    *access.Services
 	acs       *acs.Service
 	simulator Simulator
 	pager     pager

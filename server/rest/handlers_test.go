@@ -383,13 +383,13 @@ func TestNewHandler_InvalidOptions(t *testing.T) {
 		"public URL, other":       {CursorKey: key, PublicURL: "ftp://api.example"},
 		"public URL without host": {CursorKey: key, PublicURL: "https:///x"},
 	} {
-		o.Access = &access.Rooms{}
+		o.Access = &access.Services{}
 		if _, err := rest.NewHandler(o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	if _, err := rest.NewHandler(
-		rest.Options{Access: &access.Rooms{}, CursorKey: key, PublicURL: "https://api.example/base/"},
+		rest.Options{Access: &access.Services{}, CursorKey: key, PublicURL: "https://api.example/base/"},
 	); err != nil {
 		t.Errorf("good options: %v", err)
 	}

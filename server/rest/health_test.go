@@ -136,7 +136,13 @@ func TestHealthReportsEachPart(t *testing.T) {
 	s.AccessSystem(t)
 	change := func() {
 		t.Helper()
-		if status, _ := call(t, s, http.MethodPost, "/devices/update", in{"device_id": device, "name": "Changed"}); status != http.StatusInternalServerError {
+		if status, _ := call(
+			t,
+			s,
+			http.MethodPost,
+			"/devices/update",
+			in{"device_id": device, "name": "Changed"},
+		); status != http.StatusInternalServerError {
 			t.Errorf("a change is answered with %d", status)
 		}
 	}

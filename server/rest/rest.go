@@ -33,7 +33,7 @@ import (
 // Options configures NewHandler.
 type Options struct {
 	// Access runs the operations on workspaces, accounts, devices and codes.
-	Access *access.Rooms
+	Access *access.Services
 	// ACS runs the operations on access systems and their users.
 	ACS *acs.Service
 	// Simulator changes simulated devices.

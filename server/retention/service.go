@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-// Rooms are the other rooms that a Service calls.
-type Rooms struct {
+// Services are the other services that a Service calls.
+type Services struct {
 	Auth        *auth.Service
 	Webhooks    *webhook.Service
 	Devices     *device.Service
@@ -29,7 +29,7 @@ type Service struct {
 }
 
 // New creates a Service. db must be migrated.
-func New(db *store.DB, r Rooms) *Service {
+func New(db *store.DB, r Services) *Service {
 	return &Service{
 		db:          db,
 		auth:        r.Auth,

@@ -51,7 +51,7 @@ type bed struct {
 	db     *store.DB
 	keys   *encryption.Keys
 	waker  *worker.Waker
-	access *access.Rooms
+	access *access.Services
 	p      domain.Principal
 	last   uuid.UUID                    // the account whose events were fanned out last
 	stop   func(patience time.Duration) // stops the engine of start

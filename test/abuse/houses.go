@@ -60,7 +60,7 @@ func (b *bed) createHouses(ctx context.Context) error {
 }
 
 // build creates one house.
-func (b *bed) build(ctx context.Context, a *access.Rooms, token string) (h house, err error) {
+func (b *bed) build(ctx context.Context, a *access.Services, token string) (h house, err error) {
 	url := b.server.ready.URL
 	var made struct {
 		Workspace struct {

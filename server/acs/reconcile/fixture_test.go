@@ -39,7 +39,7 @@ func (alone) Check(context.Context, store.Tx) error { return nil }
 type bed struct {
 	*testing.T
 	db      *store.DB
-	access  *access.Rooms
+	access  *access.Services
 	account uuid.UUID
 	start   func(accesscloud.Config) *reconcile.Reconciler
 }

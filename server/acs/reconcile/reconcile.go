@@ -42,7 +42,7 @@ type Options struct {
 
 // Reconciler reconciles access systems and the accounts that have them.
 type Reconciler struct {
-	access  *access.Rooms
+	access  *access.Services
 	acs     *acs.Service
 	openers map[string]Opener
 	opt     Options
@@ -77,7 +77,7 @@ type opened struct {
 const idleTimeout = 15 * time.Minute
 
 // New creates a Reconciler. The keys of openers are adapter names.
-func New(a *access.Rooms, s *acs.Service, openers map[string]Opener, opt Options) *Reconciler {
+func New(a *access.Services, s *acs.Service, openers map[string]Opener, opt Options) *Reconciler {
 	if opt.AccountInterval == 0 {
 		opt.AccountInterval = time.Minute
 	}
