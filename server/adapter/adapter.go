@@ -10,6 +10,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // DeviceRef is the vendor's identifier of a device. It is unique within one account and stable while the device
@@ -52,7 +54,7 @@ type Adapter interface {
 	Close() error
 }
 
-// Locker is implemented by adapters whose devices can be locked or unlocked remotely (Caps.Lock, Caps.Unlock).
+// Locker is implemented by adapters whose devices can be locked or unlocked remotely (Capabilities.Lock, Capabilities.Unlock).
 // Accepted means that the bolt has not moved yet. Device shows when it has; vendors that send events also send
 // LockOperated or Jammed. Repeating a call has no further effect on the bolt. Both methods fail like Device, with
 // Offline, and with NotSupported when the device lacks the capability. They fail with Unconfirmed when the outcome is
@@ -64,7 +66,7 @@ type Locker interface {
 	Unlock(ctx context.Context, device DeviceRef) (State, error)
 }
 
-// AutoLocker is implemented by adapters whose devices can lock themselves some time after an unlock (Caps.AutoLock).
+// AutoLocker is implemented by adapters whose devices can lock themselves some time after an unlock (Capabilities.AutoLock).
 // Accepted means that the device has not applied the setting yet; Device shows when it has. Repeating a call has no
 // further effect. It fails like Device, with Offline, with Invalid when the device does not support the delay, with
 // NotSupported when the device lacks the capability, and with Unconfirmed when the outcome is unknown.
@@ -84,7 +86,7 @@ type AutoLock struct {
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // OfflineIssuer is implemented by adapters whose vendor issues codes that a device accepts without a connection
-// (Caps.OfflineCodes). Such codes are not listed and cannot be changed or deleted.
+// (Capabilities.OfflineCodes). Such codes are not listed and cannot be changed or deleted.
 type OfflineIssuer interface {
 	// IssueCode asks the vendor for an offline code. The device can be offline. Repeated calls with the same spec.Key
 	// return the same code. It fails like Device, with Full, with Invalid when the vendor issues no code for such a
@@ -157,9 +159,9 @@ type Device struct {
 	Locked *bool
 	// BatteryLevel is between 0 and 1; nil when unknown.
 	BatteryLevel *float64
-	Caps         Caps
-	// CapsUnknown means that Caps does not contain the code capabilities yet. The previously known ones remain valid.
-	CapsUnknown bool
+	Capabilities capability.Set
+	// CapabilitiesUnknown means that Capabilities does not contain the code capabilities yet. The previously known ones remain valid.
+	CapabilitiesUnknown bool
 
 	// AutoLock is nil when unknown.
 	AutoLock *AutoLock
@@ -169,72 +171,6 @@ type Device struct {
 	SubscriptionMissing bool
 	// LossyEvents means that events of the device may get lost unnoticed and that reading it periodically is cheap.
 	LossyEvents bool
-}
-
-// Caps holds the capabilities of one device. They belong to a device, not to a vendor.
-type Caps struct {
-	// Lock and Unlock mean that the device can be locked and unlocked remotely.
-	Lock, Unlock bool
-	// AutoLock means that the device can lock itself after a delay.
-	AutoLock bool
-	// Hub means that the device connects through a hub.
-	Hub bool
-	// Subscription means that codes may require a paid plan of the vendor.
-	Subscription bool
-	// OnlineCodes means that codes can be written remotely.
-	OnlineCodes bool
-	// OfflineCodes means that the vendor issues codes that the device accepts without a connection.
-	OfflineCodes bool
-	// ListCodes means that existing codes can be read.
-	ListCodes bool
-	// DeleteUnmanaged means that codes added outside the server can be deleted.
-	DeleteUnmanaged bool
-	// ModifyInPlace means that PutCode with a Ref changes the code; otherwise callers delete, then create.
-	ModifyInPlace bool
-	// PINVisible means that Codes returns PINs.
-	PINVisible bool
-	// ProviderPIN means that the vendor chooses the PIN and PutResult holds it; CodeSpec.PIN must be empty.
-	ProviderPIN bool
-	// NativeSchedule means that the device itself applies StartsAt and EndsAt.
-	NativeSchedule bool
-	Convert        Convert
-	// CodeLengths lists the accepted PIN lengths in ascending order.
-	CodeLengths []int
-	Constraints []Constraint
-	// MaxCodes is 0 when unknown.
-	MaxCodes int
-	Confirm  Confirm
-	// MinGap is the minimum time between two writes.
-	MinGap time.Duration
-}
-
-// Convert says how a code that exists on the device can become managed.
-type Convert string
-
-const (
-	// ConvertNever means that the code cannot become managed.
-	ConvertNever Convert = "never"
-	// ConvertAdopt means that the PIN is readable, so that no write is necessary.
-	ConvertAdopt Convert = "adopt"
-	// ConvertRewrite means that the PIN is hidden and the caller must supply a new one.
-	ConvertRewrite Convert = "rewrite"
-)
-
-// Confirm says how the outcome of a write becomes known.
-type Confirm string
-
-const (
-	// ConfirmSync means that the response to the write comes from the device.
-	ConfirmSync Confirm = "sync"
-	// ConfirmReadBack means that the vendor accepts the write and a later Codes shows its outcome.
-	ConfirmReadBack Confirm = "read_back"
-)
-
-// Constraint restricts the PINs or names that a device accepts. Kind is a constraint_type of the API, such as
-// "no_zeros". MinLength and MaxLength apply to "name_length"; 0 means no bound.
-type Constraint struct {
-	Kind                 string
-	MinLength, MaxLength int
 }
 
 // Codes is the list of codes on one device.
@@ -280,7 +216,7 @@ type CodeSpec struct {
 	Key  string
 	PIN  string
 	Name string
-	// StartsAt and EndsAt are both set or both nil. They require Caps.NativeSchedule.
+	// StartsAt and EndsAt are both set or both nil. They require Capabilities.NativeSchedule.
 	StartsAt, EndsAt *time.Time
 
 	// OnPlace receives the Ref of a code before the code is written, when the adapter chooses the Ref. The caller
@@ -301,7 +237,7 @@ func (s CodeSpec) NotifyPlace(ctx context.Context, code CodeRef) error {
 // PutResult is the outcome of a PutCode.
 type PutResult struct {
 	Ref CodeRef
-	// PIN is set when Caps.ProviderPIN.
+	// PIN is set when Capabilities.ProviderPIN.
 	PIN   string
 	State State
 }

@@ -103,9 +103,6 @@ func (p BackupPool) warnings() []domain.Problem {
 	}
 }
 
-// HasBackupPool reports whether the device supports a backup pool.
-func (c Capabilities) HasBackupPool() bool { return c.OnlineCodes }
-
 // checkPool fails with Invalid where a new code cannot use a backup pool.
 func checkPool(asked, timeBound bool) error {
 	if !asked || timeBound {

@@ -4,22 +4,23 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // capabilitiesByJSON caches capabilities by their JSON. Devices are listed far more often than their
 // capabilities change, and devices of one model have the same. Returned values are shared and must not be
 // changed.
-var capabilitiesByJSON = capabilitiesCache{byJSON: map[string]Capabilities{}}
+var capabilitiesByJSON = capabilitiesCache{byJSON: map[string]capability.Set{}}
 
 type capabilitiesCache struct {
 	mu     sync.RWMutex
-	byJSON map[string]Capabilities
+	byJSON map[string]capability.Set
 }
 
 const capabilitiesKept = 1024
 
-func (k *capabilitiesCache) read(raw []byte) Capabilities {
+func (k *capabilitiesCache) read(raw []byte) capability.Set {
 	k.mu.RLock()
 	c, ok := k.byJSON[string(raw)]
 	k.mu.RUnlock()
@@ -29,7 +30,7 @@ func (k *capabilitiesCache) read(raw []byte) Capabilities {
 	return k.learn(raw)
 }
 
-func (k *capabilitiesCache) learn(raw []byte) (c Capabilities) {
+func (k *capabilitiesCache) learn(raw []byte) (c capability.Set) {
 	_ = json.Unmarshal(raw, &c) // written by this package
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,13 +41,13 @@ func (k *capabilitiesCache) learn(raw []byte) (c Capabilities) {
 	return c
 }
 
-func capabilities(r dbsqlc.Device) Capabilities {
+func capabilities(r dbsqlc.Device) capability.Set {
 	return toCapabilities(r.Capabilities, r.ReportedCodeLengths)
 }
 
 // toCapabilities returns the capabilities that an adapter found, with the reported code lengths in place of its
 // own.
-func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
+func toCapabilities(found []byte, reportedLengths []int32) capability.Set {
 	caps := capabilitiesByJSON.read(found)
 	if reportedLengths != nil {
 		caps.CodeLengths = nil
@@ -58,4 +59,6 @@ func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
 }
 
 // foundCapabilities returns the capabilities that the adapter found, without reported corrections.
-func foundCapabilities(r dbsqlc.Device) Capabilities { return capabilitiesByJSON.read(r.Capabilities) }
+func foundCapabilities(r dbsqlc.Device) capability.Set {
+	return capabilitiesByJSON.read(r.Capabilities)
+}

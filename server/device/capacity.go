@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -24,7 +25,7 @@ type stay struct {
 }
 
 // stayOf returns the known time in which a code occupies a slot of its device.
-func stayOf(c dbsqlc.AccessCode, caps Capabilities) stay {
+func stayOf(c dbsqlc.AccessCode, caps capability.Set) stay {
 	// Whether its vendor removes an unmanaged code at its end is unknown.
 	if !c.IsManaged {
 		return stay{}
@@ -59,13 +60,13 @@ func planned(r dbsqlc.TakenOnDeviceRow) dbsqlc.AccessCode {
 }
 
 // checkRoom checks that a device has room for one more code. It fails with Invalid.
-func checkRoom(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, c dbsqlc.AccessCode, now time.Time) error {
+func checkRoom(caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, c dbsqlc.AccessCode, now time.Time) error {
 	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
 }
 
 // checkMoreRoom is checkRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
 func checkMoreRoom(
-	caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, before, after dbsqlc.AccessCode, now time.Time,
+	caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, before, after dbsqlc.AccessCode, now time.Time,
 ) error {
 	had, wants := stayOf(before, caps), stayOf(after, caps)
 	earlier, later := wants, wants
@@ -83,7 +84,7 @@ func checkMoreRoom(
 
 // roomFor checks that a device has room for the code self throughout its occupancy. Codes that are being removed and
 // codes of the backup pool do not count.
-func roomFor(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
+func roomFor(caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
 	}
@@ -127,7 +128,7 @@ func roomFor(caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID,
 	return nil
 }
 
-func noRoom(caps Capabilities, at, now time.Time) *domain.Error {
+func noRoom(caps capability.Set, at, now time.Time) *domain.Error {
 	e := &domain.Error{
 		Kind:    domain.Invalid,
 		Type:    domain.ErrNoSpace,

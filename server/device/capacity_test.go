@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -37,89 +38,89 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 	type rows = []dbsqlc.TakenOnDeviceRow
 	for _, c := range []struct {
 		name   string
-		caps   Capabilities // of a lock that holds two
+		caps   capability.Set // of a lock that holds two
 		taken  rows
 		code   dbsqlc.TakenOnDeviceRow
 		fullAt *time.Time // nil: there is room
 	}{
-		{"nothing is there", Capabilities{}, nil, ongoing, nil},
-		{"one place is left", Capabilities{}, rows{ongoing}, ongoing, nil},
-		{"none is left", Capabilities{}, rows{ongoing, ongoing}, ongoing, in(0)},
-		{"others leave", Capabilities{}, rows{ongoing, leaving(ongoing)}, ongoing, nil},
-		{"a pool does not count", Capabilities{}, rows{ongoing, spare(ongoing)}, ongoing, nil},
+		{"nothing is there", capability.Set{}, nil, ongoing, nil},
+		{"one place is left", capability.Set{}, rows{ongoing}, ongoing, nil},
+		{"none is left", capability.Set{}, rows{ongoing, ongoing}, ongoing, in(0)},
+		{"others leave", capability.Set{}, rows{ongoing, leaving(ongoing)}, ongoing, nil},
+		{"a pool does not count", capability.Set{}, rows{ongoing, spare(ongoing)}, ongoing, nil},
 		{
 			"stays one after the other",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120)), managed(in(130), in(150))},
 			managed(in(160), in(170)),
 			nil,
 		},
 		{
 			"a stay before others",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			managed(in(50), in(99)),
 			nil,
 		},
 		{
 			"a stay that ends while others are put",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			managed(in(50), in(100)),
 			in(99),
 		},
 		{
 			"a stay that is put while others are there",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			managed(in(120), in(130)),
 			in(119),
 		},
 		{
 			"a stay that is put when others leave",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			managed(in(121), in(130)),
 			nil,
 		},
 		{
 			"others that never overlap",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(130), in(150))},
 			managed(in(90), in(160)),
 			nil,
 		},
 		{
 			"others that overlap",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(110), in(150))},
 			managed(in(90), in(160)),
 			in(109),
 		},
 		{
 			"an ongoing one before a full stay",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			ongoing,
 			in(99),
 		},
 		{
 			"a stay with ongoing ones",
-			Capabilities{},
+			capability.Set{},
 			rows{ongoing, foreign(managed(nil, nil))},
 			managed(in(100), in(120)),
 			in(99),
 		},
 		{
 			"an unmanaged code stays, whatever its time frame",
-			Capabilities{},
+			capability.Set{},
 			rows{ongoing, foreign(managed(in(1), in(2)))},
 			managed(in(100), in(120)),
 			in(99),
 		},
 		{
 			"a lock that keeps time frames has them three days ahead",
-			Capabilities{NativeSchedule: true},
+			capability.Set{NativeSchedule: true},
 			rows{
 				native(managed(in(200), in(220))),
 				native(managed(in(200), in(220))),
@@ -128,35 +129,35 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 		},
 		{
 			"and may have one already that was moved",
-			Capabilities{NativeSchedule: true},
+			capability.Set{NativeSchedule: true},
 			rows{ongoing, there(native(managed(in(900), in(920))))},
 			managed(in(100), in(130)),
 			in(99),
 		},
 		{
 			"another one takes it off until then",
-			Capabilities{},
+			capability.Set{},
 			rows{ongoing, there(managed(in(900), in(920)))},
 			managed(in(100), in(130)),
 			nil,
 		},
 		{
 			"offline codes count from the day they are made",
-			Capabilities{},
+			capability.Set{},
 			rows{issued(managed(in(900), in(920))), issued(managed(in(900), in(920)))},
 			managed(in(100), in(130)),
 			in(99),
 		},
 		{
 			"until they end",
-			Capabilities{},
+			capability.Set{},
 			rows{issued(managed(in(90), in(92))), issued(managed(in(90), in(92)))},
 			managed(in(100), in(130)),
 			nil,
 		},
 		{
 			"an offline code with future ones",
-			Capabilities{},
+			capability.Set{},
 			rows{managed(in(100), in(120)), managed(in(100), in(120))},
 			issued(managed(in(90), in(101))),
 			in(99),
@@ -225,7 +226,7 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 		{"comes into the full time", code(in(10), in(90)), code(in(10), in(120)), false},
 		{"is bound by time", code(nil, nil), code(in(110), in(150)), true},
 	} {
-		if err := checkMoreRoom(Capabilities{MaxCodes: 2}, full, c.before, c.after, now); (err == nil) != c.room {
+		if err := checkMoreRoom(capability.Set{MaxCodes: 2}, full, c.before, c.after, now); (err == nil) != c.room {
 			t.Errorf("a code that %s: %v", c.name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -117,7 +118,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		CreatedAt:                   r.CreatedAt,
 	}
 	if !r.IsManaged {
-		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
+		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible(), !caps.DeleteUnmanaged
 	}
 	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, domain.Value(
 		r.PulledBackupCodeID,
@@ -197,7 +198,7 @@ func externalChange(r dbsqlc.AccessCode, problem *string) string {
 }
 
 // mutations returns the changes of a managed code that its device has not confirmed.
-func (s *Service) mutations(r dbsqlc.AccessCode, caps Capabilities) ([]Mutation, error) {
+func (s *Service) mutations(r dbsqlc.AccessCode, caps capability.Set) ([]Mutation, error) {
 	switch {
 	case r.RemovingSince != nil:
 		return []Mutation{
@@ -262,7 +263,7 @@ const (
 )
 
 // programAt returns when a time-bound code must be on its device, or nil for an ongoing code.
-func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
+func programAt(r dbsqlc.AccessCode, caps capability.Set) *time.Time {
 	if r.StartsAt == nil || offline(r) {
 		return nil
 	}
@@ -276,8 +277,8 @@ func programAt(r dbsqlc.AccessCode, caps Capabilities) *time.Time {
 
 // nativeSchedule reports whether the device enforces the code's time frame. A pulled backup code is not
 // recreated for that: it opens immediately and is removed at its end.
-func nativeSchedule(r dbsqlc.AccessCode, caps Capabilities) bool {
-	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.RecreateToChange || !r.IsBackup)
+func nativeSchedule(r dbsqlc.AccessCode, caps capability.Set) bool {
+	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.RecreateToChange() || !r.IsBackup)
 }
 
 func codeNotFound(id string) *domain.Error {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -269,7 +270,7 @@ func (s *Service) applyChange(
 }
 
 // checkChangedPIN fails with Invalid where a device does not accept the PIN for an existing code.
-func checkChangedPIN(pin string, caps Capabilities) error {
+func checkChangedPIN(pin string, caps capability.Set) error {
 	if caps.ProviderPIN {
 		return domain.Invalidf(
 			"code",

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -244,7 +245,7 @@ func (s *Service) newCode(
 }
 
 // checkNewPIN fails with Invalid where a device does not accept the PIN for a new code. An empty PIN passes.
-func checkNewPIN(pin string, caps Capabilities) error {
+func checkNewPIN(pin string, caps capability.Set) error {
 	switch {
 	case pin == "":
 		return nil
@@ -259,7 +260,7 @@ func checkNewPIN(pin string, caps Capabilities) error {
 }
 
 // defaultNameFor returns the default name of a code, short enough for the device.
-func defaultNameFor(caps Capabilities) string {
+func defaultNameFor(caps capability.Set) string {
 	for _, name := range []string{defaultName, "Access Code", "Code"} {
 		if checkName(name, caps) == nil {
 			return name

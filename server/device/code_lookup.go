@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -18,7 +19,7 @@ import (
 const maxFindAttempts = 8
 
 // canRepeatCreate reports whether the server must repeat the creation of an uncertain code before it counts as gone.
-func canRepeatCreate(c dbsqlc.AccessCode, caps Capabilities) bool {
+func canRepeatCreate(c dbsqlc.AccessCode, caps capability.Set) bool {
 	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < maxFindAttempts
 }
 

@@ -76,7 +76,7 @@ func (r *reading) same(c *dbsqlc.AccessCode, f Found) bool {
 		return true
 	}
 	// A device that accepts no past start may have got the time of the write instead.
-	begun := r.caps.startsInFuture() && c.StartsAt != nil && f.StartsAt != nil && !c.StartsAt.After(r.now) &&
+	begun := r.caps.StartsInFuture() && c.StartsAt != nil && f.StartsAt != nil && !c.StartsAt.After(r.now) &&
 		!f.StartsAt.After(r.now)
 	return (begun || sameSecond(c.StartsAt, f.StartsAt)) && sameSecond(c.EndsAt, f.EndsAt)
 }

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // checkPIN checks a PIN against the rules of a device. It fails with Invalid; the message does not contain the PIN.
-func checkPIN(pin string, caps Capabilities) error {
+func checkPIN(pin string, caps capability.Set) error {
 	if len(pin) < 4 || len(pin) > 12 || strings.Trim(pin, "0123456789") != "" {
 		return domain.Invalidf("code", "A code has 4 to 12 digits")
 	}
@@ -107,7 +108,7 @@ func differentDigits(p string) int {
 }
 
 // checkName checks a name against the rules of a device. It fails with Invalid.
-func checkName(name string, caps Capabilities) error {
+func checkName(name string, caps capability.Set) error {
 	for _, c := range caps.Constraints {
 		if c.Type != "name_length" {
 			continue

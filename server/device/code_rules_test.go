@@ -7,30 +7,31 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 func TestPINsObeyTheDevice(t *testing.T) {
 	t.Parallel()
-	constraint := func(kinds ...string) (c Capabilities) {
+	constraint := func(kinds ...string) (c capability.Set) {
 		for _, k := range kinds {
-			c.Constraints = append(c.Constraints, Constraint{Type: k})
+			c.Constraints = append(c.Constraints, capability.Constraint{Type: k})
 		}
 		return c
 	}
 	for _, c := range []struct {
 		name, pin string
-		caps      Capabilities
+		caps      capability.Set
 		ok        bool
 	}{
-		{"four digits", "1234", Capabilities{}, true},
-		{"twelve digits", "123456789012", Capabilities{}, true},
-		{"three digits", "123", Capabilities{}, false},
-		{"thirteen digits", "1234567890123", Capabilities{}, false},
-		{"letters", "12a4", Capabilities{}, false},
-		{"other digits", "１２３４", Capabilities{}, false},
-		{"supported length", "123456", Capabilities{CodeLengths: []int{4, 6}}, true},
-		{"unsupported length", "12345", Capabilities{CodeLengths: []int{4, 6}}, false},
+		{"four digits", "1234", capability.Set{}, true},
+		{"twelve digits", "123456789012", capability.Set{}, true},
+		{"three digits", "123", capability.Set{}, false},
+		{"thirteen digits", "1234567890123", capability.Set{}, false},
+		{"letters", "12a4", capability.Set{}, false},
+		{"other digits", "１２３４", capability.Set{}, false},
+		{"supported length", "123456", capability.Set{CodeLengths: []int{4, 6}}, true},
+		{"unsupported length", "12345", capability.Set{CodeLengths: []int{4, 6}}, false},
 		{"zero", "1204", constraint("no_zeros"), false},
 		{"no zero", "1234", constraint("no_zeros"), true},
 		{"begins with 12", "1294", constraint("cannot_start_with_12"), false},
@@ -97,14 +98,14 @@ func TestNextAction(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
 	ref := "r"
-	native := Capabilities{NativeSchedule: true}
+	native := capability.Set{NativeSchedule: true}
 	s := &Service{opt: Options{ConfirmTimeout: time.Minute}}
 	managed := func(f func(*dbsqlc.AccessCode)) *dbsqlc.AccessCode {
 		c := &dbsqlc.AccessCode{IsManaged: true, DesiredGen: 1, PreferNativeScheduling: true}
 		f(c)
 		return c
 	}
-	listed := Capabilities{ListCodes: true}
+	listed := capability.Set{ListCodes: true}
 	inDoubt := func(asked int32, next *time.Time) *dbsqlc.AccessCode {
 		return managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.WriteGen, c.WriteAt, c.Attempts, c.NextAttemptAt = in(0), 1, in(0), asked, next
@@ -113,65 +114,65 @@ func TestNextAction(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		code *dbsqlc.AccessCode
-		caps Capabilities
+		caps capability.Set
 		want Action
 		due  *time.Time
 	}{
-		{"new", managed(func(*dbsqlc.AccessCode) {}), Capabilities{}, Put, nil},
+		{"new", managed(func(*dbsqlc.AccessCode) {}), capability.Set{}, Put, nil},
 		{
 			"applied",
 			managed(func(c *dbsqlc.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }),
-			Capabilities{},
+			capability.Set{},
 			Nothing,
 			nil,
 		},
 		{
 			"changed since",
 			managed(func(c *dbsqlc.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }),
-			Capabilities{},
+			capability.Set{},
 			Put,
 			nil,
 		},
-		{"refused", managed(func(c *dbsqlc.AccessCode) { c.BlockedGen = 1 }), Capabilities{}, Nothing, nil},
+		{"refused", managed(func(c *dbsqlc.AccessCode) { c.BlockedGen = 1 }), capability.Set{}, Nothing, nil},
 		{
 			"changed since refused",
 			managed(func(c *dbsqlc.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }),
-			Capabilities{},
+			capability.Set{},
 			Put,
 			nil,
 		},
 		{
 			"accepted",
 			managed(func(c *dbsqlc.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }),
-			Capabilities{},
+			capability.Set{},
 			Await,
 			in(500 * time.Millisecond),
 		},
 		{
 			"sent, uncertain",
 			managed(func(c *dbsqlc.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }),
-			Capabilities{},
+			capability.Set{},
 			Put,
 			nil,
 		},
 		{
 			"paused",
 			managed(func(c *dbsqlc.AccessCode) { c.NextAttemptAt = in(time.Minute) }),
-			Capabilities{},
+			capability.Set{},
 			Nothing,
 			in(time.Minute),
 		},
 		{
 			"pause over",
 			managed(func(c *dbsqlc.AccessCode) { c.NextAttemptAt = in(-time.Minute) }),
-			Capabilities{},
+			capability.Set{},
 			Put,
 			nil,
 		},
 		{
 			"far ahead",
 			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }),
-			Capabilities{},
+			capability.Set{},
 			Nothing,
 			in(99 * time.Hour),
 		},
@@ -185,7 +186,7 @@ func TestNextAction(t *testing.T) {
 		{
 			"an hour ahead",
 			managed(func(c *dbsqlc.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }),
-			Capabilities{},
+			capability.Set{},
 			Put,
 			nil,
 		},
@@ -220,31 +221,31 @@ func TestNextAction(t *testing.T) {
 		{
 			"removing",
 			managed(func(c *dbsqlc.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }),
-			Capabilities{},
+			capability.Set{},
 			Delete,
 			nil,
 		},
 		{"removing, accepted", managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.WriteAccepted, c.WriteAt = in(0), &ref, true, in(-20*time.Second)
-		}), Capabilities{}, Await, in(5 * time.Second)},
+		}), capability.Set{}, Await, in(5 * time.Second)},
 		{"removing, paused", managed(func(c *dbsqlc.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.NextAttemptAt = in(0), &ref, in(time.Second)
-		}), Capabilities{}, Nothing, in(time.Second)},
+		}), capability.Set{}, Nothing, in(time.Second)},
 		{"removing what may be on its way", inDoubt(0, nil), listed, Await, in(200 * time.Millisecond)},
-		{"removing what may be on its way, unlisted", inDoubt(0, nil), Capabilities{}, Find, nil},
-		{"removing what was just not found", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
+		{"removing what may be on its way, unlisted", inDoubt(0, nil), capability.Set{}, Find, nil},
+		{"removing what was just not found", inDoubt(1, in(time.Second)), capability.Set{}, Nothing, in(time.Second)},
 		{
 			"removing what was repeatedly not found",
 			inDoubt(maxFindAttempts, in(time.Second)),
-			Capabilities{},
+			capability.Set{},
 			Await,
 			in(200 * time.Millisecond),
 		},
-		{"unmanaged", &dbsqlc.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
+		{"unmanaged", &dbsqlc.AccessCode{DesiredGen: 1, VendorRef: &ref}, capability.Set{}, Nothing, nil},
 		{
 			"unmanaged, removing",
 			&dbsqlc.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)},
-			Capabilities{},
+			capability.Set{},
 			Delete,
 			nil,
 		},

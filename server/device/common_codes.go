@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -238,7 +239,7 @@ func (s *Service) sharedPIN(
 	if slices.Contains(lengths, preferred) {
 		length = preferred
 	}
-	all := make([]Capabilities, len(ids))
+	all := make([]capability.Set, len(ids))
 	for i, id := range ids {
 		all[i] = capabilities(places[id].device)
 	}
@@ -249,7 +250,7 @@ func (s *Service) sharedPIN(
 			if err != nil {
 				return "", err
 			}
-			if !slices.ContainsFunc(all, func(caps Capabilities) bool { return !fits(pin, caps) }) {
+			if !slices.ContainsFunc(all, func(caps capability.Set) bool { return !fits(pin, caps) }) {
 				pins = append(pins, pin)
 			}
 		}

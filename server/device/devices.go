@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -44,7 +44,7 @@ type Device struct {
 	AutoLock *AutoLock
 	// BatteryLevel is 0 to 1.
 	BatteryLevel *float64
-	Capabilities Capabilities
+	Capabilities capability.Set
 	Metadata     map[string]any
 	CreatedAt    time.Time
 
@@ -57,78 +57,6 @@ type Device struct {
 
 	BackupPool    BackupPool
 	AccountErrors []domain.Problem
-}
-
-// Capabilities are the capabilities of one device, as determined by its adapter.
-type Capabilities struct {
-	Lock     bool `json:"lock,omitempty"`
-	Unlock   bool `json:"unlock,omitempty"`
-	AutoLock bool `json:"auto_lock,omitempty"`
-	// Hub is true if the device is reached through a hub.
-	Hub bool `json:"hub,omitempty"`
-	// Subscription is true if the vendor may require a subscription for codes.
-	Subscription    bool `json:"subscription,omitempty"`
-	OnlineCodes     bool `json:"online_codes,omitempty"`
-	OfflineCodes    bool `json:"offline_codes,omitempty"`
-	ListCodes       bool `json:"list_codes,omitempty"`
-	DeleteUnmanaged bool `json:"delete_unmanaged,omitempty"`
-	// RecreateToChange is true if the server changes a code by removing and recreating it.
-	RecreateToChange bool `json:"put_anew,omitempty"`
-	PINVisible       bool `json:"pin_visible,omitempty"`
-	// ProviderPIN is true if the vendor chooses the PINs.
-	ProviderPIN bool `json:"provider_pin,omitempty"`
-	// NativeSchedule is true if the device enforces time frames.
-	NativeSchedule bool `json:"native_schedule,omitempty"`
-	// Convertible is true if unmanaged codes can be converted to managed ones.
-	Convertible bool `json:"convertible,omitempty"`
-	Simulated   bool `json:"simulated,omitempty"`
-	// WriteGap is the minimum time between two writes.
-	WriteGap time.Duration `json:"write_gap,omitempty"`
-	// CodeLengths are the supported PIN lengths, ascending.
-	CodeLengths []int        `json:"code_lengths,omitempty"`
-	Constraints []Constraint `json:"constraints,omitempty"`
-	// MaxCodes is the number of codes that the device holds; 0 means unknown.
-	MaxCodes int `json:"max_codes,omitempty"`
-}
-
-// Constraint restricts the PINs or names of a device: a constraint_type of the API.
-type Constraint struct {
-	Type string `json:"type"`
-	// MinLength and MaxLength apply to name_length; a MaxLength of 0 is unlimited.
-	MinLength int `json:"min_length,omitempty"`
-	MaxLength int `json:"max_length,omitempty"`
-}
-
-// startsInFuture reports whether the device refuses time frames that have started.
-func (c Capabilities) startsInFuture() bool {
-	return slices.ContainsFunc(c.Constraints, func(k Constraint) bool { return k.Type == "start_date_in_future" })
-}
-
-// Flags returns the names of the API's capability flags that are true.
-func (c Capabilities) Flags() []string {
-	flags := make([]string, 0, 12)
-	for _, f := range [...]struct {
-		name string
-		on   bool
-	}{
-		{"can_remotely_lock", c.Lock},
-		{"can_remotely_unlock", c.Unlock},
-		{"can_program_online_access_codes", c.OnlineCodes},
-		{"can_program_offline_access_codes", c.OfflineCodes},
-		{"can_unlock_with_code", c.OnlineCodes || c.OfflineCodes},
-		{"can_configure_auto_lock", c.AutoLock},
-		{"can_simulate_hub_connection", c.Simulated && c.Hub},
-		{"can_simulate_hub_disconnection", c.Simulated && c.Hub},
-		{"can_simulate_paid_subscription", c.Simulated && c.Subscription},
-		{"can_simulate_connection", c.Simulated},
-		{"can_simulate_disconnection", c.Simulated},
-		{"can_simulate_removal", c.Simulated},
-	} {
-		if f.on {
-			flags = append(flags, f.name)
-		}
-	}
-	return flags
 }
 
 // Errors returns the problems that prevent the device, or its account, from working.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -34,7 +35,7 @@ type FoundDevice struct {
 	SubscriptionMissing bool
 	// Lossy is true if the vendor may lose events of the device (see Options.RereadInterval).
 	Lossy        bool
-	Capabilities Capabilities
+	Capabilities capability.Set
 	// CapabilitiesUnknown is true if the capabilities are not known yet; the last known ones stay.
 	CapabilitiesUnknown bool
 }
@@ -303,7 +304,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		return s.accounts.WakeDevice(ctx, tx, r.DeviceID, true)
 	case was.RemovedAt != nil || was.Online != r.Online: // its codes may have changed meanwhile
 		return s.accounts.WakeDevice(ctx, tx, r.DeviceID, true)
-	case foundCapabilities(was).RecreateToChange != f.Capabilities.RecreateToChange: // a refused change may succeed
+	case foundCapabilities(was).RecreateToChange() != f.Capabilities.RecreateToChange(): // a refused change may succeed
 		return s.accounts.WakeDevice(ctx, tx, r.DeviceID, false)
 	case lockedAt != was.LockedChangedAt: // emits the lock event if the vendor reports none
 		return s.accounts.WakeDevice(ctx, tx, r.DeviceID, false)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) GenerateCode(ctx context.Context, p domain.Principal, deviceID
 // generatePIN returns a random PIN that obeys the rules of the device and is not in use on it. Its length is the
 // preferred one if the device supports it, else the shortest supported one. It fails with Invalid.
 func (s *Service) generatePIN(
-	device uuid.UUID, caps Capabilities, taken []dbsqlc.TakenOnDeviceRow, preferred int,
+	device uuid.UUID, caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, preferred int,
 ) (string, error) {
 	if caps.ProviderPIN {
 		return "", domain.Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
@@ -72,7 +73,7 @@ func randomPIN(length int) (string, error) {
 }
 
 // fits reports whether a generated PIN suits a device.
-func fits(pin string, caps Capabilities) bool {
+func fits(pin string, caps capability.Set) bool {
 	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil
 }
 

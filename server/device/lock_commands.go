@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -112,7 +113,7 @@ func tooManyCommands(id uuid.UUID, n int64) error {
 }
 
 // canMove fails with Invalid where the device does not support the command.
-func canMove(caps Capabilities, lock bool) error {
+func canMove(caps capability.Set, lock bool) error {
 	refused := func(what, flag string) error {
 		return &domain.Error{
 			Kind:    domain.Invalid,

@@ -188,7 +188,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 	}
 	r.seen[c.AccessCodeID] = true
 	// A recreated code does not change in place.
-	recreated := r.caps.RecreateToChange && c.PinMac != nil && c.WriteGen >= c.DesiredGen &&
+	recreated := r.caps.RecreateToChange() && c.PinMac != nil && c.WriteGen >= c.DesiredGen &&
 		domain.Value(c.VendorRef) == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
 	// shown is true if the device has what was written.
@@ -240,7 +240,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 		return nil
 	case c.WriteGen > 0 && same:
 		return r.recordApplied(ctx, c, c.WriteGen)
-	case r.caps.RecreateToChange && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
+	case r.caps.RecreateToChange() && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
 		mismatch := &Failure{Class: FailedForNow, Message: "The device shows the code differently from what was set."}
 		return r.recordRefusal(ctx, c, Found{Failure: mismatch})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.staleRead(c):
@@ -384,7 +384,7 @@ func (t *deviceTx) unblock() {
 // convert converts the requested unmanaged codes that are still on the device to managed ones. If the vendor allows no
 // conversion, applyDue fails the requests.
 func (r *reading) convert(ctx context.Context) error {
-	if !r.caps.Convertible {
+	if !r.caps.Convertible() {
 		return nil
 	}
 	for _, a := range r.pending {

@@ -7,14 +7,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Some vendors cannot change a code in place (Capabilities.RecreateToChange). To change such a code, the server removes
+// Some vendors cannot change a code in place (RecreateToChange). To change such a code, the server removes
 // it temporarily, as in a PIN swap, and recreates it. Until its removal has started, reads treat it as any other code.
 
 // needsRecreate reports whether a code must leave its device to be recreated in its desired state. It does not after
 // the new state was sent, however long the vendor takes: another write would only join the same queue. It does not
 // while another code has the PIN. A code with an unknown PIN cannot be recreated: its change is refused.
 func (t *deviceTx) needsRecreate(c *dbsqlc.AccessCode) bool {
-	if !t.caps.RecreateToChange || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) || !hasPendingChange(c) {
+	if !t.caps.RecreateToChange() || c.VendorRef == nil || c.RemovingSince != nil || offline(*c) ||
+		!hasPendingChange(c) {
 		return false
 	}
 	lost := c.PinMac == nil && !t.caps.ProviderPIN
@@ -45,7 +46,7 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 
 // retryByRecreate retries a change that was refused while RecreateToChange was unknown.
 func (t *deviceTx) retryByRecreate(c *dbsqlc.AccessCode) {
-	if t.caps.RecreateToChange && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
+	if t.caps.RecreateToChange() && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
 		domain.Value(c.ErrorCode) == domain.ErrFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
@@ -57,7 +58,7 @@ const neverConfirmedMessage = "The vendor accepted the code and has not confirme
 // neverConfirmed reports whether the vendor accepted a code but never confirmed it, on a device that lists no codes.
 // Repeated recreation would remove a code that may open, and waiting would never end.
 func (t *deviceTx) neverConfirmed(c *dbsqlc.AccessCode) bool {
-	if t.caps.ListCodes || !t.caps.RecreateToChange || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
+	if t.caps.ListCodes || !t.caps.RecreateToChange() || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
 		return false
 	}
 	return c.WriteGen > 0 && c.WriteGen >= c.DesiredGen && !t.onItsWay(c)

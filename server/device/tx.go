@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -21,7 +22,7 @@ type deviceTx struct {
 	s       *Service
 	tx      store.Tx
 	d       dbsqlc.Device
-	caps    Capabilities
+	caps    capability.Set
 	codes   []*dbsqlc.AccessCode
 	before  map[uuid.UUID]dbsqlc.AccessCode
 	pending []dbsqlc.ActionAttempt

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -233,7 +234,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
-			w.NoPastStart = t.caps.startsInFuture()
+			w.NoPastStart = t.caps.StartsInFuture()
 		}
 	}
 	return w, due, nil
@@ -246,14 +247,14 @@ func (t *deviceTx) leaving(c *dbsqlc.AccessCode) bool {
 
 // putOff reports whether a code is, or may be, on a device without native schedules although its start was postponed.
 // The code must leave until its new start, because it opens.
-func putOff(c dbsqlc.AccessCode, caps Capabilities, now time.Time) bool {
+func putOff(c dbsqlc.AccessCode, caps capability.Set, now time.Time) bool {
 	when := programAt(c, caps)
 	return c.IsManaged && c.RemovingSince == nil && when != nil && when.After(now) && !nativeSchedule(c, caps) &&
 		(c.VendorRef != nil || c.WriteGen > 0)
 }
 
 // next decides the next operation of a code at now, and when to look again.
-func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
+func (s *Service) next(c *dbsqlc.AccessCode, caps capability.Set, leaving bool, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
 	switch {
@@ -285,7 +286,7 @@ func (s *Service) next(c *dbsqlc.AccessCode, caps Capabilities, leaving bool, no
 		return Nothing, when
 	}
 	switch {
-	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.RecreateToChange && c.VendorRef != nil):
+	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.RecreateToChange() && c.VendorRef != nil):
 		return Await, later(s.poll(c, now))
 	case paused:
 		return Nothing, c.NextAttemptAt
@@ -304,7 +305,7 @@ func (t *deviceTx) applyDue(ctx context.Context) error {
 		var err error
 		c := t.code(domain.Value(a.AccessCodeID))
 		switch {
-		case a.ActionType == domain.ConvertAccessCode && c != nil && !t.caps.Convertible:
+		case a.ActionType == domain.ConvertAccessCode && c != nil && !t.caps.Convertible():
 			err = t.failConversion(ctx, c, a, "cannot_be_managed",
 				"Codes on devices of this vendor cannot be converted to managed. The code stays unmanaged.")
 		case a.ActionType == domain.DeleteUnmanagedAccessCode && c != nil && c.RemovingSince == nil:

@@ -89,30 +89,8 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 
 // toFoundDevice converts an adapter's device to the type of package device.
 func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
-	c := device.Capabilities{
-		Lock:             d.Caps.Lock,
-		Unlock:           d.Caps.Unlock,
-		AutoLock:         d.Caps.AutoLock,
-		Hub:              d.Caps.Hub,
-		Subscription:     d.Caps.Subscription,
-		OnlineCodes:      d.Caps.OnlineCodes,
-		OfflineCodes:     d.Caps.OfflineCodes,
-		ListCodes:        d.Caps.ListCodes,
-		DeleteUnmanaged:  d.Caps.DeleteUnmanaged,
-		RecreateToChange: d.Caps.OnlineCodes && !d.Caps.ModifyInPlace,
-		PINVisible:       d.Caps.PINVisible,
-		ProviderPIN:      d.Caps.ProviderPIN,
-		NativeSchedule:   d.Caps.NativeSchedule,
-		Convertible:      d.Caps.Convert == adapter.ConvertAdopt,
-		CodeLengths:      d.Caps.CodeLengths,
-		MaxCodes:         d.Caps.MaxCodes,
-		Simulated:        simulated,
-		WriteGap:         d.Caps.MinGap,
-	}
-	for _, k := range d.Caps.Constraints {
-		c.Constraints = append(c.Constraints,
-			device.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
-	}
+	capabilities := d.Capabilities
+	capabilities.Simulated = simulated
 	var automatic *device.AutoLock
 	if d.AutoLock != nil {
 		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
@@ -132,7 +110,7 @@ func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
 		Online:              d.Online,
 		Locked:              d.Locked,
 		BatteryLevel:        d.BatteryLevel,
-		Capabilities:        c,
-		CapabilitiesUnknown: d.CapsUnknown,
+		Capabilities:        capabilities,
+		CapabilitiesUnknown: d.CapabilitiesUnknown,
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 func TestShortOutage_IsNotAnnounced(t *testing.T) {
@@ -177,7 +178,7 @@ func TestFlapping_RemovedDeviceStartsAfresh(t *testing.T) {
 		Name:         "Door",
 		Type:         "august_lock",
 		Online:       true,
-		Capabilities: device.Capabilities{OnlineCodes: true, ListCodes: true},
+		Capabilities: capability.Set{OnlineCodes: true, ListCodes: true},
 	}}))
 	b.look()
 	b.loses(clock, 2, time.Minute)

@@ -59,7 +59,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		adapter:    a,
 		device:     w.Device,
 		ref:        adapter.DeviceRef(w.Device.Ref),
-		gap:        w.Device.Capabilities.WriteGap,
+		gap:        w.Device.Capabilities.MinWriteGap,
 	}
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)

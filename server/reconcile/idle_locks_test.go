@@ -7,6 +7,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // A deletion at the lock while no server ran causes no event, so only a read reveals it.
@@ -84,7 +85,7 @@ func TestListing_KeepsBackoffOfUnreadableLock(t *testing.T) {
 		Name:         "Door",
 		Online:       true,
 		Lossy:        true,
-		Capabilities: device.Capabilities{ListCodes: true},
+		Capabilities: capability.Set{ListCodes: true},
 	}}))
 	var woken bool
 	b.must(
@@ -116,7 +117,7 @@ func TestAccountRecovery_ReadsItsLocks(t *testing.T) {
 			Ref:          b.lock,
 			Name:         "Door",
 			Online:       true,
-			Capabilities: device.Capabilities{ListCodes: true},
+			Capabilities: capability.Set{ListCodes: true},
 		}}))
 		var read bool
 		b.must(

@@ -79,7 +79,7 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 		for when, away := range map[string]bool{"": false, ", its lock was away": true} {
 			t.Run(name+when, func(t *testing.T) {
 				t.Parallel()
-				b, clock := unlisted(t, `{"put_anew": true}`)
+				b, clock := unlisted(t, `{"modify_in_place": false}`)
 				code, a := b.create("2580")
 				w := b.work(code)
 				b.begin(w)
@@ -215,7 +215,7 @@ func TestNoCodeList_OtherPINIsRecreated(t *testing.T) {
 	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("codes are recreated", func() bool {
 		d, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
-		return err == nil && d.Capabilities.RecreateToChange
+		return err == nil && d.Capabilities.RecreateToChange()
 	})
 	var made atomic.Int32
 	s.loses(&made, true)

@@ -255,7 +255,10 @@ func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 	if w := b.work(c); w.Action != device.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
-	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"put_anew": true}'`)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`update devices set capabilities = capabilities || '{"modify_in_place": false}'`,
+	)
 	b.must(err)
 	if w := b.work(c); w.Action != device.Delete {
 		t.Errorf("planned action %q", w.Action)
@@ -266,7 +269,10 @@ func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 func rigidByHand(t *testing.T, profile string) (byHand, *testClock) {
 	t.Helper()
 	b, clock := timeBound(t, profile)
-	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"put_anew": true}'`)
+	_, err := b.db.Pool.Exec(
+		t.Context(),
+		`update devices set capabilities = capabilities || '{"modify_in_place": false}'`,
+	)
 	b.must(err)
 	return b, clock
 }
@@ -463,10 +469,10 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 			return device.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
 		"accepted": {`{}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
-		"confirmed and listed late, no in-place changes": {`{"put_anew": true}`, func(b byHand, c device.Code) device.PutOutcome {
+		"confirmed and listed late, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) device.PutOutcome {
 			return device.PutOutcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted, no in-place changes": {`{"put_anew": true}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
+		"accepted, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
 		"second answer lost, too": {`{}`, func(b byHand, c device.Code) device.PutOutcome {
 			b.begin(b.work(c))
 			b.read(found("k9", ""))
@@ -502,7 +508,7 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 				t.Errorf("status %s", got.Status)
 			}
 			w = b.work(code)
-			if want := map[bool]device.Action{true: device.Delete, false: device.Put}[c.more == `{"put_anew": true}`]; w.Action != want ||
+			if want := map[bool]device.Action{true: device.Delete, false: device.Put}[c.more == `{"modify_in_place": false}`]; w.Action != want ||
 				w.Ref != "r1" {
 				t.Fatalf("planned action %q of %q, want %q", w.Action, w.Ref, want)
 			}
@@ -524,7 +530,7 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 // If the second answer is lost as well, the listed code may be either of the two.
 func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 	t.Parallel()
-	for more, want := range map[string]device.Action{`{}`: device.Put, `{"put_anew": true}`: device.Delete} {
+	for more, want := range map[string]device.Action{`{}`: device.Put, `{"modify_in_place": false}`: device.Delete} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})

@@ -17,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -260,7 +261,7 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 		Type:                before.Type,
 		Provider:            before.Provider,
 		Online:              true,
-		Capabilities:        device.Capabilities{Lock: true},
+		Capabilities:        capability.Set{Lock: true},
 		CapabilitiesUnknown: true,
 	}}))
 	b.look()

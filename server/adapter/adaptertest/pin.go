@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // pinRules maps each constraint on a single PIN to its predicate and to seeds of PINs that break it. A seed is
@@ -80,10 +80,10 @@ type pins struct {
 	rng   *rand.Rand
 }
 
-func newPINs(caps adapter.Caps, given func(int) string) pins {
+func newPINs(caps capability.Set, given func(int) string) pins {
 	p := pins{given: given, used: map[string]bool{}, rng: rand.New(rand.NewPCG(1, 2))}
 	for _, c := range caps.Constraints {
-		p.rules = append(p.rules, c.Kind)
+		p.rules = append(p.rules, c.Type)
 	}
 	return p
 }

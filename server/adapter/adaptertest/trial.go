@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -15,7 +16,7 @@ import (
 type trial struct {
 	*testing.T
 	Bed
-	caps adapter.Caps
+	caps capability.Set
 	pins pins
 }
 
@@ -40,8 +41,8 @@ func newTrial(t *testing.T, b Bed) *trial {
 	if !device.Online {
 		t.Fatal("the device is not online")
 	}
-	c.caps = device.Caps
-	c.pins = newPINs(device.Caps, b.PIN)
+	c.caps = device.Capabilities
+	c.pins = newPINs(device.Capabilities, b.PIN)
 	for _, code := range c.read().Codes {
 		c.pins.exclude(code.PIN)
 	}
@@ -95,7 +96,7 @@ func (c *trial) pause(d time.Duration) {
 func (c *trial) spec(key string) adapter.CodeSpec {
 	spec := adapter.CodeSpec{Key: key, Name: "Guest " + key}
 	for _, k := range c.caps.Constraints {
-		if k.Kind == "name_length" && k.MaxLength > 0 {
+		if k.Type == "name_length" && k.MaxLength > 0 {
 			spec.Name = spec.Name[:min(len(spec.Name), k.MaxLength)]
 		}
 	}

@@ -76,14 +76,14 @@ func TestAbsurdResponses(t *testing.T) {
 
 // unlike returns what is implausible about a lock.
 func unlike(d adapter.Device) string {
-	lengths := d.Caps.CodeLengths
+	lengths := d.Capabilities.CodeLengths
 	switch {
 	case d.Ref == "" || d.Type == "" || d.Provider == "":
 		return fmt.Sprintf("a lock is %+v", d)
 	case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
 		return fmt.Sprint("the battery level is ", *d.BatteryLevel)
-	case d.Caps.MaxCodes < 0 || d.Caps.MinGap < 0 || d.AutoLock != nil && d.AutoLock.Delay < 0:
-		return fmt.Sprintf("numbers are negative: %+v", d.Caps)
+	case d.Capabilities.MaxCodes < 0 || d.Capabilities.MinWriteGap < 0 || d.AutoLock != nil && d.AutoLock.Delay < 0:
+		return fmt.Sprintf("numbers are negative: %+v", d.Capabilities)
 	case len(lengths) == 0 || !slices.IsSorted(lengths) || lengths[0] < 1 || lengths[len(lengths)-1] > 32:
 		return fmt.Sprint("PINs have lengths of ", lengths)
 	}

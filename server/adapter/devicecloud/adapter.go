@@ -30,6 +30,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // Config configures New.
@@ -100,7 +101,7 @@ func New(c Config) *Adapter {
 		log:      c.Log,
 		events:   adapter.NewEventQueue(),
 		pushes:   rate.NewLimiter(pushesPerSecond, pushBurst),
-		known:    capsCache{caps: map[adapter.DeviceRef]adapter.Caps{}},
+		known:    capsCache{caps: map[adapter.DeviceRef]capability.Set{}},
 		open:     open,
 		shut:     shut,
 	}
@@ -149,7 +150,7 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 }
 
 // capsOf returns the device's capabilities, from the cache or from the vendor.
-func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter.Caps, error) {
+func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (capability.Set, error) {
 	if caps, ok := a.known.of(device); ok {
 		return caps, nil
 	}
@@ -157,7 +158,7 @@ func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter
 	if errors.Is(err, adapter.ErrSaturated) { // the actual request has not been sent
 		err = a.failure(adapter.Transient, err.Error())
 	}
-	return d.Caps, err
+	return d.Capabilities, err
 }
 
 // Codes implements adapter.Adapter.
@@ -275,12 +276,12 @@ func (a *Adapter) DeleteCode(ctx context.Context, _ adapter.DeviceRef, code adap
 
 // Lock implements adapter.Locker.
 func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
-	return a.act(ctx, device, "lock", func(c adapter.Caps) bool { return c.Lock })
+	return a.act(ctx, device, "lock", func(c capability.Set) bool { return c.Lock })
 }
 
 // Unlock implements adapter.Locker.
 func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
-	return a.act(ctx, device, "unlock", func(c adapter.Caps) bool { return c.Unlock })
+	return a.act(ctx, device, "unlock", func(c capability.Set) bool { return c.Unlock })
 }
 
 // ConfigureAutoLock implements adapter.AutoLocker.
@@ -332,7 +333,7 @@ func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef,
 
 // act sends a command to the bolt. The guide's response only confirms that the vendor accepted the command.
 func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string,
-	can func(adapter.Caps) bool,
+	can func(capability.Set) bool,
 ) (adapter.State, error) {
 	caps, err := a.capsOf(ctx, device)
 	switch {

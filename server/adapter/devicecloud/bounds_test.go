@@ -29,17 +29,17 @@ func TestImplausibleCapabilitiesAreIgnored(t *testing.T) {
 			t.Fatalf("%s: %d devices, %v", lengths, len(devices), err)
 		}
 		d := devices[0]
-		if !slices.Equal(d.Caps.CodeLengths, want) {
-			t.Errorf("%s: %v, want %v", lengths, d.Caps.CodeLengths, want)
+		if !slices.Equal(d.Capabilities.CodeLengths, want) {
+			t.Errorf("%s: %v, want %v", lengths, d.Capabilities.CodeLengths, want)
 		}
-		if d.Caps.MinGap < 0 || d.Caps.MinGap > 10*time.Second {
-			t.Errorf("%s between writes", d.Caps.MinGap)
+		if d.Capabilities.MinWriteGap < 0 || d.Capabilities.MinWriteGap > 10*time.Second {
+			t.Errorf("%s between writes", d.Capabilities.MinWriteGap)
 		}
 		if d.AutoLock.Delay < 0 || d.AutoLock.Delay > 24*time.Hour {
 			t.Errorf("locks after %s", d.AutoLock.Delay)
 		}
-		if len(d.Caps.Constraints) != 1 || d.Caps.Constraints[0].Kind != "no_zeros" {
-			t.Errorf("%d constraints", len(d.Caps.Constraints))
+		if len(d.Capabilities.Constraints) != 1 || d.Capabilities.Constraints[0].Type != "no_zeros" {
+			t.Errorf("%d constraints", len(d.Capabilities.Constraints))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // maxCacheSize is the maximum size of the cached capabilities of an account's locks in bytes, enough for about 6000
@@ -14,7 +15,7 @@ const maxCacheSize = 2 << 20
 // capsCache caches the capabilities of locks.
 type capsCache struct {
 	mu   sync.Mutex
-	caps map[adapter.DeviceRef]adapter.Caps
+	caps map[adapter.DeviceRef]capability.Set
 	// size is the approximate memory of caps in bytes.
 	size int
 }
@@ -23,7 +24,7 @@ type capsCache struct {
 func (k *capsCache) replace(devices []adapter.Device) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.caps, k.size = make(map[adapter.DeviceRef]adapter.Caps), 0
+	k.caps, k.size = make(map[adapter.DeviceRef]capability.Set), 0
 	for _, d := range devices {
 		k.put(d)
 	}
@@ -41,13 +42,13 @@ func (k *capsCache) put(d adapter.Device) {
 		k.size -= size(d.Ref, was)
 		delete(k.caps, d.Ref)
 	}
-	if more := size(d.Ref, d.Caps); k.size+more <= maxCacheSize {
-		k.caps[d.Ref] = d.Caps
+	if more := size(d.Ref, d.Capabilities); k.size+more <= maxCacheSize {
+		k.caps[d.Ref] = d.Capabilities
 		k.size += more
 	}
 }
 
-func (k *capsCache) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
+func (k *capsCache) of(ref adapter.DeviceRef) (capability.Set, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.caps[ref]
@@ -55,10 +56,10 @@ func (k *capsCache) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
 }
 
 // size returns the approximate memory of an entry in bytes.
-func size(ref adapter.DeviceRef, c adapter.Caps) int {
+func size(ref adapter.DeviceRef, c capability.Set) int {
 	n := len(ref) + int(unsafe.Sizeof(ref)+unsafe.Sizeof(c)) + len(c.CodeLengths)*int(unsafe.Sizeof(0))
 	for _, k := range c.Constraints {
-		n += len(k.Kind) + int(unsafe.Sizeof(k))
+		n += len(k.Type) + int(unsafe.Sizeof(k))
 	}
 	return n
 }

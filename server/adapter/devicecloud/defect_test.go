@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 func reclassify(from, to adapter.Class) *twisted {
@@ -40,20 +41,20 @@ var defects = []defect{
 		return &twisted{devices: func(d []adapter.Device) { d[0].Model = "another" }}
 	}},
 	{"capabilities agree with each other", "smartthings", func(*adaptertest.Bed) *twisted {
-		return &twisted{caps: func(c *adapter.Caps) { c.Convert = adapter.ConvertAdopt }}
+		return &twisted{caps: func(c *capability.Set) { c.Convert = capability.ConvertAdopt }}
 	}},
 	{"every code length is accepted", "", func(*adaptertest.Bed) *twisted {
-		return &twisted{caps: func(c *adapter.Caps) { c.CodeLengths = []int{4, 12} }}
+		return &twisted{caps: func(c *capability.Set) { c.CodeLengths = []int{4, 12} }}
 	}},
 	{"other code lengths are refused", "", func(*adaptertest.Bed) *twisted {
-		return &twisted{caps: func(c *adapter.Caps) { c.CodeLengths = []int{4} }}
+		return &twisted{caps: func(c *capability.Set) { c.CodeLengths = []int{4} }}
 	}},
 	{"a PIN that breaks a constraint is refused", "", func(*adaptertest.Bed) *twisted {
-		return &twisted{caps: func(c *adapter.Caps) { c.Constraints = []adapter.Constraint{{Kind: "no_zeros"}} }}
+		return &twisted{caps: func(c *capability.Set) { c.Constraints = []capability.Constraint{{Type: "no_zeros"}} }}
 	}},
 	{"a name of the wrong length is refused", "", func(*adaptertest.Bed) *twisted {
-		return &twisted{caps: func(c *adapter.Caps) {
-			c.Constraints = []adapter.Constraint{{Kind: "name_length", MaxLength: 20}}
+		return &twisted{caps: func(c *capability.Set) {
+			c.Constraints = []capability.Constraint{{Type: "name_length", MaxLength: 20}}
 		}}
 	}},
 	{"a time frame is applied or not supported", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},

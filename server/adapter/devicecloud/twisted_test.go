@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // twisted is a correct adapter with one defect: the field that is set.
 type twisted struct {
 	adapter.Adapter
-	caps    func(*adapter.Caps)
+	caps    func(*capability.Set)
 	devices func([]adapter.Device)
 	codes   func(*adapter.Codes)
 	put     func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error)
@@ -53,7 +54,7 @@ func (w *twisted) Devices(ctx context.Context) ([]adapter.Device, error) {
 	devices, err := w.Adapter.Devices(w.context(ctx))
 	for i := range devices {
 		if w.caps != nil {
-			w.caps(&devices[i].Caps)
+			w.caps(&devices[i].Capabilities)
 		}
 	}
 	if w.devices != nil && err == nil {
@@ -65,7 +66,7 @@ func (w *twisted) Devices(ctx context.Context) ([]adapter.Device, error) {
 func (w *twisted) Device(ctx context.Context, ref adapter.DeviceRef) (adapter.Device, error) {
 	d, err := w.Adapter.Device(w.context(ctx), ref)
 	if w.caps != nil {
-		w.caps(&d.Caps)
+		w.caps(&d.Capabilities)
 	}
 	return d, w.error(err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -261,20 +262,20 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 	if err != nil || len(devices) != 2 {
 		t.Fatalf("%v, %v", devices, err)
 	}
-	want := adapter.Caps{
+	want := capability.Set{
 		Lock:            true,
 		Unlock:          true,
 		OnlineCodes:     true,
 		ListCodes:       true,
 		DeleteUnmanaged: true,
 		PINVisible:      true,
-		Convert:         adapter.ConvertAdopt,
+		Convert:         capability.ConvertAdopt,
 		CodeLengths:     []int{4, 5, 6, 7, 8},
-		Confirm:         adapter.ConfirmReadBack,
+		Confirm:         capability.ConfirmReadBack,
 	}
 	first, second := devices[0], devices[1]
-	if !reflect.DeepEqual(first.Caps, want) {
-		t.Errorf("capabilities %+v", first.Caps)
+	if !reflect.DeepEqual(first.Capabilities, want) {
+		t.Errorf("capabilities %+v", first.Capabilities)
 	}
 	if first.Provider != "acme" || first.Type != "acme_lock" || !first.Online || first.Locked != nil ||
 		first.BatteryLevel != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // wireLock is a lock in a response. The guide has two names for some fields.
@@ -110,14 +111,14 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		SerialNumber: l.SerialNumber,
 		Online:       or(l.Online, true),
 		LossyEvents:  true,
-		Caps:         w.caps(),
+		Capabilities: w.caps(),
 	}
 	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
 	if l.LockState == "locked" || l.LockState == "unlocked" {
 		locked := l.LockState == "locked"
 		d.Locked = &locked
 	}
-	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
+	d.Capabilities.Hub, d.Capabilities.Subscription = l.HubOnline != nil, l.Subscription != nil
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
 		d.AutoLock = &adapter.AutoLock{
@@ -132,8 +133,8 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	return d
 }
 
-func (w wireCapabilities) caps() adapter.Caps {
-	c := adapter.Caps{
+func (w wireCapabilities) caps() capability.Set {
+	c := capability.Set{
 		Lock:            or(w.Lock, true),
 		Unlock:          or(w.Unlock, true),
 		AutoLock:        or(w.AutoLock, false),
@@ -145,32 +146,34 @@ func (w wireCapabilities) caps() adapter.Caps {
 		PINVisible:      or(w.PINVisible, true),
 		ProviderPIN:     or(w.ProviderPIN, false),
 		NativeSchedule:  or(w.NativeSchedule, false),
-		Convert:         adapter.Convert(w.Convert),
+		Convert:         capability.Convert(w.Convert),
 		CodeLengths:     defaultCodeLengths,
 		MaxCodes:        max(0, w.MaxCodes),
-		Confirm:         adapter.ConfirmReadBack,
-		MinGap:          time.Duration(min(max(w.MinGapMS, 0), int(maxWriteGap.Milliseconds()))) * time.Millisecond,
+		Confirm:         capability.ConfirmReadBack,
+		MinWriteGap:     time.Duration(min(max(w.MinGapMS, 0), int(maxWriteGap.Milliseconds()))) * time.Millisecond,
 	}
 	switch {
-	case c.Convert == adapter.ConvertAdopt, c.Convert == adapter.ConvertRewrite, c.Convert == adapter.ConvertNever:
+	case c.Convert == capability.ConvertAdopt,
+		c.Convert == capability.ConvertRewrite,
+		c.Convert == capability.ConvertNever:
 	case c.PINVisible:
-		c.Convert = adapter.ConvertAdopt
+		c.Convert = capability.ConvertAdopt
 	default:
-		c.Convert = adapter.ConvertNever
+		c.Convert = capability.ConvertNever
 	}
 	possible := slices.DeleteFunc(slices.Clone(w.CodeLengths), func(n int) bool { return n < 1 || n > maxPINLength })
 	if len(possible) > 0 {
 		c.CodeLengths = slices.Sorted(slices.Values(possible))
 	}
-	if w.Confirm == string(adapter.ConfirmSync) {
-		c.Confirm = adapter.ConfirmSync
+	if w.Confirm == string(capability.ConfirmSync) {
+		c.Confirm = capability.ConfirmSync
 	}
 	for _, k := range w.Constraints[:min(len(w.Constraints), maxLengths)] {
 		if len(k.Type) > maxKindSize || strings.ContainsFunc(k.Type, unicode.IsControl) {
 			continue
 		}
 		c.Constraints = append(c.Constraints,
-			adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
+			capability.Constraint{Type: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	return c
 }
@@ -245,7 +248,7 @@ type timeFrame struct {
 }
 
 // request returns the body for spec, or the reason why the device cannot accept it.
-func request(caps adapter.Caps, spec adapter.CodeSpec) (codeRequest, error) {
+func request(caps capability.Set, spec adapter.CodeSpec) (codeRequest, error) {
 	body := codeRequest{Name: spec.Name, Code: spec.PIN}
 	timed := spec.StartsAt != nil || spec.EndsAt != nil
 	switch {
@@ -280,7 +283,7 @@ func utc(t *time.Time) *time.Time {
 }
 
 // pinDiffers reports whether the vendor responds with another PIN than requested. Asterisks are not a PIN.
-func pinDiffers(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) bool {
+func pinDiffers(caps capability.Set, spec adapter.CodeSpec, code adapter.Code) bool {
 	digits := strings.Trim(code.PIN, "0123456789") == ""
 	return !caps.ProviderPIN && code.PIN != "" && digits && code.PIN != spec.PIN
 }
@@ -295,7 +298,7 @@ const (
 	another
 )
 
-func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) likeness {
+func comparePut(caps capability.Set, spec adapter.CodeSpec, code adapter.Code) likeness {
 	if pinDiffers(caps, spec, code) {
 		return another
 	}

@@ -78,7 +78,8 @@ func TestAbsurdMessages(t *testing.T) {
 			a.receive("z/bridge/state", []byte(`{"state":"online"}`), false)
 			a.receive("z/front door/availability", []byte(`{"state":"online"}`), false)
 			a.publish("front door", state)
-			if d := a.device(a.locks["0xa"]); !d.Online || !d.Caps.PINVisible || d.Locked == nil || !*d.Locked ||
+			d := a.device(a.locks["0xa"])
+			if !d.Online || !d.Capabilities.PINVisible || d.Locked == nil || !*d.Locked ||
 				d.BatteryLevel == nil || *d.BatteryLevel != 0.77 {
 				t.Errorf("afterwards, a good lock is %+v", d)
 			}
@@ -90,14 +91,14 @@ func TestAbsurdMessages(t *testing.T) {
 func (a *Adapter) sane() error {
 	for ref, l := range a.locks {
 		d := a.device(l)
-		lengths := d.Caps.CodeLengths
+		lengths := d.Capabilities.CodeLengths
 		switch {
 		case ref == "" || d.Ref != ref || strings.TrimSpace(d.Name) == "":
 			return fmt.Errorf("a lock is %+v", d)
 		case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
 			return fmt.Errorf("the battery level is %v", *d.BatteryLevel)
-		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > 1000:
-			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
+		case d.Capabilities.MaxCodes < 0 || d.Capabilities.MaxCodes > 1000:
+			return fmt.Errorf("there is room for %d codes", d.Capabilities.MaxCodes)
 		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > maxPINSize):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
 		}

@@ -34,6 +34,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // Adapter accesses one Zigbee2MQTT instance. It stays connected to the broker from New to Close.
@@ -339,7 +340,7 @@ func (a *Adapter) device(l *lock) adapter.Device {
 		Online:       l.online(),
 		Locked:       l.locked,
 		BatteryLevel: l.battery,
-		Caps: adapter.Caps{
+		Capabilities: capability.Set{
 			Lock:            l.able.bolt,
 			Unlock:          l.able.bolt,
 			OnlineCodes:     l.codes(),
@@ -347,16 +348,16 @@ func (a *Adapter) device(l *lock) adapter.Device {
 			DeleteUnmanaged: l.codes(),
 			ModifyInPlace:   l.codes(),
 			PINVisible:      visible,
-			Convert:         adapter.ConvertNever,
+			Convert:         capability.ConvertNever,
 			MaxCodes:        l.slots - 1,
-			Confirm:         adapter.ConfirmSync,
+			Confirm:         capability.ConfirmSync,
 		},
 	}
 	if visible {
-		d.Caps.Convert = adapter.ConvertAdopt
+		d.Capabilities.Convert = capability.ConvertAdopt
 	}
 	for n := l.minPIN; n <= l.maxPIN; n++ {
-		d.Caps.CodeLengths = append(d.Caps.CodeLengths, n)
+		d.Capabilities.CodeLengths = append(d.Capabilities.CodeLengths, n)
 	}
 	return d
 }

@@ -103,9 +103,14 @@ func TestCodesWithoutExactReads(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = a.Close() })
 			d, err := a.Device(t.Context(), b.ref)
-			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 ||
-				!slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
-				t.Fatalf("the lock's limits are %d codes of %v digits, %v", d.Caps.MaxCodes, d.Caps.CodeLengths, err)
+			if err != nil || d.Capabilities.MaxCodes != zigbee.Slots-1 ||
+				!slices.Equal(d.Capabilities.CodeLengths, []int{4, 5, 6, 7, 8}) {
+				t.Fatalf(
+					"the lock's limits are %d codes of %v digits, %v",
+					d.Capabilities.MaxCodes,
+					d.Capabilities.CodeLengths,
+					err,
+				)
 			}
 			result, err := a.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
 			if err != nil || result.Ref != "3" || b.lock.State(t).Codes[3] != "60216021" {

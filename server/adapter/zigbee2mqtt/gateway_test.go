@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -249,8 +250,14 @@ func TestHiddenPINsAreNotShown(t *testing.T) {
 		b := newBed(t, profile)
 		ref := b.put("ours", "60216021")
 		d, err := b.Device(t.Context(), b.ref)
-		if err != nil || d.Caps.PINVisible || d.Caps.Convert != adapter.ConvertNever {
-			t.Errorf("%s: PINs are visible %v, convert %s, %v", profile, d.Caps.PINVisible, d.Caps.Convert, err)
+		if err != nil || d.Capabilities.PINVisible || d.Capabilities.Convert != capability.ConvertNever {
+			t.Errorf(
+				"%s: PINs are visible %v, convert %s, %v",
+				profile,
+				d.Capabilities.PINVisible,
+				d.Capabilities.Convert,
+				err,
+			)
 		}
 		if pin := b.codes()[ref]; pin != "" {
 			t.Errorf("%s: a PIN is shown", profile)

@@ -77,7 +77,7 @@ func TestExposePINCanBeChanged(t *testing.T) {
 	expose(false)
 	b.until("PINs are hidden", func() bool {
 		d, err := b.Device(t.Context(), b.ref)
-		return err == nil && !d.Caps.PINVisible
+		return err == nil && !d.Capabilities.PINVisible
 	})
 	for ref, pin := range b.codes() { // Zigbee2MQTT continues to publish known PINs
 		if pin != "" {

@@ -86,8 +86,8 @@ func TestErrorOfAnotherClientIsIgnored(t *testing.T) {
 			codes[5] != "" || !wrong["set"] {
 			t.Errorf("the code is %s, and %v on the lock: %v", state, codes[5] != "", err)
 		}
-		if d := a.device(l); d.Caps.MaxCodes != usualSlots-1 {
-			t.Errorf("the lock has %d slots", d.Caps.MaxCodes)
+		if d := a.device(l); d.Capabilities.MaxCodes != usualSlots-1 {
+			t.Errorf("the lock has %d slots", d.Capabilities.MaxCodes)
 		}
 	})
 }
@@ -113,8 +113,8 @@ func TestLockWithFewerSlotsThanAssumed(t *testing.T) {
 		if err != nil || got.Stale || len(got.Codes) != 1 || asked[20] != 2 || asked[21] != 0 {
 			t.Errorf("there are %d codes, stale %v, after %d reads, %v", len(got.Codes), got.Stale, asked[20], err)
 		}
-		if d := a.device(l); d.Caps.MaxCodes != 19 {
-			t.Errorf("the lock has %d slots", d.Caps.MaxCodes)
+		if d := a.device(l); d.Capabilities.MaxCodes != 19 {
+			t.Errorf("the lock has %d slots", d.Capabilities.MaxCodes)
 		}
 		// The lock itself has not reported its size, so the command is sent nevertheless.
 		if state, err := a.DeleteCode(t.Context(), l.ref, "25"); err != nil || state != adapter.Confirmed ||

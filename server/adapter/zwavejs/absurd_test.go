@@ -77,7 +77,7 @@ func TestAbsurdFrames(t *testing.T) {
 				t.Errorf("only %d absurd frames", n)
 			}
 			a.hear(s, lists(plainLock))
-			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) ||
+			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Capabilities.CodeLengths, []int{4}) ||
 				d.Locked == nil || !*d.Locked {
 				t.Errorf("afterwards, a good lock is %+v", d)
 			}
@@ -124,14 +124,14 @@ func (a *Adapter) hear(s *session, frame string) {
 func (a *Adapter) sane() error {
 	for id, n := range a.nodes {
 		d := a.device(n)
-		lengths := d.Caps.CodeLengths
+		lengths := d.Capabilities.CodeLengths
 		switch {
 		case id < 1 || id > maxNodeID || n.id != id || d.Ref == "" || strings.TrimSpace(d.Name) == "":
 			return fmt.Errorf("a lock has the number %d and is %+v", id, d)
 		case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
 			return fmt.Errorf("the battery level is %v", *d.BatteryLevel)
-		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > maxSlots:
-			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
+		case d.Capabilities.MaxCodes < 0 || d.Capabilities.MaxCodes > maxSlots:
+			return fmt.Errorf("there is room for %d codes", d.Capabilities.MaxCodes)
 		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > maxPINSize):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
 		case len(n.codes.slots) > maxSlots ||

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -110,9 +111,9 @@ func TestMaskedPINsAreNotRewritten(t *testing.T) {
 	if n := s.count(writes); n != 0 {
 		t.Fatalf("the same code was written %d more times", n)
 	}
-	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Caps.PINVisible ||
-		d.Caps.Convert != adapter.ConvertNever {
-		t.Fatalf("a lock with hidden PINs: %+v, %v", d.Caps, err)
+	if d, err := s.adapter.Device(t.Context(), s.device); err != nil || d.Capabilities.PINVisible ||
+		d.Capabilities.Convert != capability.ConvertNever {
+		t.Fatalf("a lock with hidden PINs: %+v, %v", d.Capabilities, err)
 	}
 }
 

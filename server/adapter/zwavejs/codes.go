@@ -58,9 +58,9 @@ func (a *Adapter) checkCodes(s *session, n *node) error {
 		return adapter.Errorf(adapter.NotSupported,
 			"the gateway's server does not support the named users of the lock: bring its zwave-js-server up to "+
 				"date, to schema %d at least", accessControlSchema)
-	case d.Caps.OnlineCodes:
+	case d.Capabilities.OnlineCodes:
 		return nil
-	case d.CapsUnknown:
+	case d.CapabilitiesUnknown:
 		return adapter.Errorf(adapter.Transient,
 			"the gateway's interview has not read how many codes the lock supports: if this persists, interview it "+
 				"again")

@@ -119,8 +119,8 @@ func TestLocksPerNetworkAreLimited(t *testing.T) {
 		t.Errorf("%d devices, want 499", len(devices))
 	}
 	for _, d := range devices {
-		if len(d.Name) > 250 || len(d.Caps.CodeLengths) > 255 {
-			t.Fatalf("a name of %d bytes, %d lengths of codes", len(d.Name), len(d.Caps.CodeLengths))
+		if len(d.Name) > 250 || len(d.Capabilities.CodeLengths) > 255 {
+			t.Fatalf("a name of %d bytes, %d lengths of codes", len(d.Name), len(d.Capabilities.CodeLengths))
 		}
 	}
 }

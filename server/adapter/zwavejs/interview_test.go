@@ -47,13 +47,13 @@ func TestIncompleteInterviewKeepsCapabilities(t *testing.T) {
 			t.Parallel()
 			s := play(t, map[int]string{1: shows(1, "864209")}, nil)
 			before, err := s.adapter.Device(t.Context(), s.device)
-			if err != nil || !before.Caps.OnlineCodes || before.CapsUnknown {
+			if err != nil || !before.Capabilities.OnlineCodes || before.CapabilitiesUnknown {
 				t.Fatalf("Device: %+v, %v", before, err)
 			}
 			for _, how := range []func(*testing.T, string){s.reconnect, s.interview} {
 				how(t, test.shown)
 				devices, err := s.adapter.Devices(t.Context())
-				if err != nil || len(devices) != 1 || !reflect.DeepEqual(devices[0].Caps, before.Caps) {
+				if err != nil || len(devices) != 1 || !reflect.DeepEqual(devices[0].Capabilities, before.Capabilities) {
 					t.Fatalf("Devices: %+v, %v", devices, err)
 				}
 				_, err = s.adapter.Codes(t.Context(), s.device, true)
@@ -88,7 +88,7 @@ func TestCapabilitiesOfUnseenLockAreUnknown(t *testing.T) {
 	} {
 		s := begin(t, map[int]string{}, listing(shown))
 		devices, err := s.adapter.Devices(t.Context())
-		if err != nil || len(devices) != 1 || devices[0].Caps.OnlineCodes || !devices[0].CapsUnknown {
+		if err != nil || len(devices) != 1 || devices[0].Capabilities.OnlineCodes || !devices[0].CapabilitiesUnknown {
 			t.Fatalf("Devices: %+v, %v", devices, err)
 		}
 		_, err = s.adapter.PutCode(t.Context(), devices[0].Ref, spec("k", "135790"))

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // node is one lock of the network.
@@ -232,23 +233,23 @@ func (a *Adapter) device(n *node) adapter.Device {
 		Online:       status != nodeDead,
 		Locked:       locked,
 		BatteryLevel: battery,
-		Caps: adapter.Caps{
+		Capabilities: capability.Set{
 			Lock:    true,
 			Unlock:  true,
-			Convert: adapter.ConvertNever,
-			Confirm: adapter.ConfirmSync,
+			Convert: capability.ConvertNever,
+			Confirm: capability.ConfirmSync,
 		},
 	}
 	if t.slots == 0 || !t.takesCodes() {
-		d.CapsUnknown = !t.ready || t.takesCodes()
+		d.CapabilitiesUnknown = !t.ready || t.takesCodes()
 		return d
 	}
-	c := &d.Caps
+	c := &d.Capabilities
 	c.OnlineCodes, c.ListCodes, c.DeleteUnmanaged, c.ModifyInPlace = true, true, true, true
 	c.MaxCodes, c.NativeSchedule = t.slots, n.supportsTimeFrames(a.gateway)
 	c.PINVisible = !masked
 	if c.PINVisible {
-		c.Convert = adapter.ConvertAdopt
+		c.Convert = capability.ConvertAdopt
 	}
 	for length := max(t.shortest, 1); length <= min(t.longest, maxPINSize); length++ {
 		if t.length == 0 || t.length == length {

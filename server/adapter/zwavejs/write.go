@@ -71,7 +71,7 @@ func (a *Adapter) checkSpec(s *session, n *node, spec adapter.CodeSpec) error {
 	if err := a.checkCodes(s, n); err != nil {
 		return err
 	}
-	caps := a.device(n).Caps
+	caps := a.device(n).Capabilities
 	fits := false
 	for _, length := range caps.CodeLengths {
 		fits = fits || len(spec.PIN) == length

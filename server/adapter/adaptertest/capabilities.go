@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 func listedAsRead(c *trial) {
@@ -37,15 +38,15 @@ func capsAgree(c *trial) {
 	switch {
 	case !slices.IsSorted(c.caps.CodeLengths) || c.caps.OnlineCodes && len(c.caps.CodeLengths) == 0:
 		c.Fatalf("code lengths %v", c.caps.CodeLengths)
-	case c.caps.Convert == adapter.ConvertAdopt && !c.caps.PINVisible:
+	case c.caps.Convert == capability.ConvertAdopt && !c.caps.PINVisible:
 		c.Fatal("codes can be adopted though their PINs are hidden")
-	case !slices.Contains([]adapter.Convert{adapter.ConvertAdopt, adapter.ConvertRewrite, adapter.ConvertNever},
+	case !slices.Contains([]capability.Convert{capability.ConvertAdopt, capability.ConvertRewrite, capability.ConvertNever},
 		c.caps.Convert):
 		c.Fatalf("convert %q", c.caps.Convert)
-	case !slices.Contains([]adapter.Confirm{adapter.ConfirmSync, adapter.ConfirmReadBack}, c.caps.Confirm):
+	case !slices.Contains([]capability.Confirm{capability.ConfirmSync, capability.ConfirmReadBack}, c.caps.Confirm):
 		c.Fatalf("confirm %q", c.caps.Confirm)
-	case c.caps.ProviderPIN != slices.ContainsFunc(c.caps.Constraints, func(k adapter.Constraint) bool {
-		return k.Kind == "cannot_specify_pin_code"
+	case c.caps.ProviderPIN != slices.ContainsFunc(c.caps.Constraints, func(k capability.Constraint) bool {
+		return k.Type == "cannot_specify_pin_code"
 	}):
 		c.Fatal("ProviderPIN and the constraint cannot_specify_pin_code go together")
 	}
@@ -80,22 +81,22 @@ func constraintsKept(c *trial) {
 	tried := false
 	for _, k := range c.caps.Constraints {
 		spec := c.spec("")
-		if k.Kind == "cannot_specify_pin_code" {
+		if k.Type == "cannot_specify_pin_code" {
 			tried = true
 			spec.PIN = c.pins.next(c.caps.CodeLengths[0])
 			_ = c.refused(spec, adapter.Invalid, "a PIN that the vendor chooses")
 		}
-		for _, pin := range broken(k.Kind, c.caps.CodeLengths[0]) {
+		for _, pin := range broken(k.Type, c.caps.CodeLengths[0]) {
 			tried = true
 			spec.PIN = pin
-			_ = c.refused(spec, adapter.Invalid, "a PIN that breaks "+k.Kind)
+			_ = c.refused(spec, adapter.Invalid, "a PIN that breaks "+k.Type)
 		}
 	}
 	c.need(tried, "constrain single PINs")
 }
 
 func namesKept(c *trial) {
-	i := slices.IndexFunc(c.caps.Constraints, func(k adapter.Constraint) bool { return k.Kind == "name_length" })
+	i := slices.IndexFunc(c.caps.Constraints, func(k capability.Constraint) bool { return k.Type == "name_length" })
 	c.need(c.caps.OnlineCodes && i >= 0, "constrain names")
 	least, most := c.caps.Constraints[i].MinLength, c.caps.Constraints[i].MaxLength
 	for _, length := range []int{max(least, 1), most} {
@@ -167,7 +168,7 @@ func timeFrameHalf(c *trial) {
 
 func timeFramePast(c *trial) {
 	required := slices.ContainsFunc(c.caps.Constraints,
-		func(k adapter.Constraint) bool { return k.Kind == "start_date_in_future" })
+		func(k capability.Constraint) bool { return k.Type == "start_date_in_future" })
 	c.need(c.caps.NativeSchedule && required, "require a start in the future")
 	_ = c.refused(timed(c.spec("past"), -24*time.Hour), adapter.Invalid, "a start in the past")
 }
