@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
@@ -38,7 +39,7 @@ type Config struct {
 	// TrustProxy makes the server trust X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For.
 	TrustProxy bool
 	// Limits are the rate limits of the API.
-	Limits rest.Limits
+	Limits ratelimit.Limits
 
 	// Connections is the maximum number of client connections. The default is admission.Connections.
 	Connections int
@@ -194,7 +195,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	callers := rest.NewCallers(c.Limits)
+	limiter := ratelimit.New(c.Limits)
 	api, err := rest.NewHandler(rest.Options{
 		Access:         a.Access,
 		ACS:            a.ACS,
@@ -202,8 +203,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		CursorKey:      cursorKey,
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,
-		Limits:         c.Limits,
-		Callers:        callers,
+		Limiter:        limiter,
 		Health:         a.health.now,
 		Logger:         c.Log,
 		Observe:        observeRequest,
@@ -224,7 +224,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		admission.Limits{
 			Connections:   connections,
 			BehindProxy:   c.TrustProxy,
-			ClientAddress: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) },
+			ClientAddress: func(r *http.Request) string { return ratelimit.AddressOf(r, c.TrustProxy) },
 		},
 	)
 	mux := http.NewServeMux()
@@ -235,9 +235,9 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Vendors:   newLogins(a.Sandbox, a.URL, c.Connecting),
 		PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
-			return callers.Guess(rest.AddressOf(r, c.TrustProxy))
+			return limiter.Guess(ratelimit.AddressOf(r, c.TrustProxy))
 		},
-		Page:           func(r *http.Request) time.Duration { return callers.Page(rest.AddressOf(r, c.TrustProxy)) },
+		Page:           func(r *http.Request) time.Duration { return limiter.Page(ratelimit.AddressOf(r, c.TrustProxy)) },
 		TrustForwarded: c.TrustProxy,
 		Log:            c.Log,
 		Observe:        observeRequest,

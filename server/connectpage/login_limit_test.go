@@ -11,7 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
 // A webview allows ten logins, but clients can create any number of webviews. So failures also count per address,
@@ -20,7 +20,7 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 	t.Parallel()
 	const perMinute = 2
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.Limits, c.TrustProxy = rest.Limits{FailuresPerMinute: perMinute}, true
+		c.Limits, c.TrustProxy = ratelimit.Limits{FailuresPerMinute: perMinute}, true
 	})
 	logIn := func(page, from, password string) (*http.Response, string) {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestGoodLoginsAreNotCounted(t *testing.T) {
 	s := apptest.Start(
 		t,
 		apptest.WithProfiles("august"),
-		func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} },
+		func(c *app.Config) { c.Limits = ratelimit.Limits{FailuresPerMinute: 1} },
 	)
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for n := range 5 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
 // authenticate returns the principal of a token. workspaceID is the workspace that the request names, or empty. It
@@ -158,24 +159,24 @@ func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 			return err
 		}
 	}
-	address := AddressOf(r, e.trustForwarded)
-	if after := e.callers.admit(address, token); after > 0 {
+	address := ratelimit.AddressOf(r, e.trustForwarded)
+	if after := e.limiter.Admit(address, token); after > 0 {
 		return tooManyFailures(after)
 	}
 	p, err := e.authenticate(r.Context(), token, workspaceID)
-	found := undecided
+	found := ratelimit.Undecided
 	if refused := new(domain.Error); err == nil {
-		found = isValid
+		found = ratelimit.Valid
 	} else if errors.As(err, &refused) && refused.Kind == domain.Unauthorized {
-		found = isInvalid
+		found = ratelimit.Invalid
 	}
-	e.callers.recordVerdict(address, token, found)
+	e.limiter.RecordVerdict(address, token, found)
 	if err != nil {
 		return err
 	}
 	x.principal = p
 	e.beginSpan(x, r)
-	if after := e.callers.request(p.CredentialID.String()); after > 0 {
+	if after := e.limiter.Request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)
 	}
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {

@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -258,7 +259,7 @@ func toProperties(d device.Device) api.DeviceProperties {
 		BackupAccessCodePoolEnabled:  &d.BackupPool.Enabled,
 		SupportedCodeLengths:         caps.CodeLengths,
 		MaxActiveCodesSupported:      caps.MaxCodes,
-		CodeConstraints: each(caps.Constraints, func(c device.Constraint) api.CodeConstraint {
+		CodeConstraints: each(caps.Constraints, func(c capability.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
 func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
@@ -20,8 +21,8 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| JSON in a body | %d values, %d deep |", maxValues, maxDepth),
 		fmt.Sprintf("| errors reported for one request | %d |", maxIssues),
 		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", maxWaits, maxWaitsPerCredential),
-		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, maxRepeats, repeatsWindow.Seconds(), 2*repeatsWindow.Seconds()),
-		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", WorkspacesPerMinute),
+		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, ratelimit.MaxRepeats, ratelimit.RepeatsWindow.Seconds(), 2*ratelimit.RepeatsWindow.Seconds()),
+		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", ratelimit.WorkspacesPerMinute),
 		fmt.Sprintf("| workspaces of a credential that creates them | %d |", account.MaxWorkspaces),
 	} {
 		if !strings.Contains(string(page), line) {

@@ -3,45 +3,12 @@ package rest
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"testing"
-	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
-
-func TestWorkspaceCreationIsRateLimited(t *testing.T) {
-	t.Parallel()
-	c, now := clocked(Limits{WorkspacesPerMinute: 20})
-	for i := range 20 {
-		if after := c.workspace("a"); after != 0 {
-			t.Fatalf("workspace %d waits for %s", i, after)
-		}
-	}
-	for range 100 { // which do not count
-		if after := c.workspace("a"); after != 3*time.Second {
-			t.Fatalf("one more waits for %s", after)
-		}
-	}
-	if after := c.workspace("b"); after != 0 {
-		t.Errorf("another's waits for %s", after)
-	}
-	if after := c.request("a"); after != 0 {
-		t.Errorf("another request waits for %s", after)
-	}
-	*now = now.Add(3 * time.Second)
-	if after := c.workspace("a"); after != 0 {
-		t.Errorf("3 s later one waits for %s", after)
-	}
-	if after := c.workspace("a"); after != 3*time.Second {
-		t.Errorf("3 s later a second one waits for %s", after)
-	}
-	free, _ := clocked(Limits{})
-	for range 100 {
-		if free.workspace("a") != 0 {
-			t.Fatal("workspaces are limited without a limit")
-		}
-	}
-}
 
 // Only requests that create or reset a workspace count. Rejected and replayed requests do not.
 func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
@@ -55,7 +22,7 @@ func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 		}
 	}
 	b := setup(t, func(a *answers) {
-		a.limits, a.around = Limits{WorkspacesPerMinute: 1}, []openapi.StrictMiddlewareFunc{answered}
+		a.limits, a.around = ratelimit.Limits{WorkspacesPerMinute: 1}, []openapi.StrictMiddlewareFunc{answered}
 	})
 	ask := func(path, body, key string) response {
 		return b.send(
@@ -103,5 +70,50 @@ func TestWorkspaceLimit_CountsOnlyCreations(t *testing.T) {
 	}
 	if res := ask("/workspaces/list", "{}", absent); res.status != 200 {
 		t.Errorf("another request: %d %s", res.status, res.raw)
+	}
+}
+
+func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(a *answers) {
+		a.limits = ratelimit.Limits{FailuresPerMinute: 1, RequestsPerSecond: 1}
+		a.pager.trustForwarded = true
+	})
+	bad := func(from string) response {
+		return b.send(
+			t,
+			request{
+				method: "POST",
+				path:   "/devices/list",
+				header: map[string]string{"Authorization": "Bearer seam_wrong", "X-Forwarded-For": from},
+			},
+		)
+	}
+	for i, want := range []int{401, 401, 429, 429} {
+		if res := bad("203.0.113.9, 192.0.2.7"); res.status != want {
+			t.Errorf("guess %d: %d %s", i, res.status, res.raw)
+		}
+	}
+	res := bad("192.0.2.8, 192.0.2.7") // what is before the last anybody can write
+	shape, _ := res.body["error"].(map[string]any)
+	if after, err := strconv.Atoi(
+		res.header.Get("Retry-After"),
+	); res.status != 429 || shape["type"] != "too_many_requests" || err != nil || after < 1 ||
+		after > 60 {
+		t.Errorf("%d %v %s", res.status, res.header, res.raw)
+	}
+	if res := bad("192.0.2.8"); res.status != 401 {
+		t.Errorf("another address: %d", res.status)
+	}
+	statuses := map[int]int{}
+	for range 20 {
+		res := b.send(t, request{method: "POST", path: "/devices/list"})
+		statuses[res.status]++
+		if after := res.header.Get("Retry-After"); (after == "1") != (res.status == 429) {
+			t.Errorf("%d, to be tried again after %q s", res.status, after)
+		}
+	}
+	if statuses[200] < 2 || statuses[429] == 0 {
+		t.Errorf("many at once: %v", statuses)
 	}
 }

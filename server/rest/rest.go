@@ -26,6 +26,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -47,10 +48,8 @@ type Options struct {
 	// TrustForwarded reports whether X-Forwarded-Proto, -Host and -For come from a trusted proxy.
 	TrustForwarded bool
 
-	// Limits bound what clients can request.
-	Limits Limits
-	// Callers counts requests by address. It can be shared with other handlers. By default, the handler has its own.
-	Callers *Callers
+	// Limiter limits the rate of requests. It can be shared with other handlers. By default, there is no limit.
+	Limiter *ratelimit.Limiter
 
 	// Health returns the health of the server. If nil, it is unknown.
 	Health func(context.Context) Health
@@ -122,8 +121,8 @@ func NewHandler(o Options) (http.Handler, error) {
 type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
-	callers      *callers
-	repeats      *keyRepeats
+	limiter      *ratelimit.Limiter
+	repeats      *ratelimit.Repeats
 
 	trustForwarded bool
 
@@ -143,13 +142,13 @@ func newEdge(
 	if err != nil {
 		return nil, err
 	}
-	if o.Callers == nil {
-		o.Callers = NewCallers(o.Limits)
+	if o.Limiter == nil {
+		o.Limiter = ratelimit.New(ratelimit.Limits{})
 	}
 	e := &edge{
 		authenticate:   authenticate,
-		callers:        o.Callers.callers,
-		repeats:        newRepeats(),
+		limiter:        o.Limiter,
+		repeats:        ratelimit.NewRepeats(),
 		operations:     c.operations,
 		trustForwarded: o.TrustForwarded,
 		logger:         o.Logger,

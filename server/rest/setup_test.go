@@ -21,6 +21,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -76,7 +77,7 @@ type answers struct {
 	pager pager
 	rows  int // how many devices there are
 
-	limits Limits
+	limits ratelimit.Limits
 	around []openapi.StrictMiddlewareFunc
 }
 
@@ -300,7 +301,7 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 		knownKeys,
 		Options{
 			Logger:         slog.New(slog.NewTextHandler(log, nil)),
-			Limits:         a.limits,
+			Limiter:        ratelimit.New(a.limits),
 			TrustForwarded: a.pager.trustForwarded,
 		},
 		a.around...)

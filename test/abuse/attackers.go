@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
 const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
@@ -246,7 +246,7 @@ func (f *attackerProcess) handle(o command) reply {
 			Slow:        int(f.slow.Load()),
 		}
 		if r.Workspaces = int(f.founded.Load()); r.Workspaces > 0 {
-			r.MayMake = int(rest.WorkspacesPerMinute * (1 + time.Since(f.founding).Minutes()))
+			r.MayMake = int(ratelimit.WorkspacesPerMinute * (1 + time.Since(f.founding).Minutes()))
 		}
 		f.reset()
 		return reply{Reach: r}

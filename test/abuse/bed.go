@@ -20,7 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
 // bed is the server, its attackers, and its healthy client.
@@ -312,7 +312,7 @@ func (b *bed) awaitHits(ctx context.Context, name string) error {
 		"gateways":      2 * len(floods),
 		"endpoints":     b.Endpoints,
 		"houses":        b.Endpoints,
-		"workspaces":    rest.WorkspacesPerMinute,
+		"workspaces":    ratelimit.WorkspacesPerMinute,
 	}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()

@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
@@ -76,7 +76,7 @@ func (r *trial) answered(status int, what string, header http.Header, path, body
 // Neither the response nor the log of a rejected request reveals its content.
 func TestErrorResponsesRevealNothing(t *testing.T) {
 	t.Parallel()
-	r := newTrial(t, func(c *app.Config) { c.Limits = rest.Limits{FailuresPerMinute: 1} })
+	r := newTrial(t, func(c *app.Config) { c.Limits = ratelimit.Limits{FailuresPerMinute: 1} })
 	const path = "/access_codes/create"
 	good := apptest.Bearer(r.APIKey)
 	taken := r.create("")

@@ -19,7 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -80,7 +80,7 @@ func serveCommand() *cli.Command {
 			&cli.IntFlag{
 				Name:      "workspaces-per-minute",
 				Sources:   env("DEVICEACCESS_WORKSPACES_PER_MINUTE"),
-				Value:     rest.WorkspacesPerMinute,
+				Value:     ratelimit.WorkspacesPerMinute,
 				Category:  "Server",
 				Validator: notNegative[int],
 				Usage:     "limit created and reset workspaces to `NUMBER` per minute and credential; 0 is unlimited",
@@ -316,7 +316,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		},
 		Connecting:  app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections: c.Int("client-connections"),
-		Limits: rest.Limits{
+		Limits: ratelimit.Limits{
 			FailuresPerMinute:   c.Int("auth-failures-per-minute"),
 			RequestsPerSecond:   c.Int("requests-per-second"),
 			PagesPerSecond:      c.Int("connect-pages-per-second"),

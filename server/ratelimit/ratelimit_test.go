@@ -1,4 +1,4 @@
-package rest
+package ratelimit
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 )
 
 // clocked is a counter whose time is ours.
-func clocked(l Limits) (*callers, *time.Time) {
-	now := longAgo
-	c := newCallers(l)
+func clocked(l Limits) (*Limiter, *time.Time) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := New(l)
 	c.now = func() time.Time { return now }
 	return c, &now
 }
@@ -21,28 +21,28 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
 	const here, there = "192.0.2.1", "192.0.2.2"
-	c.recordVerdict(here, "good", isValid)
+	c.RecordVerdict(here, "good", Valid)
 	for i := range 12 { // twice as many at once
-		if after := c.admit(here, "guess"); after != 0 {
+		if after := c.Admit(here, "guess"); after != 0 {
 			t.Fatalf("guess %d waits for %s", i, after)
 		}
-		c.recordVerdict(here, "guess", isInvalid)
+		c.RecordVerdict(here, "guess", Invalid)
 	}
-	if after := c.admit(here, "another"); after <= 9*time.Second || after > 10*time.Second {
+	if after := c.Admit(here, "another"); after <= 9*time.Second || after > 10*time.Second {
 		t.Errorf("one more waits for %s, want a minute's sixth", after)
 	}
-	if after := c.admit(here, "good"); after != 0 {
+	if after := c.Admit(here, "good"); after != 0 {
 		t.Errorf("what was good from there waits for %s", after)
 	}
-	if after := c.admit(there, "guess"); after != 0 {
+	if after := c.Admit(there, "guess"); after != 0 {
 		t.Errorf("another address waits for %s", after)
 	}
 	*now = now.Add(10 * time.Second)
-	if after := c.admit(here, "another"); after != 0 {
+	if after := c.Admit(here, "another"); after != 0 {
 		t.Errorf("after that long one waits for %s", after)
 	}
-	c.recordVerdict(here, "good", isInvalid) // revoked
-	if after := c.admit(here, "good"); after == 0 {
+	c.RecordVerdict(here, "good", Invalid) // revoked
+	if after := c.Admit(here, "good"); after == 0 {
 		t.Error("what is good no more is looked into without end")
 	}
 }
@@ -53,10 +53,10 @@ func TestConcurrentGuessesAreLimited(t *testing.T) {
 	const here = "192.0.2.1"
 	admitted := 0
 	for i := range 1000 { // all have come before the first is looked into
-		if c.admit(here, strconv.Itoa(i)) == 0 {
+		if c.Admit(here, strconv.Itoa(i)) == 0 {
 			admitted++
 		}
-		if after := c.admit(here, "0"); after != 0 {
+		if after := c.Admit(here, "0"); after != 0 {
 			t.Fatalf("the same once more waits for %s", after)
 		}
 	}
@@ -64,12 +64,12 @@ func TestConcurrentGuessesAreLimited(t *testing.T) {
 		t.Errorf("%d guesses are looked into at once, want 12", admitted)
 	}
 	for i := range 12 {
-		c.recordVerdict(here, strconv.Itoa(i), isValid)
+		c.RecordVerdict(here, strconv.Itoa(i), Valid)
 	}
 	for range 1000 {
-		c.recordVerdict(here, "0", undecided)
+		c.RecordVerdict(here, "0", Undecided)
 	}
-	if after := c.admit(here, "another"); after != 0 {
+	if after := c.Admit(here, "another"); after != 0 {
 		t.Errorf("after credentials that were good one waits for %s", after)
 	}
 }
@@ -80,15 +80,15 @@ func TestValidCredentialsAreRemembered(t *testing.T) {
 	const here = "192.0.2.1"
 	for i := range 2 * maxValidCredentials {
 		*now = now.Add(time.Second)
-		c.recordVerdict(here, strconv.Itoa(i), isValid)
+		c.RecordVerdict(here, strconv.Itoa(i), Valid)
 	}
 	for range 12 {
-		c.recordVerdict(here, "guess", isInvalid)
+		c.RecordVerdict(here, "guess", Invalid)
 	}
-	if after := c.admit(here, strconv.Itoa(2*maxValidCredentials-1)); after != 0 {
+	if after := c.Admit(here, strconv.Itoa(2*maxValidCredentials-1)); after != 0 {
 		t.Errorf("the last one waits for %s", after)
 	}
-	if after := c.admit(here, "0"); after == 0 {
+	if after := c.Admit(here, "0"); after == 0 {
 		t.Error("more than are kept are known")
 	}
 	if n := len(c.known["address/"+here].valid); n != maxValidCredentials {
@@ -100,19 +100,19 @@ func TestRequestsOfOneCredentialAreLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{RequestsPerSecond: 5})
 	for i := range 10 {
-		if after := c.request("a"); after != 0 {
+		if after := c.Request("a"); after != 0 {
 			t.Fatalf("request %d waits for %s", i, after)
 		}
 	}
-	if after := c.request("a"); after != 200*time.Millisecond {
+	if after := c.Request("a"); after != 200*time.Millisecond {
 		t.Errorf("one more waits for %s", after)
 	}
-	if after := c.request("b"); after != 0 {
+	if after := c.Request("b"); after != 0 {
 		t.Errorf("another's waits for %s", after)
 	}
 	*now = now.Add(time.Second)
 	for i := range 5 {
-		if after := c.request("a"); after != 0 {
+		if after := c.Request("a"); after != 0 {
 			t.Errorf("a second later request %d waits for %s", i, after)
 		}
 	}
@@ -122,60 +122,15 @@ func TestCallersAreForgotten(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 1})
 	for i := range 2 * maxCallers {
-		c.recordVerdict(strconv.Itoa(i), "guess", isInvalid)
+		c.RecordVerdict(strconv.Itoa(i), "guess", Invalid)
 	}
 	if len(c.known) > maxCallers {
 		t.Errorf("%d are remembered", len(c.known))
 	}
 	*now = now.Add(idleAfter + time.Second)
-	c.recordVerdict("last", "guess", isInvalid)
+	c.RecordVerdict("last", "guess", Invalid)
 	if len(c.known) != 1 {
 		t.Errorf("%d are remembered when all but one are quiet", len(c.known))
-	}
-}
-
-func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
-	t.Parallel()
-	b := setup(t, func(a *answers) {
-		a.limits = Limits{FailuresPerMinute: 1, RequestsPerSecond: 1}
-		a.pager.trustForwarded = true
-	})
-	bad := func(from string) response {
-		return b.send(
-			t,
-			request{
-				method: "POST",
-				path:   "/devices/list",
-				header: map[string]string{"Authorization": "Bearer seam_wrong", "X-Forwarded-For": from},
-			},
-		)
-	}
-	for i, want := range []int{401, 401, 429, 429} {
-		if res := bad("203.0.113.9, 192.0.2.7"); res.status != want {
-			t.Errorf("guess %d: %d %s", i, res.status, res.raw)
-		}
-	}
-	res := bad("192.0.2.8, 192.0.2.7") // what is before the last anybody can write
-	shape, _ := res.body["error"].(map[string]any)
-	if after, err := strconv.Atoi(
-		res.header.Get("Retry-After"),
-	); res.status != 429 || shape["type"] != "too_many_requests" || err != nil || after < 1 ||
-		after > 60 {
-		t.Errorf("%d %v %s", res.status, res.header, res.raw)
-	}
-	if res := bad("192.0.2.8"); res.status != 401 {
-		t.Errorf("another address: %d", res.status)
-	}
-	statuses := map[int]int{}
-	for range 20 {
-		res := b.send(t, request{method: "POST", path: "/devices/list"})
-		statuses[res.status]++
-		if after := res.header.Get("Retry-After"); (after == "1") != (res.status == 429) {
-			t.Errorf("%d, to be tried again after %q s", res.status, after)
-		}
-	}
-	if statuses[200] < 2 || statuses[429] == 0 {
-		t.Errorf("many at once: %v", statuses)
 	}
 }
 
@@ -185,9 +140,9 @@ func TestGuessesWithoutAddressAreLimited(t *testing.T) {
 	c, _ := clocked(Limits{FailuresPerMinute: 6})
 	admitted := 0
 	for i := range 150 {
-		if guess := strconv.Itoa(i); c.admit("", guess) == 0 {
+		if guess := strconv.Itoa(i); c.Admit("", guess) == 0 {
 			admitted++
-			c.recordVerdict("", guess, isInvalid)
+			c.RecordVerdict("", guess, Invalid)
 		}
 	}
 	if admitted != 12 {
@@ -235,7 +190,7 @@ func TestAddressOf(t *testing.T) {
 func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
-	g := &Callers{c}
+	g := c
 	const here, there = "192.0.2.1", "192.0.2.2"
 	var told []func(bool)
 	for range 12 {
@@ -256,7 +211,7 @@ func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	} else {
 		one(true)
 	}
-	if after := c.admit(here, "a credential"); after <= 9*time.Second || after > 10*time.Second {
+	if after := c.Admit(here, "a credential"); after <= 9*time.Second || after > 10*time.Second {
 		t.Errorf("a credential after that waits for %v", after)
 	}
 	if after, _ := g.Guess(there); after != 0 {
@@ -266,12 +221,46 @@ func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	if after, _ := g.Guess(here); after != 0 {
 		t.Errorf("after 10 s: %v", after)
 	}
-	free := &Callers{newCallers(Limits{})}
+	free := New(Limits{})
 	for range 100 {
 		after, one := free.Guess(here)
 		if after != 0 {
 			t.Fatal("requests are limited without a limit")
 		}
 		one(true)
+	}
+}
+
+func TestWorkspaceCreationIsRateLimited(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{WorkspacesPerMinute: 20})
+	for i := range 20 {
+		if after := c.Workspace("a"); after != 0 {
+			t.Fatalf("workspace %d waits for %s", i, after)
+		}
+	}
+	for range 100 { // which do not count
+		if after := c.Workspace("a"); after != 3*time.Second {
+			t.Fatalf("one more waits for %s", after)
+		}
+	}
+	if after := c.Workspace("b"); after != 0 {
+		t.Errorf("another's waits for %s", after)
+	}
+	if after := c.Request("a"); after != 0 {
+		t.Errorf("another request waits for %s", after)
+	}
+	*now = now.Add(3 * time.Second)
+	if after := c.Workspace("a"); after != 0 {
+		t.Errorf("3 s later one waits for %s", after)
+	}
+	if after := c.Workspace("a"); after != 3*time.Second {
+		t.Errorf("3 s later a second one waits for %s", after)
+	}
+	free, _ := clocked(Limits{})
+	for range 100 {
+		if free.Workspace("a") != 0 {
+			t.Fatal("workspaces are limited without a limit")
+		}
 	}
 }
