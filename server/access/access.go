@@ -41,8 +41,8 @@ type Options struct {
 	MaxWorkspaces          int
 	MaxDevices             int
 	MaxSystems             int
-	VendorEventRate        float64
-	VendorEventBurst       int
+	InventoryEventRate     float64
+	InventoryEventBurst    int
 	Now                    func() time.Time
 	Log                    *slog.Logger
 	RefusedAddress         func(netip.Addr) bool
@@ -119,8 +119,8 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			OperationLag:        opt.OperationLag,
 			OfflineDebounce:     opt.OfflineDebounce,
 			DelayAfter:          opt.DelayAfter,
-			VendorEventRate:     opt.VendorEventRate,
-			VendorEventBurst:    opt.VendorEventBurst,
+			InventoryEventRate:  opt.InventoryEventRate,
+			InventoryEventBurst: opt.InventoryEventBurst,
 			Now:                 opt.Now,
 			Log:                 opt.Log,
 		})

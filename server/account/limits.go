@@ -21,12 +21,12 @@ func (s *Service) room(account uuid.UUID, most, has, more int) int {
 		return more
 	}
 	s.opt.Log.Warn(
-		"the vendor lists more for the account than the server stores; the rest is ignored",
-		"account",
+		"the account exceeds its quota of devices or systems; the server ignores the excess",
+		"connected_account_id",
 		account,
-		"kept",
+		"stored",
 		has,
-		"left_out",
+		"ignored",
 		more-room,
 	)
 	return room

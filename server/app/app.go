@@ -1,6 +1,6 @@
 // Package app assembles the server. It creates the other packages' services from a Config, starts them in order, and
 // stops them in reverse order. It also has what the administrative commands need: opening the database, backup, and
-// restore. It must not know business rules; those are in packages access and acs.
+// restore. It must not know business rules; those are in the domain packages.
 package app
 
 import (

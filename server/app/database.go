@@ -103,7 +103,7 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 		if err != nil {
 			return nil, err
 		}
-		log.Info("using a database", "host", host, "database", name, "given", c.URLSource)
+		log.Info("using an external database", "host", host, "database", name, "source", c.URLSource)
 	}
 	if dsn == "" {
 		if err := c.checkNoRestore(); err != nil {
@@ -200,7 +200,7 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 				errors.Join(err, unknown),
 			)
 		case command && !logged:
-			opt.Log.Info("waiting until a command that uses the data directory has ended", "for", commandTimeout)
+			opt.Log.Info("waiting until a command that uses the data directory has ended", "timeout", commandTimeout)
 			logged = true
 		}
 		select {

@@ -179,7 +179,7 @@ func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
 			p.Description,
 		}
 		if cause := causes[p.Service]; cause != nil {
-			attributes = append(attributes, "cause", cause)
+			attributes = append(attributes, "error", cause)
 		}
 		h.log.Log(context.Background(), level, "health has changed", attributes...)
 	}

@@ -248,7 +248,7 @@ func (s *Sandbox) Forget(ctx context.Context, accounts []account.Account) {
 		if err := s.cloud.Forget(ctx, c.Key); err != nil {
 			s.log.Warn(
 				"failed to remove the files of deleted simulated locks and access systems",
-				"account",
+				"connected_account_id",
 				a.ID,
 				"error",
 				err,

@@ -127,7 +127,7 @@ func (v *vendors) openZWaveJS(_ context.Context, account account.Account) (adapt
 	if err != nil {
 		return nil, err
 	}
-	c.Log = v.log.With("account", account.ID)
+	c.Log = v.log.With("connected_account_id", account.ID)
 	c.dialWithin(v.connecting.guard)
 	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
 	return zwavejs.New(c.Config)
@@ -138,7 +138,7 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account account.Account) (a
 	if err != nil {
 		return nil, err
 	}
-	c.Log = v.log.With("account", account.ID)
+	c.Log = v.log.With("connected_account_id", account.ID)
 	c.dialWithin(v.connecting.guard)
 	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
 	return zigbee2mqtt.New(c.Config)
@@ -153,7 +153,14 @@ func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Con
 			return adapter.Errorf(adapter.GatewayDown, "the gateway at this address is connected as another account")
 		}
 		if err != nil {
-			v.log.WarnContext(ctx, "failed to store the gateway of an account", "account", account, "error", err)
+			v.log.WarnContext(
+				ctx,
+				"failed to store the gateway of an account",
+				"connected_account_id",
+				account,
+				"error",
+				err,
+			)
 			return adapter.Errorf(
 				adapter.GatewayDown,
 				"the server could not determine which account the gateway belongs to; it retries",
@@ -182,7 +189,7 @@ func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud, at string) adapt
 		Token:    c.Token,
 		Provider: c.Provider,
 		PushURL:  at + vendorsPath + account.String() + "/" + v.secret(account),
-		Log:      v.log.With("account", account),
+		Log:      v.log.With("connected_account_id", account),
 	})
 	go a.StaySubscribed(v.ctx) // until it is subscribed, the server polls the devices
 	return a
@@ -218,7 +225,13 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := v.adapters.ForPush(r.Context(), account)
 	if err != nil {
 		span.Fail("unreachable")
-		v.log.Warn("received a vendor's event for an account that cannot be opened", "account", account, "error", err)
+		v.log.Warn(
+			"received a vendor's event for an account that cannot be opened",
+			"connected_account_id",
+			account,
+			"error",
+			err,
+		)
 		tryLater(w, r)
 		return
 	}

@@ -144,7 +144,7 @@ func (s *Service) Audit(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 				if !yield(toAuditEntry(r), nil) {
 					return
 				}
-				at = domain.Position{At: r.At, ID: r.AuditID}
+				at = domain.Position{At: r.OccurredAt, ID: r.AuditID}
 			}
 			if len(rows) < auditPage {
 				return
@@ -183,7 +183,7 @@ func (s *Service) resolveActors(ctx context.Context, f Filter) ([]string, error)
 					actors = append(actors, subject.ID.String())
 				}
 			}
-			at = domain.Position{At: r.At, ID: r.AuditID}
+			at = domain.Position{At: r.OccurredAt, ID: r.AuditID}
 		}
 		if len(rows) < auditPage {
 			return actors, nil
@@ -226,7 +226,7 @@ func (s *Service) auditPage(
 func toAuditEntry(r dbsqlc.AuditLog) Entry {
 	e := Entry{
 		ID:          r.AuditID,
-		At:          r.At,
+		At:          r.OccurredAt,
 		WorkspaceID: r.WorkspaceID,
 		ActorKind:   r.ActorKind,
 		ActorID:     r.ActorID,

@@ -1,4 +1,4 @@
-// Package audit reads the audit log and says who acts. Package store writes the entries: one for each act that has
+// Package audit reads the audit log and puts the actor of an operation into its context. Package store writes the entries: one for each act that has
 // changed something, in the transaction of the change.
 package audit
 

@@ -134,10 +134,10 @@ func (s *Service) attemptOf(
 		DeviceID:        &c.DeviceID,
 		AccessCodeID:    &c.AccessCodeID,
 		ActionType:      actionType,
-		Gen:             c.DesiredGen,
+		DesiredGen:      c.DesiredGen,
 		Options:         domain.MustJSON(opt),
 		Status:          string(status),
-		Patience:        s.opt.AttemptTimeout,
+		Timeout:         s.opt.AttemptTimeout,
 	}
 }
 

@@ -461,7 +461,15 @@ func (s *Service) deleteCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, 
 		case domain.DeleteAccessCode, domain.DeleteUnmanagedAccessCode:
 			_, err = s.finish(ctx, tx, a, Succeeded, "", "")
 		case domain.ConvertAccessCode:
-			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is not on its device any more.")
+			err = s.failConversion(
+				ctx,
+				tx,
+				d,
+				c,
+				a,
+				"access_code_not_found",
+				"The code was removed from its device before it could be converted.",
+			)
 		default:
 			_, err = s.finish(
 				ctx,

@@ -41,7 +41,7 @@ func lengths(ls []int) string {
 	return b.String()
 }
 
-// pinRules are the constraint types of the API about digits (spec/contract.md section 8). Constraints that depend on
+// pinRules are the constraint types of the API about digits (CodeConstraint in api/openapi.yaml). Constraints that depend on
 // other codes or on the vendor are checked when the code is set on the device.
 var pinRules = map[string]struct {
 	demand string

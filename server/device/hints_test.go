@@ -55,7 +55,7 @@ func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 	}
 	few("a disconnection", s.accounts.DisconnectAccount)
 	if left := count(
-		`select count(*) from devices where vendor_ref = 'left/' || device_id::text and removed_at is not null and not online and due_at <= now()`,
+		`select count(*) from devices where vendor_ref = 'detached:' || device_id::text and removed_at is not null and not online and due_at <= now()`,
 	); left != devices {
 		t.Errorf("%d of %d devices are removed", left, devices)
 	}

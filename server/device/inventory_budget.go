@@ -22,7 +22,7 @@ type inventoryBudget struct {
 	of        map[uuid.UUID]*accountNews
 }
 
-// accountNews is the inventory budget of one account.
+// accountNews is the inventory rate limit of one account.
 type accountNews struct {
 	// pace counts the events; it may be in debt.
 	pace *rate.Limiter
@@ -99,7 +99,7 @@ func (n *inventoryBudget) forget(account uuid.UUID) {
 	delete(n.of, account)
 }
 
-// InventoryDebt returns how long the server must not list an account because its inventory budget is exceeded; usually
+// InventoryDebt returns how long the server must not list an account because its inventory rate limit is exceeded; usually
 // 0.
 func (s *Service) InventoryDebt(account uuid.UUID) time.Duration {
 	s.budget.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Service) InventoryDebt(account uuid.UUID) time.Duration {
 // listed is the context key of WithInventoryBudget.
 type listed struct{}
 
-// WithInventoryBudget returns a context whose events count against the inventory budget of their account.
+// WithInventoryBudget returns a context whose events count against the inventory rate limit of their account.
 func WithInventoryBudget(ctx context.Context) context.Context {
 	return context.WithValue(ctx, listed{}, true)
 }

@@ -137,9 +137,9 @@ func (s *Service) newDeviceAttempt(
 	tx store.Tx,
 	d dbsqlc.Device,
 	action string,
-	patience time.Duration,
+	timeout time.Duration,
 ) (dbsqlc.ActionAttempt, error) {
-	return s.newDeviceAttemptWith(ctx, tx, d, action, patience, attemptOptions{})
+	return s.newDeviceAttemptWith(ctx, tx, d, action, timeout, attemptOptions{})
 }
 
 func (s *Service) newDeviceAttemptWith(
@@ -147,7 +147,7 @@ func (s *Service) newDeviceAttemptWith(
 	tx store.Tx,
 	d dbsqlc.Device,
 	action string,
-	patience time.Duration,
+	timeout time.Duration,
 	opt attemptOptions,
 ) (dbsqlc.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, dbsqlc.InsertActionAttemptParams{
@@ -157,7 +157,7 @@ func (s *Service) newDeviceAttemptWith(
 		ActionType:      action,
 		Options:         domain.MustJSON(opt),
 		Status:          string(Pending),
-		Patience:        patience,
+		Timeout:         timeout,
 	})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)

@@ -110,7 +110,7 @@ type reading struct {
 	managed []*dbsqlc.AccessCode
 	// others are new unmanaged codes, which insertUnmanaged inserts.
 	others []*dbsqlc.AccessCode
-	// rest counts the changes of unmanaged codes beyond the account's inventory budget.
+	// rest counts the changes of unmanaged codes beyond the account's inventory rate limit.
 	rest int
 	// left caches the codes of abandoned pools; nil before the query.
 	left *[]dbsqlc.AccessCode

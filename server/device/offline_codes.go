@@ -14,7 +14,7 @@ import (
 // The vendor's cloud generates offline codes, and the device validates them by their digits and its clock, without a
 // message. They are available immediately, even if the device is unreachable, but cannot be chosen, changed, or
 // revoked. Their rules are those of the published API for igloohome, whose codes are the only ones that it documents
-// (spec/adapters.md section 4.5).
+// (developers.igloohome.co, algoPIN).
 
 // OfflineKind is the kind of validity of an offline code.
 type OfflineKind string

@@ -186,7 +186,7 @@ func ends(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == n
 // isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
 // one is a different device.
 func isDetached(d dbsqlc.Device) bool {
-	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
+	return d.VendorRef == "detached:"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }
 
 // AccountRests records that a disconnected account has no work left.

@@ -58,7 +58,7 @@ func (s *Service) ResetSandbox(
 			ActionAttemptID: domain.NewID(),
 			WorkspaceID:     p.WorkspaceID,
 			ActionType:      domain.ResetSandboxWorkspace,
-			Patience:        s.opt.AttemptTimeout,
+			Timeout:         s.opt.AttemptTimeout,
 		})
 		if err != nil {
 			return err

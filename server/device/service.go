@@ -1,7 +1,6 @@
-// Package device keeps devices and access codes: what should be on each device, what was last seen on it, and what there
-// is to do about the difference. How to get it there is the business of package reconcile, which reports back what it
-// has found and done. Each operation is one transaction and says which errors it returns; besides those, any may fail
-// because the database does. The package knows neither HTTP nor any vendor.
+// Package device owns devices and access codes: the desired state, the last observed state, and the plan that reconciles
+// them. Package reconcile runs the plan and reports each outcome. Each operation is one transaction and documents its
+// errors; a database error is possible in all of them. The package must not know HTTP or any vendor.
 package device
 
 import (
@@ -20,20 +19,39 @@ import (
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	AttemptTimeout      time.Duration    // when a pending action attempt is given up; 0: 10 min
-	ConfirmTimeout      time.Duration    // when an accepted write that has not shown counts as failed; well after ReadLag; 0: 60 s
-	ReadLag             time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
-	EmptyListGrace      time.Duration    // how long an unexpectedly empty code list is ignored before its codes count as removed; 0: 15 s
-	RereadInterval      time.Duration    // the longest time between two reads of a device whose vendor may lose events; 0: 6 h
-	AttemptPollInterval time.Duration    // how often a request that waits for an attempt checks whether another instance has ended it; 0: 1 s
-	LockCommandTimeout  time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
-	OperationLag        time.Duration    // how late a vendor may report a bolt's move that shows elsewhere; 0: 10 s
-	OfflineDebounce     time.Duration    // how long a device has to be offline before an event reports it; 0: 30 s
-	DelayAfter          time.Duration    // when a code that is not yet set, or removed, is reported as late; 0: 10 min
-	VendorEventRate     float64          // events about an account, beyond which what its vendor lists is processed later; 0: 100
-	VendorEventBurst    int              // the burst of these; 0: 200,000
-	Now                 func() time.Time // the clock; nil: the system's
-	Log                 *slog.Logger
+	// AttemptTimeout is when a pending action attempt fails. The default is 10 min.
+	AttemptTimeout time.Duration
+	// ConfirmTimeout is how long an accepted write may stay invisible before it counts as failed. It must be well
+	// above ReadLag. The default is 60 s.
+	ConfirmTimeout time.Duration
+	// ReadLag is how long a device's list may lag behind what the device has confirmed. The default is 10 s.
+	ReadLag time.Duration
+	// EmptyListGrace is how long an unexpectedly empty code list is ignored before its codes count as removed. The
+	// default is 15 s.
+	EmptyListGrace time.Duration
+	// RereadInterval is the longest time between two reads of a device whose vendor may lose events. The default is
+	// 6 h.
+	RereadInterval time.Duration
+	// AttemptPollInterval is how often a request that waits for an attempt checks whether another instance has ended
+	// it. The default is 1 s.
+	AttemptPollInterval time.Duration
+	// LockCommandTimeout is when an attempt to lock or unlock fails. The default is 30 s.
+	LockCommandTimeout time.Duration
+	// OperationLag is how long after a change of the lock state the vendor may still report its cause. The default is
+	// 10 s.
+	OperationLag time.Duration
+	// OfflineDebounce is how long a device must be offline before an event reports it. The default is 30 s.
+	OfflineDebounce time.Duration
+	// DelayAfter is when a code that is not yet set, or not yet removed, is reported as late. The default is 10 min.
+	DelayAfter time.Duration
+	// InventoryEventRate is the number of inventory events of an account per second; the server defers the excess.
+	// The default is 100.
+	InventoryEventRate float64
+	// InventoryEventBurst is the burst of InventoryEventRate. The default is 200,000.
+	InventoryEventBurst int
+	// Now is the clock. The default is the system's.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Service keeps devices, access codes and action attempts.
@@ -71,8 +89,8 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, o
 	opt.OperationLag = cmp.Or(opt.OperationLag, 10*time.Second)
 	opt.OfflineDebounce = cmp.Or(opt.OfflineDebounce, 30*time.Second)
 	opt.DelayAfter = cmp.Or(opt.DelayAfter, 10*time.Minute)
-	opt.VendorEventRate = cmp.Or(opt.VendorEventRate, 100)
-	opt.VendorEventBurst = cmp.Or(opt.VendorEventBurst, 200_000)
+	opt.InventoryEventRate = cmp.Or(opt.InventoryEventRate, 100)
+	opt.InventoryEventBurst = cmp.Or(opt.InventoryEventBurst, 200_000)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -86,7 +104,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, o
 		accounts:    r.Accounts,
 		idempotency: r.Idempotency,
 		opt:         opt,
-		budget:      newInventoryBudget(opt.VendorEventRate, opt.VendorEventBurst),
+		budget:      newInventoryBudget(opt.InventoryEventRate, opt.InventoryEventBurst),
 	}
 	r.Events.OnEmit(s.count)
 	r.Accounts.AtEndOfAccount(s.removeAll)

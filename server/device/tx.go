@@ -144,7 +144,7 @@ func (t *deviceTx) settle(
 	ctx context.Context, c *dbsqlc.AccessCode, gen int64, status AttemptStatus, errorType, message string,
 ) error {
 	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
-		return domain.Value(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen &&
+		return domain.Value(a.AccessCodeID) == c.AccessCodeID && a.DesiredGen <= gen &&
 			(a.ActionType == domain.CreateAccessCode ||
 				a.ActionType == domain.UpdateAccessCode)
 	}, status, errorType, message)

@@ -49,7 +49,7 @@ func (r *reading) add(c *dbsqlc.AccessCode) {
 	r.codes, r.byRef[domain.Value(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
-// insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory budget of the account.
+// insertUnmanaged inserts the codes that adoptUnmanaged added, up to the inventory rate limit of the account.
 func (r *reading) insertUnmanaged(ctx context.Context) error {
 	if room := r.admit(len(r.others)); room < len(r.others) {
 		later := map[*dbsqlc.AccessCode]bool{}
@@ -147,12 +147,12 @@ func (r *reading) removeUnmanaged(ctx context.Context) error {
 	return r.s.events.EmitAll(ctx, r.tx, told)
 }
 
-// admit returns how many of n additions or removals of unmanaged codes the inventory budget allows now.
+// admit returns how many of n additions or removals of unmanaged codes the inventory rate limit allows now.
 func (r *reading) admit(n int) int {
 	return r.s.budget.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n)
 }
 
-// scheduleReread schedules a read for the changes that exceeded the inventory budget. Managed codes do not wait for it.
+// scheduleReread schedules a read for the changes that exceeded the inventory rate limit. Managed codes do not wait for it.
 func (r *reading) scheduleReread() {
 	if r.rest == 0 {
 		return
@@ -164,8 +164,8 @@ func (r *reading) scheduleReread() {
 		return
 	}
 	r.again = earlier(r.again, now.Add(r.s.budget.rereadDelay(account, now, r.rest, func() {
-		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory budget allows; "+
-			"the server records the rest later", "account", account)
+		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory rate limit allows; "+
+			"the server records the rest later", "connected_account_id", account)
 	})))
 }
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Rules of custom metadata (spec/contract.md section 9).
+// Rules of custom metadata (docs.seam.co, custom metadata).
 const (
 	maxMetadataKeys  = 50
 	maxMetadataKey   = 40  // characters

@@ -6,8 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// CredentialKind is the kind of a credential. Existing clients of this API require the token prefixes
-// (spec/contract.md section 3).
+// CredentialKind is the kind of a credential. Existing clients of this API require the token prefixes.
 type CredentialKind string
 
 // The kinds of credentials.

@@ -51,7 +51,7 @@ const (
 	ChangeRemoved  = "removed"
 )
 
-// Error and warning codes of access codes (spec/contract.md section 8).
+// Error and warning codes of access codes (api/openapi.yaml).
 const (
 	ErrDuplicate     = "duplicate_code_on_device"
 	ErrNoSpace       = "no_space_for_access_code_on_device"

@@ -29,7 +29,7 @@ type Event struct {
 	WorkspaceID uuid.UUID
 	OccurredAt  time.Time
 	CreatedAt   time.Time
-	// Fields is the JSON object that the type carries (spec/contract.md section 7).
+	// Fields is the JSON object that the type carries.
 	Fields json.RawMessage
 	// PINs are the PINs in Fields, at any depth. No log may show them.
 	PINs []string

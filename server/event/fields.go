@@ -7,7 +7,7 @@ import (
 )
 
 // eventFields are the event types that the server emits, each with the fields that it must carry in addition to
-// those of all events: the table of spec/contract.md section 7. The table's other types have no cause here,
+// those of all events: the events of api/openapi.yaml. The table's other types have no cause here,
 // because no vendor reports tampering, privacy modes, third-party integrations, keypads of their own, or
 // doorbells.
 var eventFields = func() map[string][]string {

@@ -7,7 +7,7 @@ import (
 // WebhookDisabled is the type of the event that announces a disabled webhook. The contract has no such type.
 const WebhookDisabled = "webhook.disabled"
 
-// eventTypes are the event types of the API (spec/contract.md section 7) and our own, sorted.
+// eventTypes are the event types of the API (EventType in api/openapi.yaml) and our own, sorted.
 var eventTypes = []string{
 	"access_code.backup_access_code_pulled",
 	"access_code.changed",

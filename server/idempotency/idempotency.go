@@ -136,7 +136,7 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		KeyMac:           o.row.KeyMac,
 		RequestMac:       o.row.RequestMac,
 		Retention:        KeyRetention,
-		Patience:         milliseconds(o.s.opt.WaitTimeout),
+		WaitTimeout:      milliseconds(o.s.opt.WaitTimeout),
 	})
 	switch {
 	case store.IsLockTimeout(err):
@@ -166,9 +166,9 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		return nil, &domain.Error{
 			Kind: domain.Contradiction,
 			Type: KeyReused,
-			Message: "This request was already answered, but the client session does not reach any more what " +
-				"it reached then. The answer is not replayed, and nothing was done now. Check the current " +
-				"state before you send a new key.",
+			Message: "The request with this key was completed, but the client session has lost access to " +
+				"resources that it used. The stored answer is not replayed, and nothing was changed. Check the " +
+				"current state before you send a new key.",
 		}
 	case r.AnswerSealed == nil && r.ActionAttemptID == nil:
 		return nil, keyInUse()

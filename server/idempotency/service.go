@@ -1,5 +1,5 @@
-// Package idempotency gives requests with an Idempotency-Key their effect once: a repeated request is answered as it was
-// the first time. It knows no resources; what a request does is a function to it.
+// Package idempotency runs a request with an Idempotency-Key at most once and replays its stored answer to repetitions.
+// It must not know resources: the caller passes the operation as a function.
 package idempotency
 
 import (

@@ -15,7 +15,7 @@ import (
 type Sources struct {
 	// Backlog returns the work that waits in the database.
 	Backlog func(context.Context) (health.Backlog, error)
-	// Health returns the state of each part: 0 healthy, 1 late, 2 down.
+	// Health returns the state of each part: 0 healthy, 1 degraded, 2 down.
 	Health func() map[string]float64
 	// Busy returns the number of keys that this process is working on, by lane.
 	Busy func() map[string]int
@@ -58,12 +58,16 @@ var (
 			"other deliveries meanwhile.",
 		"endpoint",
 	)
-	disabled   = describe("webhooks_disabled", "Disabled webhooks, which receive no deliveries.")
-	outbox     = describe("outbox_events", "Events without fan-out to webhooks yet. Counted to 100,000.")
-	oldest     = describe("outbox_oldest_seconds", "Age of the oldest event in the outbox.")
-	jobs       = describe("jobs_available", "Queued wake-ups, by lane. Counted to 100,000.", "lane")
-	busy       = describe("keys_busy", "Keys that this process is working on, by lane.", "lane")
-	healthDesc = describe("health", "State of each part as in /health: 0 healthy, 1 late, 2 down.", "part")
+	disabled = describe("webhooks_disabled", "Disabled webhooks, which receive no deliveries.")
+	outbox   = describe("outbox_events", "Events without fan-out to webhooks yet. Counted to 100,000.")
+	oldest   = describe("outbox_oldest_seconds", "Age of the oldest event in the outbox.")
+	jobs     = describe("wakeups_queued", "Queued wake-ups, by lane. Counted to 100,000.", "lane")
+	busy     = describe(
+		"work_in_progress",
+		"Devices, accounts, and endpoints that this process is working on, by lane.",
+		"lane",
+	)
+	healthDesc = describe("health", "State of each part as in /health: 0 healthy, 1 degraded, 2 down.", "part")
 	spans      = describe(
 		"trace_spans_total",
 		"Spans of traces by outcome: sent, failed (the collector rejected them), or dropped (the queue was full).",

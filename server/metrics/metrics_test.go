@@ -72,8 +72,8 @@ func TestServerExposesMetrics(t *testing.T) {
 		"deviceaccess_outbox_events 0",
 		"deviceaccess_outbox_oldest_seconds 0",
 		"deviceaccess_database_up 1",
-		`deviceaccess_keys_busy{lane="endpoint"}`,
-		`deviceaccess_keys_busy{lane="device"}`,
+		`deviceaccess_work_in_progress{lane="endpoint"}`,
+		`deviceaccess_work_in_progress{lane="device"}`,
 		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`,
 		`deviceaccess_http_requests_total{operation="/webhooks/get",status="404"} 1`,
 		`deviceaccess_http_requests_total{operation="unknown",status="404"} 1`,
@@ -178,7 +178,7 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 	for range 5 {
 		text := scrape(t, s.URL+"/metrics")
 		if !strings.Contains(text, "deviceaccess_database_up 0") ||
-			!strings.Contains(text, `deviceaccess_keys_busy{lane="device"} 2`) ||
+			!strings.Contains(text, `deviceaccess_work_in_progress{lane="device"} 2`) ||
 			!strings.Contains(text, `deviceaccess_health{part="database"} 2`) ||
 			strings.Contains(text, "deviceaccess_outbox_events 0") {
 			t.Fatalf("without the database:\n%s", text)

@@ -54,7 +54,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		c.data.path,
 		"user",
 		c.account.name,
-		"took",
+		"duration",
 		time.Since(began),
 	)
 	return nil

@@ -103,7 +103,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.data.path,
 		"pid",
 		c.Pid(),
-		"took",
+		"duration",
 		time.Since(began),
 	)
 	return nil

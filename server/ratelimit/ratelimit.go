@@ -1,7 +1,6 @@
 // Package ratelimit limits how often a client may do something: send requests, guess credentials, load login pages,
 // create workspaces, and repeat a request with one Idempotency-Key. It identifies clients by credential or by address.
-// It must not know what a request asks for, nor what an answer looks like. Limits of concurrent work are in package
-// admission.
+// It must not know operations or response formats. Package admission limits concurrent work.
 package ratelimit
 
 import (

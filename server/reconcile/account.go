@@ -66,19 +66,31 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		if err := r.access.Accounts.RecordAccountRefused(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
-		r.opt.Log.Warn("the vendor refuses the account's credentials", "account", id)
+		r.opt.Log.Warn("the vendor refuses the account's credentials", "connected_account_id", id)
 	// Simulated vendors are down only while the server stops.
 	case e.Class == adapter.GatewayDown && acct.Adapter != account.SandboxAdapter:
 		// The gateway may be restarting.
 		if down := r.down.markDown(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountInterval); down < r.opt.DownAfter {
 			return r.opt.DownAfter - down, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, r.opt.DownAfter-down)
 		}
-		r.opt.Log.Warn("the account's gateway is unreachable; the server keeps retrying", "account", id, "error", err)
+		r.opt.Log.Warn(
+			"the account's gateway is unreachable; the server keeps retrying",
+			"connected_account_id",
+			id,
+			"error",
+			err,
+		)
 		if err := r.access.Accounts.RecordAccountUnreachable(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
 	default:
-		r.opt.Log.Warn("failed to list the account's devices; the server retries", "account", id, "error", err)
+		r.opt.Log.Warn(
+			"failed to list the account's devices; the server retries",
+			"connected_account_id",
+			id,
+			"error",
+			err,
+		)
 	}
 	pause := r.opt.AccountInterval*3/4 + rand.N(r.opt.AccountInterval/2)
 	if e != nil {

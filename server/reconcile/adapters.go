@@ -161,7 +161,7 @@ func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 		return
 	}
 	if err := o.adapter.Close(); err != nil {
-		r.log.Warn("close an adapter", "account", id, "error", err)
+		r.log.Warn("close an adapter", "connected_account_id", id, "error", err)
 	}
 }
 

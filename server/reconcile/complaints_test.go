@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
-// TestComplaints covers common complaints about similar programs (spec/adapters.md section 5), each
+// TestComplaints covers common complaints about similar programs, each
 // under its name. The test sets what is on the lock. Complaints that need a real gateway are tested
 // with its adapter.
 func TestComplaints(t *testing.T) {

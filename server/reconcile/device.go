@@ -416,7 +416,7 @@ func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duratio
 	if ctx.Err() != nil {
 		return 0, err
 	}
-	log := p.opt.Log.With("device", p.device.ID)
+	log := p.opt.Log.With("device_id", p.device.ID)
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrSaturated) {
 		due := p.access.Devices.Now().Add(overloadPause())
@@ -436,7 +436,7 @@ func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duratio
 			absent = adapter.AsError(err)
 		}
 		if absent != nil && absent.Class == adapter.NotFound {
-			log.Info("the device was removed from its account", "for_good", absent.Gone)
+			log.Info("the device was removed from its account", "permanent", absent.Gone)
 			// RecordRemoved makes the device due again.
 			err := p.access.Devices.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone)
 			if err == nil && absent.Gone {
@@ -462,7 +462,7 @@ func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duratio
 		pause = p.opt.OfflineRetryInterval
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
-	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures,
+	log.Info("the device could not be reached", "class", e.Class, "message", e.Message, "failures", failures,
 		"pause", pause)
 	due := p.access.Devices.Now().Add(pause)
 	// A client waits for this deadline.

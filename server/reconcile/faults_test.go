@@ -459,7 +459,7 @@ func TestLog_ReasonForUnreachableDevice(t *testing.T) {
 	down.Store(true)
 	b.create("2580")
 	line := regexp.MustCompile(
-		`(?m)^.*msg="the device could not be reached" device=` + b.device + ` reason=transient message="The hub of .* is being upgraded" .*$`,
+		`(?m)^.*msg="the device could not be reached" device_id=` + b.device + ` class=transient message="The hub of .* is being upgraded" .*$`,
 	)
 	b.until("the log says why", func() bool {
 		said, err := os.ReadFile(path)

@@ -38,7 +38,10 @@ func TestEventRate_EndlessUnmanagedCodes(t *testing.T) {
 	c := &halted{at: time.Now()}
 	b := hand(
 		t,
-		options{profile: "august", access: access.Options{Now: c.now, VendorEventRate: 10, VendorEventBurst: 150}},
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now, InventoryEventRate: 10, InventoryEventBurst: 150},
+		},
 	)
 	c.forward(time.Minute) // the events of the setup have left the budget
 	ours := b.on("7531", "ours")
@@ -97,7 +100,10 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	c := &halted{at: time.Now()}
 	b := hand(
 		t,
-		options{profile: "august", access: access.Options{Now: c.now, VendorEventRate: 0.001, VendorEventBurst: 20}},
+		options{
+			profile: "august",
+			access:  access.Options{Now: c.now, InventoryEventRate: 0.001, InventoryEventBurst: 20},
+		},
 	)
 	c.forward(100_000 * time.Second)
 	for i := range 4 {
@@ -154,7 +160,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 		t,
 		options{
 			profile: "august",
-			access:  access.Options{Now: c.now, VendorEventRate: 1, VendorEventBurst: 30},
+			access:  access.Options{Now: c.now, InventoryEventRate: 1, InventoryEventBurst: 30},
 			vendor: func(_ http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet && r.URL.Path == "/locks" {
 					lists.Add(1)

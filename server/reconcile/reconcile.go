@@ -1,9 +1,9 @@
 // Package reconcile drives devices to the desired state that package device decides. It is
 // level-triggered: a wake-up only says "look at this device". The holder of a device's lease reads
-// the observed state, receives a plan from access, runs the missing operations, and reports each
+// the observed state, receives a plan from package device, runs the missing operations, and reports each
 // outcome. The next look repairs the effects of a crash.
 //
-// Package access decides which codes belong on which device and what an outcome means for a code.
+// Package device decides which codes belong on which device and what an outcome means for a code.
 // This package decides which calls to make and in which order. It must not know HTTP or any vendor.
 package reconcile
 

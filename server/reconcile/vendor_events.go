@@ -108,8 +108,8 @@ func (h *hints) handle(batch []adapter.Event) {
 		switch {
 		case operation && !h.operationLimit.Allow():
 			h.logLimit.Do(func() {
-				h.log.Warn("a vendor reports more lock operations than people cause; the excess is dropped",
-					"account", h.account)
+				h.log.Warn("the vendor exceeds the rate limit of lock operations; the server drops the excess",
+					"connected_account_id", h.account)
 			})
 			// List the account to learn the lock states.
 			h.requestRefresh(false)
@@ -196,8 +196,13 @@ func (h *hints) do(what func(context.Context) error) error {
 	defer cancel()
 	err := what(ctx)
 	if err != nil {
-		h.log.Warn("failed to handle a vendor event; the server lists the account again", "account", h.account,
-			"error", err)
+		h.log.Warn(
+			"failed to handle a vendor event; the server lists the account again",
+			"connected_account_id",
+			h.account,
+			"error",
+			err,
+		)
 	}
 	return err
 }
@@ -212,7 +217,13 @@ func (h *hints) recordRemoval(e adapter.Event) {
 		if err == nil {
 			return
 		}
-		h.log.Warn("failed to record the removal of a device; the server retries", "account", h.account, "error", err)
+		h.log.Warn(
+			"failed to record the removal of a device; the server retries",
+			"connected_account_id",
+			h.account,
+			"error",
+			err,
+		)
 		select {
 		case <-h.stop:
 			return

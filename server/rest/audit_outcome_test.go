@@ -27,16 +27,16 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 	_, groups := call(t, s, "POST", "/acs/access_groups/list", in{"acs_system_id": y.ID})
 	group := groups["acs_access_groups"].([]any)[0].(in)["acs_access_group_id"]
 	user := in{
-		"acs_user_id": does("begun", "/acs/users/create", "acs_user", in{"acs_system_id": y.ID, "full_name": "Jane Doe"})["acs_user_id"],
+		"acs_user_id": does("pending", "/acs/users/create", "acs_user", in{"acs_system_id": y.ID, "full_name": "Jane Doe"})["acs_user_id"],
 	}
 	does(
-		"begun",
+		"pending",
 		"/acs/users/add_to_access_group",
 		"",
 		in{"acs_user_id": user["acs_user_id"], "acs_access_group_id": group},
 	)
-	does("begun", "/acs/users/suspend", "", user)
-	does("begun", "/acs/users/update", "", in{"acs_user_id": user["acs_user_id"], "full_name": "Jane Roe"})
+	does("pending", "/acs/users/suspend", "", user)
+	does("pending", "/acs/users/update", "", in{"acs_user_id": user["acs_user_id"], "full_name": "Jane Roe"})
 	person := does("done", "/user_identities/create", "user_identity", in{"full_name": "Jane Roe"})["user_identity_id"]
 	does(
 		"done",
@@ -44,10 +44,10 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 		"",
 		in{"acs_user_id": user["acs_user_id"], "user_identity_id": person},
 	)
-	does("begun", "/acs/users/delete", "", user)
+	does("pending", "/acs/users/delete", "", user)
 
 	code := func(of in) in { return in{"access_code_id": of["access_code_id"]} }
-	now := code(does("begun", "/access_codes/create", "access_code", in{"device_id": device, "code": "471100"}))
+	now := code(does("pending", "/access_codes/create", "access_code", in{"device_id": device, "code": "471100"}))
 	apptest.Until(
 		t,
 		"the code is set",
@@ -59,7 +59,7 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 		"action_attempt",
 		in{"access_code_id": now["access_code_id"], "is_managed": false},
 	)
-	does("begun", "/locks/unlock_door", "action_attempt", in{"device_id": device})
+	does("pending", "/locks/unlock_door", "action_attempt", in{"device_id": device})
 
 	later := code(does("done", "/access_codes/create", "access_code", in{
 		"device_id": device, "code": "471200", "prefer_native_scheduling": false,

@@ -207,7 +207,7 @@ func TestAbortedResponsesCloseConnection(t *testing.T) {
 		res.Body.Close()
 		t.Errorf("answered with %s", res.Status)
 	}
-	if log := b.log.String(); !strings.Contains(log, "route=/devices/get") || strings.Contains(log, "cause=") {
+	if log := b.log.String(); !strings.Contains(log, "route=/devices/get") || strings.Contains(log, "error=") {
 		t.Errorf("the log: %s", log)
 	}
 }

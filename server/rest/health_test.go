@@ -246,7 +246,7 @@ func TestHealthLogsCause(t *testing.T) {
 	says := func(part, cause string) {
 		t.Helper()
 		line := regexp.MustCompile(
-			`(?m)^.*level=WARN msg="health has changed" part=` + part + ` .*cause=".*` + cause + `.*"$`,
+			`(?m)^.*level=WARN msg="health has changed" part=` + part + ` .*error=".*` + cause + `.*"$`,
 		)
 		apptest.Until(t, "the log says why "+part+" are not well", func() bool {
 			health(t, s.URL)

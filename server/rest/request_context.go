@@ -218,7 +218,7 @@ func (x *exchange) clientDisconnected(err error) bool {
 func (e *edge) logCause(x *exchange, err error) {
 	if x.writeErr != nil && errors.Is(err, x.writeErr) {
 		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the client did not read the whole response",
-			slog.String("request_id", x.id), slog.String("cause", err.Error()))
+			slog.String("request_id", x.id), slog.String("error", err.Error()))
 		return
 	}
 	level := slog.LevelError
@@ -230,6 +230,6 @@ func (e *edge) logCause(x *exchange, err error) {
 		level,
 		"request failed",
 		slog.String("request_id", x.id),
-		slog.String("cause", err.Error()),
+		slog.String("error", err.Error()),
 	)
 }

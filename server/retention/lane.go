@@ -1,5 +1,5 @@
-// Package retention removes what was kept long enough: events with their deliveries, client sessions that have ended, secrets that
-// were rotated out, answers to repeated requests, and entries of the audit log. It knows neither HTTP nor any device.
+// Package retention deletes rows whose retention period has passed: events with their deliveries, ended client sessions,
+// rotated secrets, stored answers, and entries of the audit log. It must not know HTTP or any device.
 package retention
 
 import (
@@ -100,8 +100,17 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 			sessions, more = sessions+n, left
 		}
 		if events+deliveries+sessions > 0 {
-			l.opt.Log.Info("removed expired data", "workspace", workspace, "events", events, "deliveries", deliveries,
-				"client_sessions", sessions)
+			l.opt.Log.Info(
+				"removed expired data",
+				"workspace_id",
+				workspace,
+				"events",
+				events,
+				"deliveries",
+				deliveries,
+				"client_sessions",
+				sessions,
+			)
 		}
 	}
 	return 0, l.access.ScheduleRetention(ctx, workspace, pause)

@@ -44,8 +44,16 @@ func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ worker.Saturated) 
 
 func (l *partitionLane) Drain(ctx context.Context, _ *worker.Lease, _ uuid.UUID) (time.Duration, error) {
 	kept, err := l.access.KeepPartitions(ctx, l.opt.Events)
-	if len(kept.Made)+len(kept.Dropped) > 0 {
-		l.opt.Log.Info("partitions of events", "made", kept.Made, "dropped", kept.Dropped, "owed", kept.Left)
+	if len(kept.Created)+len(kept.Dropped) > 0 {
+		l.opt.Log.Info(
+			"changed the event partitions",
+			"created",
+			kept.Created,
+			"dropped",
+			kept.Dropped,
+			"retained",
+			kept.Left,
+		)
 	}
 	if err == nil {
 		l.looked.Store(time.Now().UnixNano())

@@ -85,7 +85,7 @@ func (s *Service) DropOld(
 
 // Kept is the result of KeepPartitions.
 type Kept struct {
-	Made, Dropped []string
+	Created, Dropped []string
 	// Left are old partitions with events that have pending deliveries. The other events in them are deleted
 	// one by one.
 	Left []string
@@ -102,7 +102,7 @@ func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (
 		return k, err
 	}
 	made, err := s.db.MakePartitions(ctx, now, PartitionWidth(retention))
-	if k.Made = partitionNames(made); err != nil {
+	if k.Created = partitionNames(made); err != nil {
 		return k, err
 	}
 	if retention > 0 {

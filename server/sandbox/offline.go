@@ -10,7 +10,7 @@ import (
 
 // Offline codes are computed by the vendor's cloud, and the lock verifies them from their digits and its clock. So
 // the cloud issues them whether or not the lock is reachable, and they cannot be chosen, changed, deleted, or listed.
-// The rules are those of igloohome (spec/adapters.md section 4.5).
+// The rules are those of igloohome (developers.igloohome.co, algoPIN).
 
 // offlineCode is an issued code. Only the lock knows its use.
 type offlineCode struct {

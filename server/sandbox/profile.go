@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// profile describes the behavior of one vendor's locks. Its values come from spec/adapters.md section 6.5, which
-// names their sources. "assumed" marks values without a public source. All latencies are assumed, and shortened for
+// profile describes the behavior of one vendor's locks. Its values come from the vendors' public help
+// pages. "assumed" marks values without a public source. All latencies are assumed, and shortened for
 // demonstrations.
 type profile struct {
 	Provider     string // device_provider_name of the API

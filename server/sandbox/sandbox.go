@@ -1,6 +1,6 @@
 // Package sandbox is a vendor's cloud with simulated locks, which is called over HTTP like any other vendor
 // (through adapter/devicecloud). Requests thus take the path of those to a real lock. It must not know the
-// server that uses it: no database, no adapter, no notion of who owns a code.
+// server that uses it: no database, no adapter, no owners of codes.
 //
 // # The contract
 //

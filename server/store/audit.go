@@ -141,7 +141,7 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 		entry.SubjectKinds[i], entry.SubjectIds[i] = s.Kind, s.ID
 	}
 	if a.begun || c.begun {
-		entry.Outcome = "begun"
+		entry.Outcome = "pending"
 	}
 	workspaces := c.workspaces
 	if a.WorkspaceID != uuid.Nil || len(workspaces) == 0 {

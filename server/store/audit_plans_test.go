@@ -18,7 +18,7 @@ func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 	quiet := uuid.New()
 	if _, err := db.Pool.Exec(
 		t.Context(),
-		`insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+		`insert into audit_log (audit_id, occurred_at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
 		select gen_random_uuid(), now() - n * interval '1 minute', case when n % 1000 = 0 then $1::uuid else md5((n % 7)::text)::uuid end, 'api_key', '/access_codes/create', '{}', '{}', 'done'
 		from generate_series(1, 10000) n`,
 		quiet,

@@ -57,7 +57,7 @@ func dialer(cfg *pgx.ConnConfig) *net.Dialer {
 	}
 }
 
-// newPool creates a pool that pings connections that were idle for rested. If one does not answer, it pings all other
+// newPool creates a pool that pings connections that were idle for longer than pingAfterIdle. If one does not answer, it pings all other
 // idle ones concurrently, so that later callers do not wait for each.
 func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	within := cfg.PingTimeout

@@ -189,16 +189,16 @@ func TestMigrate_RetriesAfterDeadlock(t *testing.T) {
 func TestMigrate_CreatesIndexConcurrently(t *testing.T) {
 	t.Parallel()
 	const (
-		half  = "create index audit_log_added on audit_log (at)"
+		half  = "create index audit_log_added on audit_log (occurred_at)"
 		entry = "insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')"
-		whole = "select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_added'::regclass"
+		whole = "select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, occurred_at, audit_id)' from pg_index where indexrelid = 'audit_log_added'::regclass"
 	)
 	dsn, plain := atSchema(t, store.NewestSchema())
 	migrate := migrateWith(
 		t,
 		dsn,
 		"-- +goose NO TRANSACTION\n-- +goose Up\ndrop index concurrently if exists audit_log_added;\n"+
-			"create index concurrently audit_log_added on audit_log (workspace_id, at, audit_id);\n",
+			"create index concurrently audit_log_added on audit_log (workspace_id, occurred_at, audit_id);\n",
 	)
 	if _, err := plain.ExecContext(t.Context(), half); err != nil {
 		t.Fatal(err)

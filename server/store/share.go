@@ -53,7 +53,7 @@ func shareOf(ctx context.Context) *share {
 	return s
 }
 
-// acquire waits for a slot of the share, which give returns. Without a share it returns immediately.
+// acquire waits for a slot of the share, which release returns. Without a share it returns immediately.
 func (s *share) acquire(ctx context.Context) error {
 	if s == nil {
 		return nil

@@ -303,7 +303,7 @@ func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
 			KeyMac:           []byte("k"),
 			RequestMac:       []byte("r"),
 			Retention:        time.Hour,
-			Patience:         "100",
+			WaitTimeout:      "100",
 		})
 		if got := limits(ctx); got != want {
 			t.Errorf("%q, want %q", got, want)

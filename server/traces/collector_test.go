@@ -223,7 +223,7 @@ func TestBrokenCollectors(t *testing.T) {
 			apptest.Until(
 				t,
 				"the log has it",
-				func() bool { return strings.Contains(log.String(), "does not take traces") },
+				func() bool { return strings.Contains(log.String(), "cannot send traces") },
 			)
 			elsewhere.Range(func(path, _ any) bool { t.Errorf("spans were sent elsewhere: %s", path); return false })
 		})

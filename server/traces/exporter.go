@@ -111,19 +111,19 @@ func (o *countingExporter) report(err error) {
 	switch now := time.Now(); {
 	case err == nil && o.failing:
 		o.failing, o.reportedDrops = false, dropped
-		o.log.Info("the collector takes traces again", lost)
+		o.log.Info("sending traces to the collector works again", lost)
 	// limits the reports of a flapping collector, too
 	case err != nil && now.After(o.nextReport):
 		o.failing, o.nextReport, o.reportedDrops = true, now.Add(reportInterval), dropped
 		o.log.Warn(
-			"the collector does not take traces; the server goes on without them",
-			"problem",
+			"cannot send traces to the collector; the server continues without them",
+			"error",
 			o.problem(err),
 			lost,
 		)
 	case dropped > o.reportedDrops && now.After(o.nextReport):
 		o.nextReport, o.reportedDrops = now.Add(reportInterval), dropped
-		o.log.Warn("there are more traces than the collector takes, and some are dropped", lost)
+		o.log.Warn("dropped spans because the queue to the collector is full", lost)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestAuditRetention(t *testing.T) {
 	keep := retention.Options{Audit: 400 * 24 * time.Hour}
 	b := start(t, o, keep)
 	b.look() // the next run follows on request
-	const entries = `insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+	const entries = `insert into audit_log (audit_id, occurred_at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
 		select gen_random_uuid(), now() - $2::interval, $1, 'api_key', '/webhooks/create', '{}', '{}', 'done' from generate_series(1, $3)`
 	for _, workspace := range []any{b.p.WorkspaceID, nil} { // nil: the whole installation
 		for _, c := range []struct {
@@ -25,7 +25,7 @@ func TestAuditRetention(t *testing.T) {
 		}
 	}
 	b.look()
-	if old, all := b.count("audit_log where at < now() - interval '400 d'"), b.count("audit_log"); old != 0 ||
+	if old, all := b.count("audit_log where occurred_at < now() - interval '400 d'"), b.count("audit_log"); old != 0 ||
 		all != 4 {
 		t.Errorf("%d old entries left, %d in total", old, all)
 	}

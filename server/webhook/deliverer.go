@@ -4,7 +4,7 @@
 // endpoint delays no other. Delivery is at least once: a repeated delivery has the same identifier
 // and the same bytes.
 //
-// Package access decides which events exist and what they contain. This package must not know
+// Package event decides which events exist and what they contain. This package must not know
 // devices.
 package webhook
 
@@ -29,7 +29,7 @@ type Options struct {
 	AllowPrefixes []netip.Prefix
 	// Timeout is the maximum time until an endpoint has answered. 0 means 15 s.
 	Timeout time.Duration
-	// Schedule lists the pauses between attempts. nil means those of spec/contract.md section 7.
+	// Schedule lists the delays between attempts. nil means 5 s, 5 min, 30 min, 2, 5, 10, and 10 h.
 	Schedule []time.Duration
 	// ProbePause is the first pause of a failing endpoint. It grows up to 60 times. 0 means 1 s.
 	ProbePause time.Duration

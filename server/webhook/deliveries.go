@@ -132,7 +132,7 @@ type Endpoint struct {
 	Disabled    bool
 }
 
-// silence is longer than any pause between attempts (spec/contract.md section 7). After such a gap, for example
+// silence is longer than any pause between attempts. After such a gap, for example
 // while the server was off, nothing is known about the endpoint, so the gap does not count as failing.
 const silence = 24 * time.Hour
 
@@ -202,7 +202,7 @@ func (s *Service) DueDeliveries(
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
 		out[i] = Delivery{
-			Step:   int(r.Step),
+			Step:   int(r.RetryStep),
 			Due:    r.DueAt,
 			Size:   int(r.Size),
 			Unread: r.Unread,

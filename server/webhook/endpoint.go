@@ -46,7 +46,7 @@ type run struct {
 	// failing is set while a failure is not recorded yet. Nothing is sent meanwhile.
 	failing    bool
 	wakeup     chan struct{}
-	upToDate   bool // all due deliveries are in ready or flying
+	upToDate   bool // all due deliveries are in ready or inFlightByID
 	stopped    bool // this run sends nothing more
 	disabled   bool // the webhook is disabled, so no run sends anything
 	window     int  // maximum concurrent requests that the responses so far allow
@@ -347,12 +347,12 @@ func (p *run) applyRecord(r record) error {
 	if p.endpoint.Failures = r.health.Failures; r.health.Recovered {
 		p.endpoint.FailingFor, p.since = 0, time.Now()
 	}
-	log := p.opt.Log.With("webhook", p.endpoint.ID)
+	log := p.opt.Log.With("webhook_id", p.endpoint.ID)
 	switch {
 	case r.health.Disable != "":
 		log.Error("the webhook was disabled; its events are kept and can be replayed", "reason", r.health.Disable)
 	case r.health.Failures > 0:
-		log.Info("a webhook's endpoint is failing", "failures", r.health.Failures, "problem", r.problem)
+		log.Info("a webhook's endpoint is failing", "failures", r.health.Failures, "error", r.problem)
 	}
 	p.stopped = p.stopped || r.health.Disable != "" || r.health.Pause > 0
 	return nil

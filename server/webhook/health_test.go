@@ -348,7 +348,10 @@ func TestLog_DisabledWebhookWithoutSecrets(t *testing.T) {
 			b.stop(patience)
 			told := 0
 			for line := range strings.Lines(log.String()) {
-				var entry struct{ Level, Msg, Webhook, Reason string }
+				var entry struct {
+					Level, Msg, Reason string
+					Webhook            string `json:"webhook_id"`
+				}
 				b.must(json.Unmarshal([]byte(line), &entry))
 				if entry.Level != "ERROR" {
 					continue

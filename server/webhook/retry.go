@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// schedule lists the pauses between attempts, each counted from the previous failure
-// (spec/contract.md section 7).
+// schedule lists the pauses between attempts, each counted from the previous failure.
 var schedule = []time.Duration{
 	5 * time.Second,
 	5 * time.Minute,

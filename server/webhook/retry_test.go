@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The test vector of spec/contract.md section 7, which the receivers' verifier accepts.
+// A test vector that the receivers' verifier accepts.
 func TestSign_StandardWebhooksVector(t *testing.T) {
 	t.Parallel()
 	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`),

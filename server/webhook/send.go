@@ -80,8 +80,15 @@ func (d *Deliverer) deliver(ctx context.Context, w Endpoint, next Delivery) answ
 // unopened returns the failed attempt for an event that cannot be decrypted. It is retried, because
 // a restore from backup may bring the data key back.
 func (d *Deliverer) unopened(w Endpoint, next Delivery, err error) answer {
-	d.opt.Log.Error("an event cannot be decrypted and was not sent", "webhook", w.ID, "event", next.Event.ID, "error",
-		err)
+	d.opt.Log.Error(
+		"an event cannot be decrypted and was not sent",
+		"webhook_id",
+		w.ID,
+		"event_id",
+		next.Event.ID,
+		"error",
+		err,
+	)
 	return answer{
 		event:    next.Event.ID,
 		unopened: true,

@@ -250,7 +250,7 @@ func (e *Engine) processTraced(ctx context.Context, w wakeUp, c *claim, causes [
 // Outcomes of process.
 const (
 	done          = "done"
-	heldElsewhere = "elsewhere" // another instance holds the lease
+	heldElsewhere = "skipped" // another instance holds the lease
 	failed        = "failed"
 )
 

@@ -105,7 +105,7 @@ func (k *keyed) victim(t *testing.T, w *wire) *victim {
 			w.dsn(k.dsn),
 			"--allow-webhook-prefix",
 			"127.0.0.0/8",
-			"--max-connections",
+			"--database-connections",
 			"80",
 		),
 	}

@@ -60,7 +60,7 @@ var enums = map[string][]string{
 	"battery_status": {"critical", "low", "good", "full"},
 }
 
-// contractFields returns the fields that the table of spec/contract.md section 7 requires of a type, in addition to the
+// contractFields returns the fields that the published events require of a type, in addition to the
 // common ones.
 func contractFields(eventType string) []string {
 	account := []string{"connected_account_errors", "connected_account_warnings"}
@@ -136,7 +136,7 @@ func contractFields(eventType string) []string {
 func TestEvents_EveryTypeIsTested(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
-		event.WebhookDisabled:       true, // tested in package webhooks
+		event.WebhookDisabled:       true, // tested in package webhook
 		event.ClientSessionDeleted:  true, // tested with client sessions
 		"connected_account.deleted": true, // tested with the command that disconnects
 		// Tested with access systems, which have no device.

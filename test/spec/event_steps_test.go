@@ -47,7 +47,7 @@ const (
 
 var pins = []string{pinOne, pinTwo, pinThree, pinOther}
 
-// carryPINs are the event types that carry PINs (spec/contract.md section 7).
+// carryPINs are the event types that carry PINs.
 var carryPINs = []string{
 	"access_code.set_on_device", "access_code.scheduled_on_device", "access_code.deleted", "access_code.changed",
 	"access_code.code_changed", "access_code.mutations_requested", "lock.locked", "lock.unlocked",

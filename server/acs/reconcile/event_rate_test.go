@@ -29,7 +29,7 @@ func TestEventRate_SystemsAreNotRead(t *testing.T) {
 		io.WriteString(w, `{"groups":[],"users":[],"entrances":[`+strings.Join(doors, ",")+`]}`)
 	}))
 	t.Cleanup(vendor.Close)
-	b := newBedWith(t, access.Options{VendorEventRate: 0.1, VendorEventBurst: 10})
+	b := newBedWith(t, access.Options{InventoryEventRate: 0.1, InventoryEventBurst: 10})
 	d := b.start(accesscloud.Config{BaseURL: vendor.URL})
 	apptest.Until(t, "the listing is postponed", func() (put bool) {
 		b.must(

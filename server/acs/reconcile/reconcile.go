@@ -175,7 +175,7 @@ func (d *Reconciler) shut(meant func(account uuid.UUID, o *opened) bool) {
 	d.mu.Unlock()
 	for id, o := range leave {
 		if err := o.adapter.Close(); err != nil {
-			d.opt.Log.Warn("close an adapter", "account", id, "error", err)
+			d.opt.Log.Warn("close an adapter", "connected_account_id", id, "error", err)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (d *Reconciler) DrainAccount(
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:
-		d.opt.Log.Warn("the vendor refuses the account's credentials", "account", acct.ID)
+		d.opt.Log.Warn("the vendor refuses the account's credentials", "connected_account_id", acct.ID)
 		if err := d.access.Accounts.RecordAccountRefused(ctx, lease, acct.ID, e.Message); err != nil {
 			return 0, err
 		}
@@ -275,8 +275,13 @@ func (d *Reconciler) DrainAccount(
 			return 0, err
 		}
 	default:
-		d.opt.Log.Warn("failed to list the account's access systems; the server retries", "account", acct.ID,
-			"error", err)
+		d.opt.Log.Warn(
+			"failed to list the account's access systems; the server retries",
+			"connected_account_id",
+			acct.ID,
+			"error",
+			err,
+		)
 	}
 	pause := jittered(d.opt.AccountInterval)
 	if e := adapter.AsError(err); e != nil {

@@ -197,8 +197,17 @@ func (d *Reconciler) do(
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	}
-	d.opt.Log.Warn("an access system failed a write; the server handles it", "system", system.ID, "user", w.UserID,
-		"class", e.Class, "reason", e.Message)
+	d.opt.Log.Warn(
+		"an access system failed a write; the server handles it",
+		"acs_system_id",
+		system.ID,
+		"acs_user_id",
+		w.UserID,
+		"class",
+		e.Class,
+		"error",
+		e.Message,
+	)
 	failure := acs.Failure{Message: e.Message, RetryAfter: e.RetryAfter}
 	switch e.Class {
 	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
@@ -254,7 +263,13 @@ func (d *Reconciler) unwritable(
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn("an access system refuses writes; the server keeps retrying", "system", system.ID, "error", cause)
+	d.opt.Log.Warn(
+		"an access system refuses writes; the server keeps retrying",
+		"acs_system_id",
+		system.ID,
+		"error",
+		cause,
+	)
 	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
 }
@@ -309,7 +324,13 @@ func (d *Reconciler) failed(
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn("an access system does not answer; the server keeps retrying", "system", system.ID, "error", err)
+	d.opt.Log.Warn(
+		"an access system is unreachable; the server keeps retrying",
+		"acs_system_id",
+		system.ID,
+		"error",
+		err,
+	)
 	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
 }

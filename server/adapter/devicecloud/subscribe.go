@@ -136,9 +136,15 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 			said = false
 		case troubled >= warnAfter && !said:
 			said = true
-			a.log.WarnContext(ctx, "the vendor does not keep the webhook, so changes at its devices are noticed late; "+
-				"the server keeps retrying; check that the vendor can reach the push address",
-				"tries", warnAfter, "error", err)
+			a.log.WarnContext(
+				ctx,
+				"the vendor removed the webhook; the server detects device changes only by polling; "+
+					"the server keeps retrying; check that the vendor can reach the push address",
+				"tries",
+				warnAfter,
+				"error",
+				err,
+			)
 		}
 		select {
 		case <-time.After(pause):

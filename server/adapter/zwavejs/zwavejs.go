@@ -240,12 +240,12 @@ func (a *Adapter) markDown(err error) {
 	a.mu.Unlock()
 	switch {
 	case lost:
-		a.log.Warn("the connection to the gateway is lost; the server reconnects", "reason", adapter.Reason(err))
+		a.log.Warn("the connection to the gateway is lost; the server reconnects", "error", adapter.Reason(err))
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // listing fails until the connection is reestablished
 	case adapter.ClassOf(err) == adapter.AuthRevoked && told != adapter.AuthRevoked:
 		a.hints.Send(adapter.Event{Kind: adapter.AccountRevoked})
 	default:
-		a.log.Debug("no connection to the gateway", "reason", adapter.Reason(err))
+		a.log.Debug("no connection to the gateway", "error", adapter.Reason(err))
 	}
 }
 

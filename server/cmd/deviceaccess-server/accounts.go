@@ -200,7 +200,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tSTATE")
 	for _, one := range all {
-		address, state := "", "good"
+		address, state := "", "connected"
 		if one.Connection != nil {
 			address = one.Connection.Address()
 		}

@@ -24,7 +24,7 @@ func auditCommand() *cli.Command {
 		Description: "The audit log has one entry per request and per command that changed something. Rejected and\n" +
 			"read-only requests are only in the server's log. Events report what the server does on its own and\n" +
 			"what it finds on devices. Entries have identifiers, but no names, PINs, or secrets.\n\n" +
-			"The outcome is \"done\", or \"begun\" if a device still has to act. The action attempt among the\n" +
+			"The outcome is \"done\", or \"pending\" if a device still has to act. The action attempt among the\n" +
 			"subjects then has the result. For access systems, the pending_mutations and errors of the user have\n" +
 			"it.\n\n" +
 			"Who changed a code:       deviceaccess-server audit --subject ACCESS_CODE_ID\n" +

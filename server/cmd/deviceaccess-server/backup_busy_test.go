@@ -215,7 +215,7 @@ func TestBackup_OfBusyServer(t *testing.T) {
 		func() bool { return !slices.ContainsFunc(due, func(event string) bool { return !s.has(event) }) },
 	)
 	s.until("every code is on its lock once", func() bool {
-		memory := s.ok("sandbox", "memory", "--data-dir", to, "--master-key", key, "--endpoint", s.URL, s.device)
+		memory := s.ok("sandbox", "codes", "--data-dir", to, "--master-key", key, "--endpoint", s.URL, s.device)
 		return !slices.ContainsFunc(
 			slices.Collect(maps.Values(before.Codes)),
 			func(pin string) bool { return strings.Count(memory, pin) != 1 },

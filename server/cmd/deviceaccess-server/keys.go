@@ -40,7 +40,7 @@ func keysCommand() *cli.Command {
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
 					&durationFlag{
 						Name:      "lifetime",
-						Usage:     "expire after `TIME`, such as 12h or 90d; without it, never",
+						Usage:     "expire after `DURATION`, such as 12h or 90d; without it, never",
 						Validator: positive[time.Duration],
 					},
 				}, databaseFlags()...),
@@ -163,7 +163,7 @@ func state(c auth.Credential) string {
 	case c.ExpiresAt != nil && c.ExpiresAt.Before(time.Now()):
 		return "expired " + c.ExpiresAt.Format(time.DateTime)
 	case c.ExpiresAt != nil:
-		return "until " + c.ExpiresAt.Format(time.DateTime)
+		return "active until " + c.ExpiresAt.Format(time.DateTime)
 	}
-	return "good"
+	return "active"
 }

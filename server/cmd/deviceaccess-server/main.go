@@ -185,7 +185,7 @@ func databaseFlags() []cli.Flag {
 			Sources:   env("DEVICEACCESS_LOG_FORMAT"),
 			Value:     "text",
 			Category:  "Log",
-			Usage:     "log as `text` or json",
+			Usage:     "log as `FORMAT`: text or json",
 			Validator: validateOneOf("text", "json"),
 		},
 		&cli.StringFlag{
@@ -193,7 +193,7 @@ func databaseFlags() []cli.Flag {
 			Sources:   env("DEVICEACCESS_LOG_LEVEL"),
 			Value:     "info",
 			Category:  "Log",
-			Usage:     "log from level debug, `info`, warn, or error on",
+			Usage:     "log from `LEVEL` on: debug, info, warn, or error",
 			Validator: validateOneOf("debug", "info", "warn", "error"),
 		},
 	}

@@ -302,7 +302,7 @@ func TestErrors_SayWhatToDo(t *testing.T) {
 			`unexpected argument "sandbox"; run deviceaccess-server serve --help`,
 		},
 		"second id":    {[]string{"keys", "revoke", "a", "b"}, `unexpected argument "b"`},
-		"no lock":      {[]string{"sandbox", "memory"}, "missing argument: the device_id of the lock"},
+		"no lock":      {[]string{"sandbox", "codes"}, "missing argument: the device_id of the lock"},
 		"lifetime":     {[]string{"keys", "create", "--lifetime", "-5m"}, "-5m0s is not greater than 0"},
 		"unknown flag": {[]string{"serve", "--port", "80"}, "port"},
 		"log format":   {[]string{"serve", "--log-format", "xml"}, "text, json"},
@@ -371,7 +371,7 @@ func TestCommands_CreateNoInstallation(t *testing.T) {
 		{"accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"},
 		{"accounts", "disconnect", id},
 		{"workspaces", "list"},
-		{"sandbox", "memory", id},
+		{"sandbox", "codes", id},
 		{"sandbox", "connect-access-systems"},
 		{"backup", filepath.Join(p.dir, "b")},
 	} {

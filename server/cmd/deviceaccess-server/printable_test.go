@@ -75,7 +75,7 @@ func TestOutput_HostileNames(t *testing.T) {
 			{"workspaces", "list"},
 			{"keys", "list"},
 			{"audit", "--actor", hostile},
-			{"sandbox", "memory", "--endpoint", r.URL, locks.Devices[0].ID},
+			{"sandbox", "codes", "--endpoint", r.URL, locks.Devices[0].ID},
 		},
 		9: {
 			{

@@ -17,7 +17,7 @@ import (
 func restoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "restore",
-		Usage:     "restore a data directory from a file of backup",
+		Usage:     "restore a data directory from a backup file",
 		ArgsUsage: "FILE",
 		Description: "The data directory must not exist, or must have no postgres directory: restore overwrites nothing.\n" +
 			"It checks the file, starts the database to verify that it recovers and that the master key opens it,\n" +

@@ -41,7 +41,7 @@ func sandboxCommand() *cli.Command {
 				})
 			},
 		}, {
-			Name:      "memory",
+			Name:      "codes",
 			Usage:     "print the PINs and names of the codes on a simulated lock, as its simulated cloud reports them",
 			ArgsUsage: "DEVICE_ID",
 			Flags: append([]cli.Flag{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sandbox memory reports that another server may have answered.
+// sandbox codes reports that another server may have answered.
 func TestSandboxMemory_OtherServer(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
@@ -26,7 +26,7 @@ func TestSandboxMemory_OtherServer(t *testing.T) {
 			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
 		)
 		t.Cleanup(other.Close)
-		said := p.said("sandbox", "memory", "--endpoint", other.URL, devices.Devices[0].ID)
+		said := p.said("sandbox", "codes", "--endpoint", other.URL, devices.Devices[0].ID)
 		if !strings.Contains(said, "another server") || !strings.Contains(said, "--endpoint") ||
 			!strings.Contains(said, http.StatusText(status)) {
 			t.Errorf("%d: %s", status, said)

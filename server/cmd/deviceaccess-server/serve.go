@@ -108,7 +108,7 @@ func serveCommand() *cli.Command {
 				Value:     10 * time.Minute,
 				Category:  "Server",
 				Validator: positive[time.Duration],
-				Usage:     "fail an action attempt that its device has not confirmed after `TIME`",
+				Usage:     "fail an action attempt that its device has not confirmed after `DURATION`",
 			},
 			&durationFlag{
 				Name:      "offline-debounce",
@@ -116,7 +116,7 @@ func serveCommand() *cli.Command {
 				Value:     30 * time.Second,
 				Category:  "Server",
 				Validator: notNegative[time.Duration],
-				Usage:     "send device.disconnected once a device is offline for `TIME`; ignore shorter outages",
+				Usage:     "send device.disconnected once a device is offline for `DURATION`; ignore shorter outages",
 			},
 			&durationFlag{
 				Name:      "shutdown-timeout",
@@ -124,14 +124,14 @@ func serveCommand() *cli.Command {
 				Value:     20 * time.Second,
 				Category:  "Server",
 				Validator: notNegative[time.Duration],
-				Usage:     "wait at most `TIME` for running requests and work on shutdown",
+				Usage:     "wait at most `DURATION` for running requests and work on shutdown",
 			},
 			&durationFlag{
 				Name:      "shutdown-delay",
 				Sources:   env("DEVICEACCESS_SHUTDOWN_DELAY"),
 				Category:  "Server",
 				Validator: notNegative[time.Duration],
-				Usage:     "accept requests for `TIME` on shutdown while /health answers 503, so that a load balancer notices",
+				Usage:     "accept requests for `DURATION` on shutdown while /health answers 503, so that a load balancer notices",
 			},
 			allowFlag(),
 			&cli.BoolFlag{
@@ -148,7 +148,7 @@ func serveCommand() *cli.Command {
 				Value:     30 * day,
 				Category:  "Server",
 				Validator: notNegative[time.Duration],
-				Usage: "keep events and their completed or held deliveries for `TIME`; pending deliveries stay; 0 keeps " +
+				Usage: "keep events and their completed or held deliveries for `DURATION`; pending deliveries stay; 0 keeps " +
 					"all forever",
 			},
 			&durationFlag{
@@ -157,7 +157,7 @@ func serveCommand() *cli.Command {
 				Value:     400 * day,
 				Category:  "Server",
 				Validator: notNegative[time.Duration],
-				Usage:     "keep audit log entries for `TIME`; 0 keeps all forever",
+				Usage:     "keep audit log entries for `DURATION`; 0 keeps all forever",
 			},
 			&cli.StringFlag{
 				Name:     "metrics-listen",
@@ -173,8 +173,8 @@ func serveCommand() *cli.Command {
 					"\"Traces\" for further OpenTelemetry variables",
 			},
 			&cli.IntFlag{
-				Name:      "max-connections",
-				Sources:   env("DEVICEACCESS_MAX_CONNECTIONS"),
+				Name:      "database-connections",
+				Sources:   env("DEVICEACCESS_DATABASE_CONNECTIONS"),
 				Value:     16 + app.ConnsOutsidePool,
 				Category:  "Data",
 				Usage:     "use at most `NUMBER` database connections",
@@ -295,7 +295,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	a, err := app.Start(ctx, app.Config{
-		Database:   withConnections(database(c), c.Int("max-connections")),
+		Database:   withDatabaseConnections(database(c), c.Int("database-connections")),
 		Listen:     c.String("listen"),
 		PublicURL:  c.String("public-url"),
 		TrustProxy: c.Bool("trust-proxy"),
@@ -336,7 +336,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 	if a.MetricsURL != "" {
 		log.Info("serving metrics", "url", a.MetricsURL)
 	}
-	log.Info("ready", "url", a.URL, "after", time.Since(begin).Round(time.Millisecond))
+	log.Info("ready", "url", a.URL, "duration", time.Since(begin).Round(time.Millisecond))
 	err = announce(ctx, a, c.String("ready-file"))
 	if err == nil {
 		select {
@@ -389,7 +389,7 @@ func prefixes(flag string, texts []string) (out []netip.Prefix, _ error) {
 	return out, nil
 }
 
-func withConnections(d app.Database, n int) app.Database {
+func withDatabaseConnections(d app.Database, n int) app.Database {
 	d.MaxConns = int32(n)
 	return d
 }

@@ -251,7 +251,7 @@ func TestServe_KilledLosesNothing(t *testing.T) {
 		code.Code.Status != "set" {
 		t.Errorf("after the restart the code is answered %d, %s", status, code.Code.Status)
 	}
-	memory := p.ok("sandbox", "memory", "--endpoint", again.URL, device)
+	memory := p.ok("sandbox", "codes", "--endpoint", again.URL, device)
 	if strings.Count(memory, "2580") != 1 {
 		t.Error("the lock has forgotten the code, or has it twice")
 	}

@@ -24,7 +24,7 @@ func TestFlags_ErrorsAreOneLine(t *testing.T) {
 		`--sandbox-speed: +Inf is too large`:                                      {"serve", "--sandbox-speed", "inf"},
 		`--listen: must not be empty`:                                             {"serve", "--listen", ""},
 		`--data-dir: must not be empty`:                                           {"keys", "list", "--data-dir="},
-		`--max-connections: 6 is less than 7`:                                     {"serve", "--max-connections", "6"},
+		`--database-connections: 6 is less than 7`:                                {"serve", "--database-connections", "6"},
 		`--sandbox-speed: "quick" is not a number`:                                {"serve", "--sandbox-speed", "quick"},
 		`unknown flag --port`:                                                     {"serve", "--port", "80"},
 		`unknown flag --nonsense`:                                                 {"--nonsense"},

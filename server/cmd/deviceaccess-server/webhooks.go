@@ -84,7 +84,7 @@ func webhooksCommand() *cli.Command {
 				Flags: append([]cli.Flag{&durationFlag{
 					Name:  "overlap",
 					Value: 24 * time.Hour,
-					Usage: "sign with both secrets for `TIME`; 0 ends the old secret immediately, for a leaked secret",
+					Usage: "sign with both secrets for `DURATION`; 0 ends the old secret immediately, for a leaked secret",
 				}}, databaseFlags()...),
 				Action: onWebhook(rotate),
 			},

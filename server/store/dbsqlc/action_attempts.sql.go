@@ -96,7 +96,7 @@ func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspa
 }
 
 const GetActionAttempt = `-- name: GetActionAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
     where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
 `
@@ -116,7 +116,7 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 		&i.DeviceID,
 		&i.AccessCodeID,
 		&i.ActionType,
-		&i.Gen,
+		&i.DesiredGen,
 		&i.Options,
 		&i.Status,
 		&i.ErrorType,
@@ -131,10 +131,10 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 }
 
 const InsertActionAttempt = `-- name: InsertActionAttempt :one
-insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, deadline_at, created_at, finished_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval, clock_timestamp(),
   case when $8::text <> 'pending' then now() end)
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertActionAttemptParams struct {
@@ -143,10 +143,10 @@ type InsertActionAttemptParams struct {
 	DeviceID        *uuid.UUID
 	AccessCodeID    *uuid.UUID
 	ActionType      string
-	Gen             int64
+	DesiredGen      int64
 	Options         []byte
 	Status          string
-	Patience        time.Duration
+	Timeout         time.Duration
 }
 
 func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttemptParams) (ActionAttempt, error) {
@@ -156,10 +156,10 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		arg.DeviceID,
 		arg.AccessCodeID,
 		arg.ActionType,
-		arg.Gen,
+		arg.DesiredGen,
 		arg.Options,
 		arg.Status,
-		arg.Patience,
+		arg.Timeout,
 	)
 	var i ActionAttempt
 	err := row.Scan(
@@ -168,7 +168,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		&i.DeviceID,
 		&i.AccessCodeID,
 		&i.ActionType,
-		&i.Gen,
+		&i.DesiredGen,
 		&i.Options,
 		&i.Status,
 		&i.ErrorType,
@@ -185,14 +185,14 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 const InsertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
 values ($1, $2, $3, 'pending', now() + $4::interval, clock_timestamp())
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at
 `
 
 type InsertWorkspaceAttemptParams struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
 	ActionType      string
-	Patience        time.Duration
+	Timeout         time.Duration
 }
 
 // An attempt on the workspace has no device.
@@ -201,7 +201,7 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 		arg.ActionAttemptID,
 		arg.WorkspaceID,
 		arg.ActionType,
-		arg.Patience,
+		arg.Timeout,
 	)
 	var i ActionAttempt
 	err := row.Scan(
@@ -210,7 +210,7 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 		&i.DeviceID,
 		&i.AccessCodeID,
 		&i.ActionType,
-		&i.Gen,
+		&i.DesiredGen,
 		&i.Options,
 		&i.Status,
 		&i.ErrorType,
@@ -247,7 +247,7 @@ func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (Interrup
 }
 
 const ListActionAttempts = `-- name: ListActionAttempts :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
   and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
@@ -286,7 +286,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 			&i.DeviceID,
 			&i.AccessCodeID,
 			&i.ActionType,
-			&i.Gen,
+			&i.DesiredGen,
 			&i.Options,
 			&i.Status,
 			&i.ErrorType,
@@ -308,7 +308,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 }
 
 const ListActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
 `
@@ -342,7 +342,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 			&i.DeviceID,
 			&i.AccessCodeID,
 			&i.ActionType,
-			&i.Gen,
+			&i.DesiredGen,
 			&i.Options,
 			&i.Status,
 			&i.ErrorType,
@@ -364,7 +364,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 }
 
 const PendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
@@ -382,7 +382,7 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 			&i.DeviceID,
 			&i.AccessCodeID,
 			&i.ActionType,
-			&i.Gen,
+			&i.DesiredGen,
 			&i.Options,
 			&i.Status,
 			&i.ErrorType,
@@ -427,7 +427,7 @@ func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UU
 }
 
 const UntoldAttempt = `-- name: UntoldAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
   and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - $4::interval
 order by created_at limit 1
 `
@@ -454,7 +454,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 		&i.DeviceID,
 		&i.AccessCodeID,
 		&i.ActionType,
-		&i.Gen,
+		&i.DesiredGen,
 		&i.Options,
 		&i.Status,
 		&i.ErrorType,
@@ -469,7 +469,7 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 }
 
 const WaitingBehind = `-- name: WaitingBehind :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset $4::integer
 `
 
@@ -495,7 +495,7 @@ func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (A
 		&i.DeviceID,
 		&i.AccessCodeID,
 		&i.ActionType,
-		&i.Gen,
+		&i.DesiredGen,
 		&i.Options,
 		&i.Status,
 		&i.ErrorType,

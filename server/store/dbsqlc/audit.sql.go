@@ -50,14 +50,14 @@ func (q *Queries) AddToAuditEntry(ctx context.Context, arg AddToAuditEntryParams
 }
 
 const AuditAfter = `-- name: AuditAfter :many
-select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
-where (at, audit_id) > ($1::timestamptz, $2::uuid) and at < $3::timestamptz
+select audit_id, occurred_at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
+where (occurred_at, audit_id) > ($1::timestamptz, $2::uuid) and occurred_at < $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
   and ($5::text[] is null or actor_kind = any($5) or actor_name = any($5) or actor_id::text = any($5))
   and starts_with(operation, $6::text)
   and ($7::uuid is null or request_id = $7)
   and ($8::uuid is null or subject_ids @> array[$8::uuid])
-order by at, audit_id limit $9
+order by occurred_at, audit_id limit $9
 `
 
 type AuditAfterParams struct {
@@ -94,7 +94,7 @@ func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]Audit
 		var i AuditLog
 		if err := rows.Scan(
 			&i.AuditID,
-			&i.At,
+			&i.OccurredAt,
 			&i.WorkspaceID,
 			&i.ActorKind,
 			&i.ActorID,
@@ -116,14 +116,14 @@ func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]Audit
 }
 
 const AuditBefore = `-- name: AuditBefore :many
-select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
-where (at, audit_id) < ($1::timestamptz, $2::uuid) and at >= $3::timestamptz
+select audit_id, occurred_at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
+where (occurred_at, audit_id) < ($1::timestamptz, $2::uuid) and occurred_at >= $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
   and ($5::text[] is null or actor_kind = any($5) or actor_name = any($5) or actor_id::text = any($5))
   and starts_with(operation, $6::text)
   and ($7::uuid is null or request_id = $7)
   and ($8::uuid is null or subject_ids @> array[$8::uuid])
-order by at desc, audit_id desc limit $9
+order by occurred_at desc, audit_id desc limit $9
 `
 
 type AuditBeforeParams struct {
@@ -160,7 +160,7 @@ func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]Aud
 		var i AuditLog
 		if err := rows.Scan(
 			&i.AuditID,
-			&i.At,
+			&i.OccurredAt,
 			&i.WorkspaceID,
 			&i.ActorKind,
 			&i.ActorID,
@@ -183,7 +183,7 @@ func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]Aud
 
 const DropAuditEntries = `-- name: DropAuditEntries :execrows
 delete from audit_log where audit_id in (
-  select a.audit_id from audit_log a where a.at < now() - $1::interval order by a.at, a.audit_id limit $2 for update skip locked)
+  select a.audit_id from audit_log a where a.occurred_at < now() - $1::interval order by a.occurred_at, a.audit_id limit $2 for update skip locked)
 `
 
 type DropAuditEntriesParams struct {

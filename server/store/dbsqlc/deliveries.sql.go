@@ -29,15 +29,15 @@ func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) 
 
 const DueDeliveries = `-- name: DueDeliveries :many
 with due as materialized (
-  select d.event_id, d.step, d.next_attempt_at from deliveries d
+  select d.event_id, d.retry_step, d.next_attempt_at from deliveries d
   where d.webhook_id = $2 and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all($3::uuid[])
   order by d.next_attempt_at limit $4::integer
 ), sized as (
-  select due.step, due.next_attempt_at, e.event_id, e.workspace_id, e.event_type, e.device_id, e.access_code_id, e.connected_account_id, e.payload, e.pin_sealed, e.occurred_at, e.created_at, e.fanned_out_at, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
+  select due.retry_step, due.next_attempt_at, e.event_id, e.workspace_id, e.event_type, e.device_id, e.access_code_id, e.connected_account_id, e.payload, e.pin_sealed, e.occurred_at, e.created_at, e.fanned_out_at, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
 ), summed as (
-  select s.step, s.next_attempt_at, s.event_id, s.workspace_id, s.event_type, s.device_id, s.access_code_id, s.connected_account_id, s.payload, s.pin_sealed, s.occurred_at, s.created_at, s.fanned_out_at, s.size, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
+  select s.retry_step, s.next_attempt_at, s.event_id, s.workspace_id, s.event_type, s.device_id, s.access_code_id, s.connected_account_id, s.payload, s.pin_sealed, s.occurred_at, s.created_at, s.fanned_out_at, s.size, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
 )
-select event_id, event_type, workspace_id, occurred_at, created_at, step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > $1::integer)::boolean as unread,
+select event_id, event_type, workspace_id, occurred_at, created_at, retry_step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > $1::integer)::boolean as unread,
   (case when total <= $1::integer then payload end)::jsonb as payload, (case when total <= $1::integer then pin_sealed end)::bytea as pin_sealed
 from summed order by next_attempt_at, event_id
 `
@@ -55,7 +55,7 @@ type DueDeliveriesRow struct {
 	WorkspaceID uuid.UUID
 	OccurredAt  time.Time
 	CreatedAt   time.Time
-	Step        int32
+	RetryStep   int32
 	DueAt       time.Time
 	Size        int32
 	Unread      bool
@@ -84,7 +84,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.WorkspaceID,
 			&i.OccurredAt,
 			&i.CreatedAt,
-			&i.Step,
+			&i.RetryStep,
 			&i.DueAt,
 			&i.Size,
 			&i.Unread,
@@ -595,7 +595,7 @@ with o as (
 ), recorded as (
   update deliveries d set attempts = d.attempts + 1,
     state = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then o.state else d.state end,
-    step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.step + 1 else d.step end,
+    retry_step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.retry_step + 1 else d.retry_step end,
     next_attempt_at = case when o.state = 'delivered' then null when d.next_attempt_at = o.due_at
       then case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end else d.next_attempt_at end,
     finished_at = case when o.state = 'delivered' then now() when d.next_attempt_at = o.due_at
@@ -639,7 +639,7 @@ func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) 
 }
 
 const ReplayDeliveries = `-- name: ReplayDeliveries :execrows
-update deliveries set state = 'pending', step = 0, next_attempt_at = now(), finished_at = null
+update deliveries set state = 'pending', retry_step = 0, next_attempt_at = now(), finished_at = null
 where webhook_id = $1 and event_id = any($2::uuid[]) and state = any($3::text[])
 `
 

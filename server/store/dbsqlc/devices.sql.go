@@ -554,7 +554,7 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 }
 
 const GiveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
-update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
+update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
 // No vendor uses references of this form.
@@ -989,7 +989,7 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 
 const RemoveForGood = `-- name: RemoveForGood :many
 update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
-  vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
+  vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any($1::uuid[])
 returning device_id, custom_metadata
 `

@@ -69,7 +69,7 @@ type ClaimIdempotencyKeyParams struct {
 	KeyMac           []byte
 	RequestMac       []byte
 	Retention        time.Duration
-	Patience         string
+	WaitTimeout      string
 }
 
 // A concurrent transaction with the same key is waited for as long as patience allows. Returns no row if another
@@ -83,7 +83,7 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 		arg.KeyMac,
 		arg.RequestMac,
 		arg.Retention,
-		arg.Patience,
+		arg.WaitTimeout,
 	)
 	var restored string
 	err := row.Scan(&restored)

@@ -133,7 +133,7 @@ type ActionAttempt struct {
 	DeviceID        *uuid.UUID
 	AccessCodeID    *uuid.UUID
 	ActionType      string
-	Gen             int64
+	DesiredGen      int64
 	Options         []byte
 	Status          string
 	ErrorType       *string
@@ -147,7 +147,7 @@ type ActionAttempt struct {
 
 type AuditLog struct {
 	AuditID      uuid.UUID
-	At           time.Time
+	OccurredAt   time.Time
 	WorkspaceID  *uuid.UUID
 	ActorKind    string
 	ActorID      *uuid.UUID

@@ -41,7 +41,7 @@ create table workspaces (
   is_suspended                    boolean not null default false, -- only requests about the workspace itself are allowed
   is_publishable_key_auth_enabled boolean not null default true,
   connect_webview_customization   jsonb not null default '{}',
-  created_by                         uuid, -- the credential that created it, kept after that is deleted; null: the server
+  created_by                      uuid, -- the credential that created it, kept after that is deleted; null: the server
   created_at                      timestamptz not null default now(),
   retention_due_at                timestamptz not null default now() -- when to delete expired rows next
 );
@@ -116,6 +116,8 @@ create table devices (
   device_id               uuid primary key,
   workspace_id            uuid not null references workspaces on delete cascade,
   connected_account_id    uuid not null references connected_accounts on delete cascade,
+  -- The vendor's reference of the device; detached:<device_id> if the device left its account for good, and
+  -- deleted:<device_id> if it was deleted through the API.
   vendor_ref              text not null,
   is_managed              boolean not null default true, -- unmanaged devices are listed, but neither read nor written
   created_at              timestamptz not null default now(),
@@ -143,21 +145,21 @@ create table devices (
   battery_level           double precision,
   auto_lock_enabled       boolean, -- null: unknown
   auto_lock_delay_seconds double precision,
-  recent_disconnects                  timestamptz[] not null default '{}', -- the last times it went offline
+  recent_disconnects      timestamptz[] not null default '{}', -- the last times it went offline
   flaky_since             timestamptz, -- since when its connection is flaky
   hub_disconnected        boolean not null default false, -- it is offline because its hub is
   subscription_missing_at timestamptz, -- since when the vendor refuses operations for want of a subscription
   account_error           jsonb, -- the error of its account: code, message, at; null: the account works
   backup_pool             jsonb not null default '{}', -- state of its pool of backup codes
   -- What the last events announced. An event is due when the observed state differs from it for long enough.
-  announced_online             boolean not null default true, -- device.connected, not device.disconnected
-  announced_locked             boolean, -- lock.locked, not lock.unlocked; null: neither yet
-  announced_battery            text,    -- the last battery_status; null: none yet
+  announced_online        boolean not null default true, -- device.connected, not device.disconnected
+  announced_locked        boolean, -- lock.locked, not lock.unlocked; null: neither yet
+  announced_battery       text,    -- the last battery_status; null: none yet
   -- Work on it.
   read_needed             boolean not null default true, -- its codes may have changed since the last good read
   last_good_read_at       timestamptz,
   reread_at               timestamptz, -- when to verify what the last read showed
-  empty_since              timestamptz, -- since when its code list is unexpectedly empty, within the grace period
+  empty_since             timestamptz, -- since when its code list is unexpectedly empty, within the grace period
   failures                integer not null default 0, -- consecutive failed reads
   wake_seq                bigint not null default 1,
   due_at                  timestamptz default now(),
@@ -212,7 +214,7 @@ create table access_codes (
   common_code_key               text, -- codes with the same key share a PIN
   offline_kind                  text, -- hourly, daily, or one_time: the vendor computes the PIN, and the lock accepts it without a write
   desired_gen                   bigint not null default 1, -- counts the changes of the desired state
-  desired_at                     timestamptz not null default now(), -- when desired_gen was last increased
+  desired_at                    timestamptz not null default now(), -- when desired_gen was last increased
   -- Applied state.
   vendor_ref                    text, -- identifies the code on the device
   applied_gen                   bigint not null default 0, -- the last desired_gen that the device confirmed; 0: the code is not on it
@@ -229,8 +231,8 @@ create table access_codes (
   attempts                      integer not null default 0, -- failed writes of desired_gen
   next_attempt_at               timestamptz,
   removing_since                timestamptz,
-  drift_count                      integer not null default 0, -- consecutive times that it was found changed after a write
-  drifted_at                   timestamptz,
+  drift_count                   integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at                    timestamptz,
   -- The backup pool.
   uses_backup_pool              boolean not null default false, -- a backup code can replace it
   is_backup                     boolean not null default false, -- created as a backup code
@@ -257,7 +259,7 @@ create index access_codes_in_pool on access_codes (workspace_id) where in_pool;
 create table access_code_tombstones (
   access_code_id uuid primary key,
   device_id      uuid not null references devices on delete cascade,
-  deleted_at        timestamptz not null
+  deleted_at     timestamptz not null
 );
 create index on access_code_tombstones (device_id, deleted_at);
 
@@ -270,14 +272,14 @@ create table action_attempts (
   device_id         uuid, -- null: about the whole workspace
   access_code_id    uuid, -- null: not about a code
   action_type       text not null,
-  gen               bigint not null default 0, -- CREATE and UPDATE: the desired_gen that it waits for
+  desired_gen       bigint not null default 0, -- CREATE and UPDATE: the desired_gen that it waits for
   options           jsonb not null default '{}', -- what to do when it succeeds
   status            text not null check (status in ('pending', 'success', 'error')),
   error_type        text,
   error_message     text,
   created_at        timestamptz not null default now(),
   started_at        timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: the command may have been sent, and must not be sent again
-  reported_at           timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
+  reported_at       timestamptz, -- LOCK_DOOR and UNLOCK_DOOR: when the vendor reported the operation
   deadline_at       timestamptz not null,
   finished_at       timestamptz
 );
@@ -319,7 +321,7 @@ create table connect_webviews (
   status                text not null default 'pending' check (status in ('pending', 'failed', 'authorized')),
   selected_provider     text,
   connected_account_id  uuid references connected_accounts on delete set null, -- the account that was connected
-  account_reassigned          boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
+  account_reassigned    boolean not null default false, -- that account now belongs to another customer: the webview gives no access to it
   login_attempts        integer not null default 0,
   created_at            timestamptz not null default now(),
   expires_at            timestamptz not null, -- when it stops accepting logins
@@ -423,7 +425,7 @@ create table acs_systems (
   error_at             timestamptz,
   write_refused        boolean not null default false, -- error_message is about writes only
   unlisted_at          timestamptz, -- since when its account's list omits it
-  empty_since           timestamptz, -- since when its user list is unexpectedly empty, within the grace period
+  empty_since          timestamptz, -- since when its user list is unexpectedly empty, within the grace period
   created_at           timestamptz not null default now(),
   removed_at           timestamptz,
   wake_seq             bigint not null default 1,
@@ -488,8 +490,8 @@ create table acs_users (
   write_at         timestamptz, -- when its creation was last sent; null: the outcome is known
   attempts         integer not null default 0, -- consecutive failed writes
   next_attempt_at  timestamptz,
-  drift_count         integer not null default 0, -- consecutive times that it was found changed after a write
-  drifted_at      timestamptz,
+  drift_count      integer not null default 0, -- consecutive times that it was found changed after a write
+  drifted_at       timestamptz,
   error_code       text,
   error_message    text,
   error_at         timestamptz,
@@ -505,12 +507,12 @@ create unique index acs_users_identity on acs_users (acs_system_id, user_identit
 -- Tombstones of deleted users: a creation that was sent may take effect late. A user that was adopted carries none of
 -- our identifiers on the system, so its reference and a hash of its attributes are kept.
 create table acs_user_tombstones (
-  acs_user_id   uuid primary key,
-  acs_system_id uuid not null references acs_systems on delete cascade,
-  deleted_at       timestamptz not null,
-  vendor_ref    text,
-  person_hash   bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
-  ref_valid_until     timestamptz -- a match after this time is a new user
+  acs_user_id     uuid primary key,
+  acs_system_id   uuid not null references acs_systems on delete cascade,
+  deleted_at      timestamptz not null,
+  vendor_ref      text,
+  person_hash     bytea,      -- hash of name, email address, and phone number: the reference may be reused for another person
+  ref_valid_until timestamptz -- a match after this time is a new user
 );
 create index on acs_user_tombstones (acs_system_id, deleted_at);
 
@@ -527,7 +529,7 @@ create table webhooks (
   old_secret_until     timestamptz, -- until this time
   created_at           timestamptz not null default now(),
   -- Health of the endpoint.
-  is_healthy            boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
+  is_healthy           boolean not null default false, -- the last attempt succeeded quickly: it does not wait for slow endpoints
   paused_until         timestamptz, -- no attempt before this time
   failing_since        timestamptz, -- all attempts since then failed
   failed_at            timestamptz, -- the last failure since failing_since
@@ -579,7 +581,7 @@ create table deliveries (
   event_id        uuid not null,
   state           text not null check (state in ('pending', 'delivered', 'failed', 'held')), -- held: the webhook is disabled
   attempts        integer not null default 0, -- all attempts
-  step            integer not null default 0, -- attempts since it was created or replayed: the position in the retry schedule
+  retry_step      integer not null default 0, -- attempts since it was created or replayed: the position in the retry schedule
   next_attempt_at timestamptz, -- while pending
   created_at      timestamptz not null default now(),
   finished_at     timestamptz,
@@ -630,7 +632,7 @@ create index on idempotency_keys (workspace_id, created_at);
 -- foreign keys, since rows outlive their subjects and the workspace.
 create table audit_log (
   audit_id      uuid primary key,
-  at            timestamptz not null default now(),
+  occurred_at   timestamptz not null default now(),
   workspace_id  uuid, -- null: the whole installation
   actor_kind    text not null,
   actor_id      uuid, -- the credential or the webview; null: the command line or the server
@@ -639,10 +641,10 @@ create table audit_log (
   operation     text not null, -- a path of the API, or the words of a command
   subject_kinds text[] not null, -- such as device_id, one for each of subject_ids
   subject_ids   uuid[] not null,
-  outcome       text not null check (outcome in ('done', 'begun')) -- begun: the action attempt among the subjects has the outcome
+  outcome       text not null check (outcome in ('done', 'pending')) -- pending: the action attempt among the subjects has the outcome
 );
-create index on audit_log (at, audit_id);
-create index audit_log_of_workspace on audit_log (workspace_id, at, audit_id);
+create index on audit_log (occurred_at, audit_id);
+create index audit_log_of_workspace on audit_log (workspace_id, occurred_at, audit_id);
 create index on audit_log using gin (subject_ids);
 
 -- Exclusive work on a key. The fence counts the holders: a result is recorded only while its fence is the row's.

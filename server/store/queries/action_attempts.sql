@@ -1,13 +1,13 @@
 -- name: InsertActionAttempt :one
-insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
-values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @gen, @options, @status, now() + @patience::interval, clock_timestamp(),
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, deadline_at, created_at, finished_at)
+values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @desired_gen, @options, @status, now() + @timeout::interval, clock_timestamp(),
   case when @status::text <> 'pending' then now() end)
 returning *;
 
 -- name: InsertWorkspaceAttempt :one
 -- An attempt on the workspace has no device.
 insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
-values (@action_attempt_id, @workspace_id, @action_type, 'pending', now() + @patience::interval, clock_timestamp())
+values (@action_attempt_id, @workspace_id, @action_type, 'pending', now() + @timeout::interval, clock_timestamp())
 returning *;
 
 -- name: FinishWorkspaceAttempts :exec

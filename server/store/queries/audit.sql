@@ -12,26 +12,26 @@ on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, sub
 -- name: AuditBefore :many
 -- Newest first.
 select * from audit_log
-where (at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and at >= @since::timestamptz
+where (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and occurred_at >= @since::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
   and (@actors::text[] is null or actor_kind = any(@actors) or actor_name = any(@actors) or actor_id::text = any(@actors))
   and starts_with(operation, @operation::text)
   and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
   and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
-order by at desc, audit_id desc limit @max_rows;
+order by occurred_at desc, audit_id desc limit @max_rows;
 
 -- name: AuditAfter :many
 -- Oldest first.
 select * from audit_log
-where (at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and at < @until::timestamptz
+where (occurred_at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and occurred_at < @until::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
   and (@actors::text[] is null or actor_kind = any(@actors) or actor_name = any(@actors) or actor_id::text = any(@actors))
   and starts_with(operation, @operation::text)
   and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
   and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
-order by at, audit_id limit @max_rows;
+order by occurred_at, audit_id limit @max_rows;
 
 -- name: DropAuditEntries :execrows
 -- Concurrent deletions skip each other's rows.
 delete from audit_log where audit_id in (
-  select a.audit_id from audit_log a where a.at < now() - @retention::interval order by a.at, a.audit_id limit @max_rows for update skip locked);
+  select a.audit_id from audit_log a where a.occurred_at < now() - @retention::interval order by a.occurred_at, a.audit_id limit @max_rows for update skip locked);

@@ -113,15 +113,15 @@ from webhooks join workspaces using (workspace_id) where webhook_id = @webhook_i
 -- name: DueDeliveries :many
 -- Payloads beyond the byte limit are omitted. size is the size of each payload.
 with due as materialized (
-  select d.event_id, d.step, d.next_attempt_at from deliveries d
+  select d.event_id, d.retry_step, d.next_attempt_at from deliveries d
   where d.webhook_id = @webhook_id and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all(@busy::uuid[])
   order by d.next_attempt_at limit @max_rows::integer
 ), sized as (
-  select due.step, due.next_attempt_at, e.*, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
+  select due.retry_step, due.next_attempt_at, e.*, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
 ), summed as (
   select s.*, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
 )
-select event_id, event_type, workspace_id, occurred_at, created_at, step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > @max_bytes::integer)::boolean as unread,
+select event_id, event_type, workspace_id, occurred_at, created_at, retry_step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > @max_bytes::integer)::boolean as unread,
   (case when total <= @max_bytes::integer then payload end)::jsonb as payload, (case when total <= @max_bytes::integer then pin_sealed end)::bytea as pin_sealed
 from summed order by next_attempt_at, event_id;
 
@@ -145,7 +145,7 @@ with o as (
 ), recorded as (
   update deliveries d set attempts = d.attempts + 1,
     state = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then o.state else d.state end,
-    step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.step + 1 else d.step end,
+    retry_step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.retry_step + 1 else d.retry_step end,
     next_attempt_at = case when o.state = 'delivered' then null when d.next_attempt_at = o.due_at
       then case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end else d.next_attempt_at end,
     finished_at = case when o.state = 'delivered' then now() when d.next_attempt_at = o.due_at
@@ -182,7 +182,7 @@ where h.webhook_id = @webhook_id and concat(h.state) = 'pending' and h.event_id 
 
 -- name: ReplayDeliveries :execrows
 -- The webhook is locked.
-update deliveries set state = 'pending', step = 0, next_attempt_at = now(), finished_at = null
+update deliveries set state = 'pending', retry_step = 0, next_attempt_at = now(), finished_at = null
 where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state = any(@states::text[]);
 
 -- name: ScheduleWebhook :one

@@ -31,7 +31,7 @@ for no key update;
 
 -- name: GiveUpDeviceRef :exec
 -- No vendor uses references of this form.
-update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
+update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: LockWorkspaceDevice :one
 -- Devices out of scope are not locked, so the caller does not wait for them.
@@ -150,7 +150,7 @@ where device_id = @device_id;
 -- name: RemoveForGood :many
 -- RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
 update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
-  vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
+  vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
 returning device_id, custom_metadata;
 

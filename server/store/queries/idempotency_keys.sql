@@ -2,7 +2,7 @@
 -- A concurrent transaction with the same key is waited for as long as patience allows. Returns no row if another
 -- request has the key.
 with waits as materialized (
-  select current_setting('lock_timeout') as before, set_config('lock_timeout', @patience::text, true) as now
+  select current_setting('lock_timeout') as before, set_config('lock_timeout', @wait_timeout::text, true) as now
 )
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac)
 select @idempotency_key_id::uuid, @workspace_id::uuid, @credential_id::uuid, @operation::text, @key_mac::bytea, @request_mac::bytea from waits

@@ -43,7 +43,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
 insert into access_code_tombstones (access_code_id, device_id, deleted_at) values
   ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000004', now() - interval '1 hour');
 
-insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, status, deadline_at) values
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, status, deadline_at) values
   ('018f0000-0000-7000-8000-000000000008', '018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000004',
    '018f0000-0000-7000-8000-000000000006', 'CREATE_ACCESS_CODE', 1, 'pending', now() + interval '1 hour');
 
@@ -93,7 +93,7 @@ insert into events (event_id, workspace_id, event_type, device_id, access_code_i
    '018f0000-0000-7000-8000-000000000004', null, '018f0000-0000-7000-8000-000000000003', '{}', null, null),
   ('018f0000-0000-7000-8000-00000000000d', '018f0000-0000-7000-8000-000000000001', 'device.disconnected',
    '018f0000-0000-7000-8000-000000000004', null, '018f0000-0000-7000-8000-000000000003', '{}', null, now());
-insert into deliveries (webhook_id, event_id, state, attempts, step, next_attempt_at, finished_at) values
+insert into deliveries (webhook_id, event_id, state, attempts, retry_step, next_attempt_at, finished_at) values
   ('018f0000-0000-7000-8000-000000000009', '018f0000-0000-7000-8000-00000000000a', 'delivered', 1, 1, null, now()),
   ('018f0000-0000-7000-8000-000000000009', '018f0000-0000-7000-8000-00000000000d', 'pending', 1, 1, now(), null);
 insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us, status, excerpt_sealed) values
