@@ -2087,6 +2087,18 @@ type GetUserIdentityRequest struct {
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
+// GrantAcsEntranceAccessRequest Identifies an entrance and a user, by its identifier or its user identity.
+type GrantAcsEntranceAccessRequest struct {
+	// AcsEntranceID An identifier. Clients must treat it as opaque.
+	AcsEntranceID ID `json:"acs_entrance_id"`
+
+	// AcsUserID An identifier. Clients must treat it as opaque.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+}
+
 // GrantClientSessionAccessRequest A client session and its additional access.
 type GrantClientSessionAccessRequest struct {
 	// ClientSessionID An identifier. Clients must treat it as opaque.
@@ -3898,6 +3910,9 @@ type ListAcsAccessGroupsJSONRequestBody = ListAcsAccessGroupsRequest
 
 // GetAcsEntranceJSONRequestBody defines body for GetAcsEntrance for application/json ContentType.
 type GetAcsEntranceJSONRequestBody = AcsEntranceRequest
+
+// GrantAcsEntranceAccessJSONRequestBody defines body for GrantAcsEntranceAccess for application/json ContentType.
+type GrantAcsEntranceAccessJSONRequestBody = GrantAcsEntranceAccessRequest
 
 // ListAcsEntrancesJSONRequestBody defines body for ListAcsEntrances for application/json ContentType.
 type ListAcsEntrancesJSONRequestBody = ListAcsEntrancesRequest

@@ -19,7 +19,7 @@ func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	truth := fmt.Sprintf(`{"users":[{"user_id":"u1","external_id":%q,"full_name":"Jane Doe","group_ids":["g1"]},
-		{"user_id":"u2","full_name":"Robin Hale","email":"robin@example.com","phone":"+1555","starts_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z","suspended":true,"group_ids":["g1"]}],
+		{"user_id":"u2","full_name":"Robin Hale","email":"robin@example.com","phone":"+1555","starts_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z","suspended":true,"group_ids":["g1"],"entrance_ids":["e1"]}],
 		"groups":[{"group_id":"g1","name":"Everyone","entrance_ids":["e1"]}],"entrances":[{"entrance_id":"e1","name":"Door"}]}`, h.jane.ID)
 	said := truth
 	vendor := httptest.NewServer(
@@ -34,7 +34,7 @@ func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 		if err != nil {
 			return nil, false
 		}
-		todo, _, err = h.s.RecordContent(t.Context(), alone{}, h.system, foundUsers(content), foundGroups(content), nil)
+		todo, _, err = h.s.RecordContent(t.Context(), alone{}, h.system, foundUsers(content), foundGroups(content), foundEntrances(content))
 		if err != nil {
 			t.Fatalf("%s: %v", twist, err)
 		}
@@ -77,6 +77,7 @@ func foundUsers(c adapter.SystemContent) (all []acs.FoundUser) {
 			EndsAt:    u.EndsAt,
 			Suspended: u.Suspended,
 			Groups:    u.Groups,
+			Entrances: u.Entrances,
 		}})
 	}
 	return all
@@ -85,6 +86,13 @@ func foundUsers(c adapter.SystemContent) (all []acs.FoundUser) {
 func foundGroups(c adapter.SystemContent) (all []acs.FoundGroup) {
 	for _, g := range c.Groups {
 		all = append(all, acs.FoundGroup{Ref: g.Ref, Name: g.Name, Entrances: g.Entrances})
+	}
+	return all
+}
+
+func foundEntrances(c adapter.SystemContent) (all []acs.FoundEntrance) {
+	for _, e := range c.Entrances {
+		all = append(all, acs.FoundEntrance{Ref: e.Ref, Name: e.Name})
 	}
 	return all
 }

@@ -328,6 +328,16 @@ func refsIn(all []string) refs {
 	return in
 }
 
+// lack reports whether one of the references is not in the set.
+func (r refs) lack(all []string) bool {
+	return slices.ContainsFunc(all, func(ref string) bool { return !r[ref] })
+}
+
+// among returns the references that are in the set.
+func (r refs) among(all []string) []string {
+	return slices.DeleteFunc(append([]string{}, all...), func(ref string) bool { return !r[ref] })
+}
+
 // refsOf returns the storable references, deduplicated and sorted.
 func refsOf(all []string) []string {
 	kept := slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(ref string) bool { return !keepable(ref) })

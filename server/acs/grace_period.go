@@ -96,7 +96,7 @@ func (s *Service) markReachable(ctx context.Context, tx store.Tx, r dbsqlc.AcsSy
 }
 
 // emptyGraceLeft returns for how long the observed content must be ignored; 0 means that it counts.
-// It is suspect if all users or a group in use disappear together. Systems are empty for a moment
+// It is suspect if all users, or a group or an entrance in use, disappear together. Systems are empty for a moment
 // after a restart or rename things, and acting on that would lose the desired state.
 func (s *Service) emptyGraceLeft(
 	ctx context.Context,
@@ -104,19 +104,17 @@ func (s *Service) emptyGraceLeft(
 	r dbsqlc.AcsSystem,
 	rows []dbsqlc.AcsUser,
 	users []FoundUser,
-	groups []FoundGroup,
+	on accessRefs,
 ) (time.Duration, error) {
 	now := s.access.Devices.Now()
-	there := refs{}
-	for _, g := range groups {
-		there[g.Ref] = true
-	}
 	emptied := len(users) == 0 &&
 		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
 		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool {
-			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) &&
-				slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
+			return u.DeletingAt == nil &&
+				((u.IsManaged || len(on.groups) == 0) && on.groups.lack(u.GroupRefs) ||
+					(u.IsManaged || len(on.entrances) == 0) && on.entrances.lack(u.EntranceRefs))
 		})
+	granted := slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool { return len(u.EntranceRefs) > 0 })
 	if !emptied && r.EmptySince == nil {
 		return 0, nil
 	}
@@ -131,8 +129,8 @@ func (s *Service) emptyGraceLeft(
 		return wait, nil
 	case wait > 0:
 		arg.EmptySince = since
-	// The system may permanently report groups of users that it does not list.
-	case emptied && len(groups) == 0:
+	// The system may permanently report groups and entrances of users that it does not list.
+	case emptied && (len(on.groups) == 0 || len(on.entrances) == 0 && granted):
 		arg.EmptySince = new(now.Add(-s.access.Devices.EmptyListGrace()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)

@@ -115,19 +115,29 @@ func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFil
 
 // GetEntrance returns an entrance. It fails with NotFound.
 func (s *Service) GetEntrance(ctx context.Context, p domain.Principal, id string) (Entrance, error) {
+	r, err := getEntrance(ctx, s.db.Queries, p.WorkspaceID, id)
+	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), err
+}
+
+func getEntrance(
+	ctx context.Context,
+	q *dbsqlc.Queries,
+	workspace uuid.UUID,
+	id string,
+) (dbsqlc.GetAcsEntranceRow, error) {
 	missing := notFound("acs_entrance", "acs_entrance_id", id)
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return Entrance{}, missing
+		return dbsqlc.GetAcsEntranceRow{}, missing
 	}
-	r, err := s.db.GetAcsEntrance(ctx, dbsqlc.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
+	r, err := q.GetAcsEntrance(ctx, dbsqlc.GetAcsEntranceParams{WorkspaceID: workspace, AcsEntranceID: parsed})
 	switch {
 	case store.IsNoRows(err):
-		return Entrance{}, missing
+		return r, missing
 	case err != nil:
-		return Entrance{}, fmt.Errorf("read the entrance %s: %w", id, err)
+		return r, fmt.Errorf("read the entrance %s: %w", id, err)
 	}
-	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), nil
+	return r, nil
 }
 
 // EntranceFilter is a set of conditions that must all hold. Zero values match everything.
@@ -168,20 +178,20 @@ func (s *Service) ListEntrances(
 	return out, more, nil
 }
 
-// EntrancesOfUser lists the entrances of the user's groups, oldest first. The schedule and the
+// EntrancesOfUser lists the entrances of the user's groups and those granted to the user, oldest
+// first. The schedule and the
 // suspension of the user further restrict the access. It fails like GetUser.
 func (s *Service) EntrancesOfUser(ctx context.Context, p domain.Principal, name UserName) ([]Entrance, error) {
 	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.ListAcsEntrancesOfGroups(
-		ctx,
-		dbsqlc.ListAcsEntrancesOfGroupsParams{
-			WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
-			GroupRefs: r.AcsUser.GroupRefs,
-		},
-	)
+	rows, err := s.db.ListAcsEntrancesOfUser(ctx, dbsqlc.ListAcsEntrancesOfUserParams{
+		WorkspaceID:  p.WorkspaceID,
+		AcsSystemID:  r.AcsUser.AcsSystemID,
+		EntranceRefs: r.AcsUser.EntranceRefs,
+		GroupRefs:    r.AcsUser.GroupRefs,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)
 	}

@@ -36,42 +36,57 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i dbsqlc.UserIde
 		if err != nil {
 			return err
 		}
-		found, err := tx.FindAcsUserToLink(
-			ctx,
-			dbsqlc.FindAcsUserToLinkParams{
-				AcsSystemID:  system.AcsSystemID,
-				EmailAddress: i.EmailAddress,
-				PhoneNumber:  i.PhoneNumber,
-			},
-		)
-		switch {
-		case err == nil:
-			err = tx.LinkAcsUser(ctx,
-				dbsqlc.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
-			if err == nil && !found.IsManaged {
-				found.UserIdentityID = &i.UserIdentityID
-				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
-			}
-		case store.IsNoRows(err) && i.FullName == nil:
-			return domain.Invalidf(
-				"full_name",
-				"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
-				at,
-			)
-		case store.IsNoRows(err):
-			_, err = s.insertUser(ctx, tx, system, dbsqlc.InsertAcsUserParams{
-				UserIdentityID: &i.UserIdentityID,
-				FullName:       *i.FullName,
-				EmailAddress:   i.EmailAddress,
-				PhoneNumber:    i.PhoneNumber,
-				GroupRefs:      []string{},
-			})
-		}
+		_, err = s.joinSystem(ctx, tx, i, system, domain.Invalidf(
+			"full_name",
+			"Required, because the access system acs_system_ids.%d has no user with this email address or phone number",
+			at,
+		))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// joinSystem is joinSystems for one locked system. It fails with nameless if it would have to
+// create a user without a name.
+func (s *Service) joinSystem(
+	ctx context.Context,
+	tx store.Tx,
+	i dbsqlc.UserIdentity,
+	system dbsqlc.AcsSystem,
+	nameless *domain.Error,
+) (dbsqlc.AcsUser, error) {
+	found, err := tx.FindAcsUserToLink(
+		ctx,
+		dbsqlc.FindAcsUserToLinkParams{
+			AcsSystemID:  system.AcsSystemID,
+			EmailAddress: i.EmailAddress,
+			PhoneNumber:  i.PhoneNumber,
+		},
+	)
+	switch {
+	case err == nil:
+		err = tx.LinkAcsUser(ctx,
+			dbsqlc.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+		found.UserIdentityID = &i.UserIdentityID
+		if err == nil && !found.IsManaged {
+			err = s.emitUser(ctx, tx, "acs_user.created", system, found)
+		}
+		return found, err
+	case !store.IsNoRows(err):
+		return found, err
+	case i.FullName == nil:
+		return found, nameless
+	}
+	return s.insertUser(ctx, tx, system, dbsqlc.InsertAcsUserParams{
+		UserIdentityID: &i.UserIdentityID,
+		FullName:       *i.FullName,
+		EmailAddress:   i.EmailAddress,
+		PhoneNumber:    i.PhoneNumber,
+		GroupRefs:      []string{},
+		EntranceRefs:   []string{},
+	})
 }
 
 // AddUser links a managed user to a person. An unknown key creates an identity from the user's

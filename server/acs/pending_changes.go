@@ -58,6 +58,20 @@ func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []PendingChange
 				membership(groups[joined]))
 		}
 	}
+	// The API has no code for entrances. A grant counts as membership in a group without an identifier.
+	in, into = refsIn(has.Entrances), refsIn(wants.Entrances)
+	for _, left := range has.Entrances {
+		if !into[left] {
+			change("updating_group_membership", "The user is losing access to an entrance.",
+				membership(uuid.Nil), membership(uuid.Nil))
+		}
+	}
+	for _, joined := range wants.Entrances {
+		if !in[joined] {
+			change("updating_group_membership", "The user is being given access to an entrance.",
+				membership(uuid.Nil), membership(uuid.Nil))
+		}
+	}
 	return out
 }
 

@@ -2,7 +2,6 @@ package acs
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -18,7 +17,7 @@ func (s *Service) compare(
 	u dbsqlc.AcsUser,
 	f FoundUser,
 	found bool,
-	groups refs,
+	on accessRefs,
 	now time.Time,
 ) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
@@ -30,7 +29,7 @@ func (s *Service) compare(
 		}
 		return nil, 0, s.dropUser(ctx, tx, system, u)
 	}
-	lost, err := leaveLostGroups(ctx, tx, &u, groups)
+	lost, err := dropLostAccess(ctx, tx, &u, on)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -109,18 +108,19 @@ func (s *Service) dueWrite(u dbsqlc.AcsUser, w *Write, now time.Time) (*Write, t
 	return w, 0, nil
 }
 
-// leaveLostGroups removes a user from groups that its system has lost, and reports whether there
-// were any. The result is a new desired state, which the system has not refused yet.
-func leaveLostGroups(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, groups refs) (lost bool, err error) {
-	gone := func(ref string) bool { return !groups[ref] }
-	if !slices.ContainsFunc(u.GroupRefs, gone) {
+// dropLostAccess removes a user from groups that its system has lost, and ends the grants of
+// entrances that it has lost. It reports whether there were any. The result is a new desired state,
+// which the system has not refused yet.
+func dropLostAccess(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, on accessRefs) (lost bool, err error) {
+	if !on.groups.lack(u.GroupRefs) && !on.entrances.lack(u.EntranceRefs) {
 		return false, nil
 	}
-	*u, err = tx.AcsUserLeavesGroups(
+	*u, err = tx.AcsUserLosesAccess(
 		ctx,
-		dbsqlc.AcsUserLeavesGroupsParams{
-			AcsUserID: u.AcsUserID,
-			GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone),
+		dbsqlc.AcsUserLosesAccessParams{
+			AcsUserID:    u.AcsUserID,
+			GroupRefs:    on.groups.among(u.GroupRefs),
+			EntranceRefs: on.entrances.among(u.EntranceRefs),
 		},
 	)
 	return true, err

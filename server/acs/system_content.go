@@ -35,7 +35,21 @@ func (f *FoundUser) normalize() {
 		*t = domain.Storable(*t)
 	}
 	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)
-	f.Groups = refsOf(f.Groups)
+	f.Groups, f.Entrances = refsOf(f.Groups), refsOf(f.Entrances)
+}
+
+// accessRefs are the references of the groups and entrances of a system.
+type accessRefs struct{ groups, entrances refs }
+
+func accessOn(groups []FoundGroup, entrances []FoundEntrance) accessRefs {
+	on := accessRefs{refs{}, refs{}}
+	for _, g := range groups {
+		on.groups[g.Ref] = true
+	}
+	for _, e := range entrances {
+		on.entrances[e.Ref] = true
+	}
+	return on
 }
 
 // RecordContent records the complete observed content of a system. It returns the writes to run in
@@ -57,7 +71,8 @@ func (s *Service) RecordContent(
 		if err != nil {
 			return err
 		}
-		if later, err = s.emptyGraceLeft(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
+		access := accessOn(groups, entrances)
+		if later, err = s.emptyGraceLeft(ctx, tx, r, rows, users, access); err != nil || later > 0 {
 			return err
 		}
 		if err := s.recordGroupsAndEntrances(device.WithInventoryBudget(ctx), tx, r, groups, entrances); err != nil {
@@ -67,7 +82,7 @@ func (s *Service) RecordContent(
 		if err != nil {
 			return err
 		}
-		now, known := s.access.Devices.Now(), refs{}
+		now := s.access.Devices.Now()
 		strays, wait, err := s.recordUnmatched(ctx, tx, r, rows, others, now)
 		if err != nil {
 			return err
@@ -86,15 +101,12 @@ func (s *Service) RecordContent(
 				return err
 			}
 		}
-		for _, g := range groups {
-			known[g.Ref] = true
-		}
 		for _, u := range rows {
 			if !u.IsManaged {
 				continue
 			}
 			f, found := there[u.AcsUserID]
-			w, wait, err := s.compare(ctx, tx, r, u, f, found, known, now)
+			w, wait, err := s.compare(ctx, tx, r, u, f, found, access, now)
 			if err != nil {
 				return err
 			}
@@ -176,6 +188,7 @@ func recordUnmanaged(ctx context.Context, tx store.Tx, rows []dbsqlc.AcsUser, th
 				EndsAt:       f.EndsAt,
 				IsSuspended:  f.Suspended,
 				GroupRefs:    append([]string{}, f.Groups...),
+				EntranceRefs: append([]string{}, f.Entrances...),
 				Applied:      mustJSON(f.Profile),
 				VendorRef:    &f.Ref,
 			})
@@ -203,6 +216,7 @@ func insertFound(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem, f FoundUs
 		EndsAt:       f.EndsAt,
 		IsSuspended:  f.Suspended,
 		GroupRefs:    append([]string{}, f.Groups...),
+		EntranceRefs: append([]string{}, f.Entrances...),
 		VendorRef:    &f.Ref,
 		Applied:      mustJSON(f.Profile),
 	})

@@ -81,11 +81,11 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p domain.Principal, name 
 	})
 }
 
-// RevokeAllEntrances removes a user from all access groups, and thereby from all entrances. It
+// RevokeAllEntrances removes a user from all access groups, and ends all grants of entrances. It
 // fails like SetSuspended.
 func (s *Service) RevokeAllEntrances(ctx context.Context, p domain.Principal, name UserName) error {
 	return s.onUser(ctx, p, name, func(_ store.Tx, _ dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
-		r.GroupRefs = []string{}
+		r.GroupRefs, r.EntranceRefs = []string{}, []string{}
 		return nil
 	})
 }
@@ -164,6 +164,7 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r dbsqlc.Acs
 		EndsAt:       r.EndsAt,
 		IsSuspended:  r.IsSuspended,
 		GroupRefs:    r.GroupRefs,
+		EntranceRefs: r.EntranceRefs,
 		DeletingAt:   r.DeletingAt,
 	})
 	if err != nil {

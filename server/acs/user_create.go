@@ -66,6 +66,7 @@ func (s *Service) CreateUser(ctx context.Context, p domain.Principal, n NewUser)
 			EmailAddress: nonEmpty(n.Email),
 			PhoneNumber:  nonEmpty(n.Phone),
 			GroupRefs:    []string{},
+			EntranceRefs: []string{},
 		}
 		// Lock the identity before its systems, like DeleteIdentity.
 		if n.IdentityID != "" {

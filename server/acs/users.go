@@ -56,10 +56,13 @@ type Profile struct {
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
 	Suspended bool       `json:"suspended,omitempty"`
 	Groups    []string   `json:"groups,omitempty"` // vendor references, sorted
+	// Entrances are the entrances granted to the user in addition to those of the groups: vendor references, sorted.
+	Entrances []string `json:"entrances,omitempty"`
 }
 
 func (p Profile) equal(o Profile) bool {
-	return p.sameInformation(o) && p.sameSchedule(o) && p.Suspended == o.Suspended && slices.Equal(p.Groups, o.Groups)
+	return p.sameInformation(o) && p.sameSchedule(o) && p.Suspended == o.Suspended &&
+		slices.Equal(p.Groups, o.Groups) && slices.Equal(p.Entrances, o.Entrances)
 }
 
 func (p Profile) sameInformation(o Profile) bool {
@@ -70,10 +73,11 @@ func (p Profile) sameSchedule(o Profile) bool {
 	return sameTime(p.StartsAt, o.StartsAt) && sameTime(p.EndsAt, o.EndsAt)
 }
 
-// less reports whether p grants less than the profile than: it lacks a group or covers a shorter
-// time.
+// less reports whether p grants less than the profile than: it lacks a group or an entrance, or
+// covers a shorter time.
 func (p Profile) less(than Profile) bool {
 	return slices.ContainsFunc(than.Groups, func(g string) bool { return !slices.Contains(p.Groups, g) }) ||
+		slices.ContainsFunc(than.Entrances, func(e string) bool { return !slices.Contains(p.Entrances, e) }) ||
 		p.EndsAt != nil && !sameTime(p.EndsAt, than.EndsAt) && (than.EndsAt == nil || p.EndsAt.Before(*than.EndsAt)) ||
 		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) &&
 			(than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
@@ -97,6 +101,7 @@ func desired(r dbsqlc.AcsUser) Profile {
 		EndsAt:    utc(r.EndsAt),
 		Suspended: r.IsSuspended,
 		Groups:    slices.Compact(slices.Sorted(slices.Values(r.GroupRefs))),
+		Entrances: slices.Compact(slices.Sorted(slices.Values(r.EntranceRefs))),
 	}
 }
 

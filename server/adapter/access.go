@@ -12,7 +12,7 @@ type SystemRef string
 type UserRef string
 
 // AccessSystems accesses the access control systems of one account: users, the groups they belong to, and the
-// entrances that the groups open. Methods fail with an *Error, joined to the context's error when the context has
+// entrances that open for groups and for single users. Methods fail with an *Error, joined to the context's error when the context has
 // ended. Reads may also fail with ErrSaturated.
 type AccessSystems interface {
 	// Systems lists the systems of the account. It fails with AuthRevoked when the vendor rejects the account's
@@ -23,7 +23,8 @@ type AccessSystems interface {
 	ReadSystem(ctx context.Context, system SystemRef) (SystemContent, error)
 	// PutUser creates a user or, when u.Ref is set, replaces that user; fields that are unset in u are cleared.
 	// Repeated creations with the same Key return the same user. It fails with NotFound when u.Ref does not exist,
-	// with Full, and with Invalid. It fails with Unconfirmed when the outcome is unknown.
+	// with Full, and with Invalid. A system that opens entrances for groups only fails with NotSupported if u has
+	// Entrances. It fails with Unconfirmed when the outcome is unknown.
 	PutUser(ctx context.Context, system SystemRef, u AccessUser) (UserRef, error)
 	// DeleteUser deletes a user. Deleting an absent user is not an error.
 	DeleteUser(ctx context.Context, system SystemRef, user UserRef) error
@@ -62,6 +63,9 @@ type AccessUser struct {
 	Suspended bool
 	// Groups holds the vendor's group identifiers.
 	Groups []string
+	// Entrances holds the vendor's identifiers of the entrances that open for the user in addition to those of the
+	// groups.
+	Entrances []string
 }
 
 // AccessGroup is a set of users and the entrances that open for them.

@@ -97,6 +97,16 @@ func (h *handlers) ListAcsEntrances(
 	}, nil
 }
 
+func (h *handlers) GrantAcsEntranceAccess(
+	ctx context.Context, r openapi.GrantAcsEntranceAccessRequestObject,
+) (openapi.GrantAcsEntranceAccessResponseObject, error) {
+	name := acs.UserName{UserID: r.Body.AcsUserID, IdentityID: r.Body.UserIdentityID}
+	if err := h.acs.GrantAccess(ctx, principal(ctx), name, r.Body.AcsEntranceID); err != nil {
+		return nil, err
+	}
+	return openapi.GrantAcsEntranceAccess200JSONResponse{Ok: true}, nil
+}
+
 // systemPicture is the picture of all access systems. Pictures of manufacturers are not available.
 const systemPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Cpath d='M6 2h12v20H6zM14 12h1.5' fill='none' stroke='%23444'/%3E%3C/svg%3E"
 

@@ -35,6 +35,10 @@ func TestAuditLogShowsPendingWork(t *testing.T) {
 		"",
 		in{"acs_user_id": user["acs_user_id"], "acs_access_group_id": group},
 	)
+	_, entrances := call(t, s, "POST", "/acs/entrances/list", in{"acs_system_id": y.ID})
+	entrance := entrances["acs_entrances"].([]any)[0].(in)["acs_entrance_id"]
+	grant := in{"acs_user_id": user["acs_user_id"], "acs_entrance_id": entrance}
+	does("pending", "/acs/entrances/grant_access", "", grant)
 	does("pending", "/acs/users/suspend", "", user)
 	does("pending", "/acs/users/update", "", in{"acs_user_id": user["acs_user_id"], "full_name": "Jane Roe"})
 	person := does("done", "/user_identities/create", "user_identity", in{"full_name": "Jane Roe"})["user_identity_id"]

@@ -73,6 +73,9 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		"/acs/access_groups/list":                   func() in { return in{"acs_system_id": y.ID} },
 		"/acs/entrances/get":                        func() in { return in{"acs_entrance_id": entrance} },
 		"/acs/entrances/list":                       func() in { return in{"limit": 1} },
+		"/acs/entrances/grant_access": func() in {
+			return in{"acs_user_id": user(), "acs_entrance_id": entrance}
+		},
 		"/user_identities/add_acs_user": func() in {
 			return in{
 				"acs_user_id":       must(t, s, "/acs/users/create", "acs_user", in{"acs_system_id": y.ID, "full_name": "Jane Doe"})["acs_user_id"],

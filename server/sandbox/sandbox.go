@@ -74,12 +74,13 @@
 //	GET    /systems                        {systems:[{system_id, name, time_zone, online}]}
 //	GET    /systems/{system}               the same, with users, groups and entrances
 //	POST   /systems/{system}/users         {external_id, full_name, email, phone, starts_at, ends_at, suspended,
-//	                                       group_ids} → the user
+//	                                       group_ids, entrance_ids} → the user
 //	PUT    /systems/{system}/users/{user}  the same; absent fields are cleared
 //	DELETE /systems/{system}/users/{user}
 //
 // external_id makes creation repeatable: the same one on the same system updates the same user. An entrance opens for
-// a user that is in one of its groups, not suspended, and within starts_at and ends_at, either of which may be null.
+// a user that is in one of its groups or has it in entrance_ids, is not suspended, and is within starts_at and ends_at,
+// either of which may be null. entrance_ids is absent if it is empty.
 // A system that is offline returns SYSTEM_OFFLINE for everything except the list of systems. Further status codes:
 // 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL; 422 INVALID_USER.
 //

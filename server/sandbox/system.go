@@ -88,6 +88,8 @@ type systemUser struct {
 	EndsAt     *time.Time `json:"ends_at"`
 	Suspended  bool       `json:"suspended"`
 	GroupIDs   []string   `json:"group_ids"`
+	// EntranceIDs are the entrances that open for the user in addition to those of the groups.
+	EntranceIDs []string `json:"entrance_ids,omitempty"`
 }
 
 type entrance struct {
@@ -239,6 +241,11 @@ func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
 			return p, refuse(invalidUser, "The system has no such group.")
 		}
 	}
+	for _, id := range p.EntranceIDs {
+		if !slices.ContainsFunc(m.Entrances, func(e entrance) bool { return e.ID == id }) {
+			return p, refuse(invalidUser, "The system has no such entrance.")
+		}
+	}
 	if p.GroupIDs == nil {
 		p.GroupIDs = []string{}
 	}
@@ -277,6 +284,8 @@ func (y *system) enter(entranceID, userID string) (opened bool, reason string) {
 		return false, "too_early"
 	case p.EndsAt != nil && !now.Before(*p.EndsAt):
 		return false, "too_late"
+	case slices.Contains(p.EntranceIDs, entranceID):
+		return true, ""
 	}
 	for _, g := range y.mem.Groups {
 		if slices.Contains(p.GroupIDs, g.ID) && slices.Contains(g.EntranceIDs, entranceID) {

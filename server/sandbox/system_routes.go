@@ -192,12 +192,17 @@ func deleteGroup(r *http.Request, y *system) (any, *problem) {
 	})(r, y)
 }
 
+// deleteEntrance deletes an entrance, and removes it from groups and users.
 func deleteEntrance(r *http.Request, y *system) (any, *problem) {
 	id := chi.URLParam(r, "entrance")
 	return setSystem(func(m *systemMemory) {
 		m.Entrances = slices.DeleteFunc(m.Entrances, func(e entrance) bool { return e.ID == id })
 		for i, g := range m.Groups {
 			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs),
+				func(e string) bool { return e == id })
+		}
+		for i, p := range m.Users {
+			m.Users[i].EntranceIDs = slices.DeleteFunc(slices.Clone(p.EntranceIDs),
 				func(e string) bool { return e == id })
 		}
 	})(r, y)

@@ -38,6 +38,12 @@ func TestAccessSystemIsKept(t *testing.T) {
 			422,
 			"INVALID_USER",
 		},
+		"no entrance": {
+			http.MethodPost, path + "/users",
+			object{"full_name": "X", "entrance_ids": []string{"y"}},
+			422,
+			"INVALID_USER",
+		},
 		"backwards": {
 			http.MethodPost, path + "/users",
 			object{"full_name": "X", "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-01T00:00:00Z"},

@@ -106,6 +106,7 @@ var hints = map[string][]string{
 	"/devices/get":                              {"device_id"},
 	"/acs/users/get":                            {"acs_user_id"},
 	"/acs/users/add_to_access_group":            {"acs_user_id"},
+	"/acs/entrances/grant_access":               {"acs_user_id"},
 	"/acs/users/delete":                         {"acs_user_id"},
 	"/acs/users/list_accessible_entrances":      {"acs_user_id"},
 	"/acs/users/remove_from_access_group":       {"acs_user_id"},

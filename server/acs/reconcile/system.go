@@ -183,6 +183,7 @@ func (d *Reconciler) do(
 			EndsAt:    w.Profile.EndsAt,
 			Suspended: w.Profile.Suspended,
 			Groups:    w.Profile.Groups,
+			Entrances: w.Profile.Entrances,
 		})
 	}
 	e := adapter.AsError(err)
@@ -346,6 +347,7 @@ func describe(c adapter.SystemContent) (users []acs.FoundUser, groups []acs.Foun
 			EndsAt:    u.EndsAt,
 			Suspended: u.Suspended,
 			Groups:    slices.Clone(u.Groups),
+			Entrances: slices.Clone(u.Entrances),
 		}})
 	}
 	for _, g := range c.Groups {

@@ -13,7 +13,7 @@ import (
 // Given a broken or malicious vendor, the adapter rejects a response or returns plausible values.
 func TestAbsurdResponses(t *testing.T) {
 	t.Parallel()
-	const user = `{"user_id":"u1","external_id":"k","full_name":"Jane Doe","email":"jane@example.com","phone":"+1555","starts_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z","suspended":false,"group_ids":["g1"]}`
+	const user = `{"user_id":"u1","external_id":"k","full_name":"Jane Doe","email":"jane@example.com","phone":"+1555","starts_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z","suspended":false,"group_ids":["g1"],"entrance_ids":["e1"]}`
 	for name, c := range map[string]struct {
 		status int
 		answer string
@@ -86,7 +86,7 @@ func (a *adapterOf) systems() error {
 func (a *adapterOf) look() error {
 	c, err := a.ReadSystem(a.Context(), "s1")
 	for _, u := range c.Users {
-		if u.Ref == "" || u.Ref == "." || len(u.Groups) > 1000 {
+		if u.Ref == "" || u.Ref == "." || len(u.Groups) > 1000 || len(u.Entrances) > 1000 {
 			a.Errorf("a user is %+v", u)
 		}
 	}

@@ -92,6 +92,8 @@ type wireUser struct {
 	EndsAt     *time.Time           `json:"ends_at"`
 	Suspended  bool                 `json:"suspended"`
 	Groups     adapter.List[string] `json:"group_ids"`
+	// Entrances is absent if it is empty, because older clouds do not know it.
+	Entrances adapter.List[string] `json:"entrance_ids,omitempty"`
 }
 
 type wireGroup struct {
@@ -159,7 +161,8 @@ func (a *Adapter) ReadSystem(ctx context.Context, system adapter.SystemRef) (ada
 			StartsAt:  u.StartsAt,
 			EndsAt:    u.EndsAt,
 			Suspended: u.Suspended,
-			Groups:    u.Groups[:min(len(u.Groups), maxGroups)],
+			Groups:    u.Groups[:min(len(u.Groups), maxRefs)],
+			Entrances: u.Entrances[:min(len(u.Entrances), maxRefs)],
 		})
 	}
 	for _, g := range got.Groups {
@@ -184,6 +187,7 @@ func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef,
 		EndsAt:     u.EndsAt,
 		Suspended:  u.Suspended,
 		Groups:     u.Groups,
+		Entrances:  u.Entrances,
 	}
 	method, where := http.MethodPost, path(system)+"/users"
 	if u.Ref != "" {
@@ -221,8 +225,8 @@ func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
 
-// maxGroups is the maximum number of groups of a user; further groups are ignored.
-const maxGroups = 1000
+// maxRefs is the maximum number of groups of a user, and of entrances; further ones are ignored.
+const maxRefs = 1000
 
 // responseLimit is the maximum size of a response in bytes; 10 000 users take about 4 MB.
 const responseLimit = 16 << 20

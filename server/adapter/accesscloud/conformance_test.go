@@ -128,12 +128,13 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 		EndsAt:    &ends,
 		Suspended: true,
 		Groups:    []string{there.Groups[1].Ref},
+		Entrances: []string{there.Entrances[1].Ref},
 	}
 	want.Ref = b.put(want)
 	got := find(b.look(), want.Ref)
 	if got == nil || got.Key != want.Key || got.FullName != want.FullName || got.Email != want.Email ||
 		got.Phone != want.Phone || !got.Suspended ||
-		!slices.Equal(got.Groups, want.Groups) || !got.StartsAt.Equal(starts) || !got.EndsAt.Equal(ends) {
+		!slices.Equal(got.Groups, want.Groups) || !slices.Equal(got.Entrances, want.Entrances) || !got.StartsAt.Equal(starts) || !got.EndsAt.Equal(ends) {
 		t.Fatalf("%+v", got)
 	}
 	again := want
@@ -144,7 +145,7 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 		t.Error("a change created another user")
 	}
 	if got := find(b.look(), want.Ref); got.Email != "" || got.StartsAt != nil || got.EndsAt != nil ||
-		got.Suspended || len(got.Groups) != 0 {
+		got.Suspended || len(got.Groups) != 0 || len(got.Entrances) != 0 {
 		t.Errorf("unset fields are kept: %+v", got)
 	}
 	for range 2 { // deleting an absent user is not an error
@@ -161,6 +162,9 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	fails(t, "no name", err, adapter.Invalid)
 	_, err = b.PutUser(t.Context(), b.system, adapter.AccessUser{Key: "k2", FullName: "Zoë", Groups: []string{"none"}})
 	fails(t, "no such group", err, adapter.Invalid)
+	_, err = b.PutUser(t.Context(), b.system,
+		adapter.AccessUser{Key: "k2", FullName: "Zoë", Entrances: []string{"none"}})
+	fails(t, "no such entrance", err, adapter.Invalid)
 	_, err = b.ReadSystem(t.Context(), "none/../"+b.system)
 	fails(t, "no such system", err, adapter.NotFound)
 }
@@ -383,17 +387,18 @@ func TestIdentifiersOfDotsAreIgnored(t *testing.T) {
 	}
 }
 
-// Millions of group memberships are bytes in the response, but all of them are in memory when users are listed.
-func TestGroupsPerUserAreLimited(t *testing.T) {
+// Millions of groups and entrances are bytes in the response, but all of them are in memory when users are listed.
+func TestAccessPerUserIsLimited(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
-		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
+		refs := strings.TrimSuffix(strings.Repeat(`"r",`, n), ",")
 		c, err := vendor(
 			t,
-			says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`),
+			says(200, "", `{"users":[{"user_id":"u","group_ids":[`+refs+`],"entrance_ids":[`+refs+`]}],
+				"groups":[],"entrances":[]}`),
 		).ReadSystem(t.Context(), "1")
-		if err != nil || len(c.Users) != 1 || len(c.Users[0].Groups) != want {
-			t.Errorf("of %d groups: %v", n, err)
+		if err != nil || len(c.Users) != 1 || len(c.Users[0].Groups) != want || len(c.Users[0].Entrances) != want {
+			t.Errorf("of %d groups and entrances: %v", n, err)
 		}
 	}
 }

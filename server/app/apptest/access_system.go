@@ -41,6 +41,8 @@ type PersonOnSystem struct {
 	Suspended bool `json:"suspended"`
 	// GroupIDs are the system's ids of the user's groups.
 	GroupIDs []string `json:"group_ids"`
+	// EntranceIDs are the system's ids of the entrances that open for the user in addition to those of the groups.
+	EntranceIDs []string `json:"entrance_ids,omitempty"`
 }
 
 // SystemMemory is the memory of an access system.

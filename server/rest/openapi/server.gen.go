@@ -79,6 +79,9 @@ type ServerInterface interface {
 	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(w http.ResponseWriter, r *http.Request)
+	// GrantAcsEntranceAccess Give a user access to an entrance without an access group.
+	// (POST /acs/entrances/grant_access)
+	GrantAcsEntranceAccess(w http.ResponseWriter, r *http.Request)
 	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(w http.ResponseWriter, r *http.Request)
@@ -103,13 +106,13 @@ type ServerInterface interface {
 	// ListAcsUsers List the users of access systems that this workspace manages.
 	// (POST /acs/users/list)
 	ListAcsUsers(w http.ResponseWriter, r *http.Request)
-	// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
+	// ListEntrancesOfAcsUser List the entrances that a user can pass, through access groups or because access was granted.
 	// (POST /acs/users/list_accessible_entrances)
 	ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request)
 	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
 	// (POST /acs/users/remove_from_access_group)
 	RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request)
-	// RevokeAccessOfAcsUser Remove a user from all access groups.
+	// RevokeAccessOfAcsUser Remove a user from all access groups, and end the access to single entrances.
 	// (POST /acs/users/revoke_access_to_all_entrances)
 	RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request)
 	// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
@@ -459,6 +462,12 @@ func (_ Unimplemented) GetAcsEntrance(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// GrantAcsEntranceAccess Give a user access to an entrance without an access group.
+// (POST /acs/entrances/grant_access)
+func (_ Unimplemented) GrantAcsEntranceAccess(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ListAcsEntrances List the entrances of access systems.
 // (POST /acs/entrances/list)
 func (_ Unimplemented) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
@@ -507,7 +516,7 @@ func (_ Unimplemented) ListAcsUsers(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
+// ListEntrancesOfAcsUser List the entrances that a user can pass, through access groups or because access was granted.
 // (POST /acs/users/list_accessible_entrances)
 func (_ Unimplemented) ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -519,7 +528,7 @@ func (_ Unimplemented) RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *ht
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// RevokeAccessOfAcsUser Remove a user from all access groups.
+// RevokeAccessOfAcsUser Remove a user from all access groups, and end the access to single entrances.
 // (POST /acs/users/revoke_access_to_all_entrances)
 func (_ Unimplemented) RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1245,6 +1254,20 @@ func (siw *ServerInterfaceWrapper) GetAcsEntrance(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetAcsEntrance(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GrantAcsEntranceAccess operation middleware
+func (siw *ServerInterfaceWrapper) GrantAcsEntranceAccess(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantAcsEntranceAccess(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2817,6 +2840,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/acs/entrances/list", wrapper.ListAcsEntrances)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/entrances/grant_access", wrapper.GrantAcsEntranceAccess)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/user_identities/create", wrapper.CreateUserIdentity)
 	})
 	r.Group(func(r chi.Router) {
@@ -4291,6 +4317,70 @@ func (response GetAcsEntrance401JSONResponse) VisitGetAcsEntranceResponse(w http
 type GetAcsEntrance404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response GetAcsEntrance404JSONResponse) VisitGetAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAcsEntranceAccessRequestObject struct {
+	Body *GrantAcsEntranceAccessJSONRequestBody
+}
+
+type GrantAcsEntranceAccessResponseObject interface {
+	VisitGrantAcsEntranceAccessResponse(w http.ResponseWriter) error
+}
+
+type GrantAcsEntranceAccess200JSONResponse OkResponse
+
+func (response GrantAcsEntranceAccess200JSONResponse) VisitGrantAcsEntranceAccessResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAcsEntranceAccess400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GrantAcsEntranceAccess400JSONResponse) VisitGrantAcsEntranceAccessResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAcsEntranceAccess401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GrantAcsEntranceAccess401JSONResponse) VisitGrantAcsEntranceAccessResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAcsEntranceAccess404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GrantAcsEntranceAccess404JSONResponse) VisitGrantAcsEntranceAccessResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -9516,6 +9606,9 @@ type StrictServerInterface interface {
 	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(ctx context.Context, request GetAcsEntranceRequestObject) (GetAcsEntranceResponseObject, error)
+	// GrantAcsEntranceAccess Give a user access to an entrance without an access group.
+	// (POST /acs/entrances/grant_access)
+	GrantAcsEntranceAccess(ctx context.Context, request GrantAcsEntranceAccessRequestObject) (GrantAcsEntranceAccessResponseObject, error)
 	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(ctx context.Context, request ListAcsEntrancesRequestObject) (ListAcsEntrancesResponseObject, error)
@@ -9540,13 +9633,13 @@ type StrictServerInterface interface {
 	// ListAcsUsers List the users of access systems that this workspace manages.
 	// (POST /acs/users/list)
 	ListAcsUsers(ctx context.Context, request ListAcsUsersRequestObject) (ListAcsUsersResponseObject, error)
-	// ListEntrancesOfAcsUser List the entrances that a user can pass through access groups.
+	// ListEntrancesOfAcsUser List the entrances that a user can pass, through access groups or because access was granted.
 	// (POST /acs/users/list_accessible_entrances)
 	ListEntrancesOfAcsUser(ctx context.Context, request ListEntrancesOfAcsUserRequestObject) (ListEntrancesOfAcsUserResponseObject, error)
 	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
 	// (POST /acs/users/remove_from_access_group)
 	RemoveAcsUserFromAccessGroup(ctx context.Context, request RemoveAcsUserFromAccessGroupRequestObject) (RemoveAcsUserFromAccessGroupResponseObject, error)
-	// RevokeAccessOfAcsUser Remove a user from all access groups.
+	// RevokeAccessOfAcsUser Remove a user from all access groups, and end the access to single entrances.
 	// (POST /acs/users/revoke_access_to_all_entrances)
 	RevokeAccessOfAcsUser(ctx context.Context, request RevokeAccessOfAcsUserRequestObject) (RevokeAccessOfAcsUserResponseObject, error)
 	// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
@@ -10436,6 +10529,37 @@ func (sh *strictHandler) GetAcsEntrance(w http.ResponseWriter, r *http.Request) 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetAcsEntranceResponseObject); ok {
 		if err := validResponse.VisitGetAcsEntranceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GrantAcsEntranceAccess operation middleware
+func (sh *strictHandler) GrantAcsEntranceAccess(w http.ResponseWriter, r *http.Request) {
+	var request GrantAcsEntranceAccessRequestObject
+
+	var body GrantAcsEntranceAccessJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GrantAcsEntranceAccess(ctx, request.(GrantAcsEntranceAccessRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GrantAcsEntranceAccess")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GrantAcsEntranceAccessResponseObject); ok {
+		if err := validResponse.VisitGrantAcsEntranceAccessResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

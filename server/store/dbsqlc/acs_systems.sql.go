@@ -490,34 +490,41 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 	return items, nil
 }
 
-const ListAcsEntrancesOfGroups = `-- name: ListAcsEntrancesOfGroups :many
+const ListAcsEntrancesOfUser = `-- name: ListAcsEntrancesOfUser :many
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = $1 and e.acs_system_id = $2
-  and e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = $2 and g.vendor_ref = any($3::text[]))
+  and (e.vendor_ref = any($3::text[])
+    or e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = $2 and g.vendor_ref = any($4::text[])))
 order by e.created_at, e.acs_entrance_id
 `
 
-type ListAcsEntrancesOfGroupsParams struct {
-	WorkspaceID uuid.UUID
-	AcsSystemID uuid.UUID
-	GroupRefs   []string
+type ListAcsEntrancesOfUserParams struct {
+	WorkspaceID  uuid.UUID
+	AcsSystemID  uuid.UUID
+	EntranceRefs []string
+	GroupRefs    []string
 }
 
-type ListAcsEntrancesOfGroupsRow struct {
+type ListAcsEntrancesOfUserRow struct {
 	AcsEntrance        AcsEntrance
 	ConnectedAccountID uuid.UUID
 }
 
-// The entrances that a set of groups of one system opens.
-func (q *Queries) ListAcsEntrancesOfGroups(ctx context.Context, arg ListAcsEntrancesOfGroupsParams) ([]ListAcsEntrancesOfGroupsRow, error) {
-	rows, err := q.db.Query(ctx, ListAcsEntrancesOfGroups, arg.WorkspaceID, arg.AcsSystemID, arg.GroupRefs)
+// The entrances that a set of groups of one system opens, and those that the user was granted.
+func (q *Queries) ListAcsEntrancesOfUser(ctx context.Context, arg ListAcsEntrancesOfUserParams) ([]ListAcsEntrancesOfUserRow, error) {
+	rows, err := q.db.Query(ctx, ListAcsEntrancesOfUser,
+		arg.WorkspaceID,
+		arg.AcsSystemID,
+		arg.EntranceRefs,
+		arg.GroupRefs,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListAcsEntrancesOfGroupsRow{}
+	items := []ListAcsEntrancesOfUserRow{}
 	for rows.Next() {
-		var i ListAcsEntrancesOfGroupsRow
+		var i ListAcsEntrancesOfUserRow
 		if err := rows.Scan(
 			&i.AcsEntrance.AcsEntranceID,
 			&i.AcsEntrance.WorkspaceID,

@@ -129,26 +129,27 @@ func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error 
 	return err
 }
 
-const AcsUserLeavesGroups = `-- name: AcsUserLeavesGroups :one
-update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
+const AcsUserLosesAccess = `-- name: AcsUserLosesAccess :one
+update acs_users set group_refs = $1, entrance_refs = $2, desired_gen = desired_gen + 1,
   written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
   blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
   attempts = 0, next_attempt_at = null,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
+where acs_user_id = $3 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs
 `
 
-type AcsUserLeavesGroupsParams struct {
-	GroupRefs []string
-	AcsUserID uuid.UUID
+type AcsUserLosesAccessParams struct {
+	GroupRefs    []string
+	EntranceRefs []string
+	AcsUserID    uuid.UUID
 }
 
-// Removes groups that the system has deleted. The desired state changes with them, so an earlier refusal does not
+// Removes groups and entrances that the system has deleted. The desired state changes with them, so an earlier refusal does not
 // apply to it. A user that was deleted on the system stays deleted.
-func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGroupsParams) (AcsUser, error) {
-	row := q.db.QueryRow(ctx, AcsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
+func (q *Queries) AcsUserLosesAccess(ctx context.Context, arg AcsUserLosesAccessParams) (AcsUser, error) {
+	row := q.db.QueryRow(ctx, AcsUserLosesAccess, arg.GroupRefs, arg.EntranceRefs, arg.AcsUserID)
 	var i AcsUser
 	err := row.Scan(
 		&i.AcsUserID,
@@ -181,6 +182,7 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
+		&i.EntranceRefs,
 	)
 	return i, err
 }
@@ -243,9 +245,10 @@ func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) erro
 
 const ChangeAcsUser = `-- name: ChangeAcsUser :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
-  is_suspended = $6, group_refs = $7, deleting_at = $8, desired_gen = desired_gen + 1, changed_at = now(),
+  is_suspended = $6, group_refs = $7, entrance_refs = $8, deleting_at = $9,
+  desired_gen = desired_gen + 1, changed_at = now(),
   attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
-where acs_user_id = $9
+where acs_user_id = $10
 `
 
 type ChangeAcsUserParams struct {
@@ -256,6 +259,7 @@ type ChangeAcsUserParams struct {
 	EndsAt       *time.Time
 	IsSuspended  bool
 	GroupRefs    []string
+	EntranceRefs []string
 	DeletingAt   *time.Time
 	AcsUserID    uuid.UUID
 }
@@ -270,6 +274,7 @@ func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) er
 		arg.EndsAt,
 		arg.IsSuspended,
 		arg.GroupRefs,
+		arg.EntranceRefs,
 		arg.DeletingAt,
 		arg.AcsUserID,
 	)
@@ -306,7 +311,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const FindAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -348,12 +353,13 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
+		&i.EntranceRefs,
 	)
 	return i, err
 }
 
 const FindAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
   and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
 order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
@@ -402,12 +408,13 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
+		&i.EntranceRefs,
 	)
 	return i, err
 }
 
 const FindAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, u.entrance_refs, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -499,6 +506,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
+			&i.AcsUser.EntranceRefs,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -538,7 +546,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const GetAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, u.entrance_refs, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -591,6 +599,7 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.ErrorCode,
 		&i.AcsUser.ErrorMessage,
 		&i.AcsUser.ErrorAt,
+		&i.AcsUser.EntranceRefs,
 		&i.ConnectedAccountID,
 		&i.IdentityFullName,
 		&i.IdentityEmailAddress,
@@ -601,10 +610,10 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 
 const InsertAcsUser = `-- name: InsertAcsUser :one
 insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at,
-  is_suspended, group_refs, vendor_ref, applied)
+  is_suspended, group_refs, entrance_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-  $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at
+  $11, $12, $13, $14, $15)
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs
 `
 
 type InsertAcsUserParams struct {
@@ -620,6 +629,7 @@ type InsertAcsUserParams struct {
 	EndsAt         *time.Time
 	IsSuspended    bool
 	GroupRefs      []string
+	EntranceRefs   []string
 	VendorRef      *string
 	Applied        []byte
 }
@@ -638,6 +648,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		arg.EndsAt,
 		arg.IsSuspended,
 		arg.GroupRefs,
+		arg.EntranceRefs,
 		arg.VendorRef,
 		arg.Applied,
 	)
@@ -673,6 +684,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
+		&i.EntranceRefs,
 	)
 	return i, err
 }
@@ -738,7 +750,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const ListAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, u.entrance_refs, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -799,6 +811,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.ErrorCode,
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
+			&i.AcsUser.EntranceRefs,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -815,7 +828,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const LockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -852,12 +865,13 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.ErrorCode,
 		&i.ErrorMessage,
 		&i.ErrorAt,
+		&i.EntranceRefs,
 	)
 	return i, err
 }
 
 const LockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -900,6 +914,7 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,
+			&i.EntranceRefs,
 		); err != nil {
 			return nil, err
 		}
@@ -923,8 +938,8 @@ func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) e
 
 const UnmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
-  is_suspended = $6, group_refs = $7, applied = $8, vendor_ref = $9, synced_at = now()
-where acs_user_id = $10
+  is_suspended = $6, group_refs = $7, entrance_refs = $8, applied = $9, vendor_ref = $10, synced_at = now()
+where acs_user_id = $11
 `
 
 type UnmanagedAcsUserFoundParams struct {
@@ -935,6 +950,7 @@ type UnmanagedAcsUserFoundParams struct {
 	EndsAt       *time.Time
 	IsSuspended  bool
 	GroupRefs    []string
+	EntranceRefs []string
 	Applied      []byte
 	VendorRef    *string
 	AcsUserID    uuid.UUID
@@ -949,6 +965,7 @@ func (q *Queries) UnmanagedAcsUserFound(ctx context.Context, arg UnmanagedAcsUse
 		arg.EndsAt,
 		arg.IsSuspended,
 		arg.GroupRefs,
+		arg.EntranceRefs,
 		arg.Applied,
 		arg.VendorRef,
 		arg.AcsUserID,

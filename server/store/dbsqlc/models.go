@@ -125,6 +125,7 @@ type AcsUser struct {
 	ErrorCode      *string
 	ErrorMessage   *string
 	ErrorAt        *time.Time
+	EntranceRefs   []string
 }
 
 type ActionAttempt struct {

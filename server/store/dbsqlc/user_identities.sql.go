@@ -271,7 +271,7 @@ func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID
 }
 
 const ListUsersOfIdentities = `-- name: ListUsersOfIdentities :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
 `
 
@@ -321,6 +321,7 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 			&i.ErrorCode,
 			&i.ErrorMessage,
 			&i.ErrorAt,
+			&i.EntranceRefs,
 		); err != nil {
 			return nil, err
 		}

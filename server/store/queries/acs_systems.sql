@@ -110,11 +110,12 @@ where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@a
 order by e.created_at, e.acs_entrance_id
 limit @max_rows::integer;
 
--- name: ListAcsEntrancesOfGroups :many
--- The entrances that a set of groups of one system opens.
+-- name: ListAcsEntrancesOfUser :many
+-- The entrances that a set of groups of one system opens, and those that the user was granted.
 select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = @workspace_id and e.acs_system_id = @acs_system_id
-  and e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = @acs_system_id and g.vendor_ref = any(@group_refs::text[]))
+  and (e.vendor_ref = any(@entrance_refs::text[])
+    or e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = @acs_system_id and g.vendor_ref = any(@group_refs::text[])))
 order by e.created_at, e.acs_entrance_id;
 
 -- name: PutAcsAccessGroup :exec

@@ -1,8 +1,8 @@
 -- name: InsertAcsUser :one
 insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at,
-  is_suspended, group_refs, vendor_ref, applied)
+  is_suspended, group_refs, entrance_refs, vendor_ref, applied)
 values (@acs_user_id, @workspace_id, @acs_system_id, @user_identity_id, @is_managed, @full_name, @email_address, @phone_number, @starts_at, @ends_at,
-  @is_suspended, @group_refs, @vendor_ref, @applied)
+  @is_suspended, @group_refs, @entrance_refs, @vendor_ref, @applied)
 returning *;
 
 -- name: GetAcsUser :one
@@ -45,7 +45,8 @@ select * from acs_users where acs_system_id = @acs_system_id order by created_at
 -- name: ChangeAcsUser :exec
 -- Changes the desired state, and clears the errors of the previous one.
 update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
-  is_suspended = @is_suspended, group_refs = @group_refs, deleting_at = @deleting_at, desired_gen = desired_gen + 1, changed_at = now(),
+  is_suspended = @is_suspended, group_refs = @group_refs, entrance_refs = @entrance_refs, deleting_at = @deleting_at,
+  desired_gen = desired_gen + 1, changed_at = now(),
   attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
 where acs_user_id = @acs_user_id;
 
@@ -77,7 +78,7 @@ where acs_user_id = @acs_user_id;
 
 -- name: UnmanagedAcsUserFound :exec
 update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
-  is_suspended = @is_suspended, group_refs = @group_refs, applied = @applied, vendor_ref = @vendor_ref, synced_at = now()
+  is_suspended = @is_suspended, group_refs = @group_refs, entrance_refs = @entrance_refs, applied = @applied, vendor_ref = @vendor_ref, synced_at = now()
 where acs_user_id = @acs_user_id;
 
 -- name: AcsUserMissing :exec
@@ -116,10 +117,10 @@ delete from acs_users where acs_user_id = @acs_user_id;
 -- name: DeleteAcsUsers :exec
 delete from acs_users where acs_user_id = any(@acs_user_ids::uuid[]);
 
--- name: AcsUserLeavesGroups :one
--- Removes groups that the system has deleted. The desired state changes with them, so an earlier refusal does not
+-- name: AcsUserLosesAccess :one
+-- Removes groups and entrances that the system has deleted. The desired state changes with them, so an earlier refusal does not
 -- apply to it. A user that was deleted on the system stays deleted.
-update acs_users set group_refs = @group_refs, desired_gen = desired_gen + 1,
+update acs_users set group_refs = @group_refs, entrance_refs = @entrance_refs, desired_gen = desired_gen + 1,
   written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
   blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
   attempts = 0, next_attempt_at = null,

@@ -48,6 +48,12 @@ export const accessSystems = {
   '/acs/entrances/list': async (call) => {
     ok((await call({ acs_system_id })).length > 0)
   },
+  '/acs/entrances/grant_access': async (call) => {
+    const { acs_entrance_id } = await anEntrance()
+    const { acs_user_id } = await guest()
+    await call({ acs_user_id, acs_entrance_id })
+    deepEqual((await entrancesOf(acs_user_id)).map((entrance) => entrance.acs_entrance_id), [acs_entrance_id])
+  },
   '/acs/users/create': async (call) => {
     const { acs_access_group_id } = await aGroup()
     const made = await call({ acs_system_id, full_name: 'Jane Doe', email_address: 'jane@example.com', acs_access_group_ids: [acs_access_group_id] })
