@@ -25,6 +25,8 @@ type house struct {
 	now    time.Time
 	users  []acs.FoundUser
 	groups []acs.FoundGroup
+
+	entrances []acs.FoundEntrance
 }
 
 func newHouse(t *testing.T) *house {
@@ -55,7 +57,7 @@ func newHouse(t *testing.T) *house {
 // look records the content of the system and returns the planned writes.
 func (h *house) look(users []acs.FoundUser) []acs.Write {
 	h.Helper()
-	todo, _, err := h.s.RecordContent(h.Context(), alone{}, h.system, users, h.groups, nil)
+	todo, _, err := h.s.RecordContent(h.Context(), alone{}, h.system, users, h.groups, h.entrances)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -240,9 +240,6 @@ func TestAcsSystem_NormalizesValues(t *testing.T) {
 		"groups twice": {func(s string) string {
 			return regexp.MustCompile(`"group_ids":\["([^"]+)"\]`).ReplaceAllString(s, `"group_ids":["$1","$1"]`)
 		}, 0},
-		"entrances twice": {func(s string) string {
-			return regexp.MustCompile(`"entrance_ids":\["([^"]+)"\](,"|\})`).ReplaceAllString(s, `"entrance_ids":["$1","$1"]$2`)
-		}, 1},
 		"capitals": {func(s string) string { return strings.ReplaceAll(s, "Jane Doe", "JANE DOE") }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
