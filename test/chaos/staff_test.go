@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,9 +17,10 @@ import (
 type member struct {
 	id, system, name, email string
 	suspended, deleted      bool
+	entrances               []string // the cloud's ids of those granted, sorted
 }
 
-// staff creates, changes, suspends, and deletes users of access systems.
+// staff creates, changes, suspends, and deletes users of access systems, and grants and revokes entrances.
 type staff struct {
 	*client
 	pace    time.Duration // delay before each action
@@ -26,12 +28,16 @@ type staff struct {
 	token   string                     // token of the account at the cloud
 	systems map[string]string          // the cloud's id of a system, by acs_system_id
 	found   map[string]map[string]bool // users that were on each system before, by the cloud's id
+	doors   map[string][]door          // of each system
 	members map[string]*member         // by acs_user_id
 	did     map[string]int
 }
 
+// door is an entrance of an access system.
+type door struct{ id, ref string } // in the API and at the cloud
+
 // staffDeeds are what the staff does at least, even if loading ends early.
-var staffDeeds = []string{"create", "update", "suspend", "unsuspend", "delete"}
+var staffDeeds = []string{"create", "update", "suspend", "unsuspend", "grant", "revoke", "delete"}
 
 // perSystem is the number of users that the staff keeps on a system.
 const perSystem = 12
@@ -45,6 +51,7 @@ func newStaff(s *storm, seed uint64) *staff {
 		random:  rand.New(rand.NewPCG(seed, 4)),
 		systems: map[string]string{},
 		found:   map[string]map[string]bool{},
+		doors:   map[string][]door{},
 		members: map[string]*member{},
 		did:     map[string]int{},
 	}
@@ -83,8 +90,28 @@ func newStaff(s *storm, seed uint64) *staff {
 		for _, u := range s.onSystem(f, id) {
 			f.found[id][u.ID] = true
 		}
+		f.doors[id] = s.doorsOf(f, id)
 	}
 	return f
+}
+
+// doorsOf returns the entrances of a system, which have different names.
+func (s *storm) doorsOf(f *staff, system string) (all []door) {
+	s.Helper()
+	a, _ := f.ask(s.Context(), "/acs/entrances/list", map[string]any{"acs_system_id": system})
+	listed, _ := a.body["acs_entrances"].([]any)
+	for _, e := range s.memoryOf(f, system).Entrances {
+		for _, l := range listed {
+			body, _ := l.(map[string]any)
+			if one := (answer{body: body}); one.text("display_name") == e.Name {
+				all = append(all, door{one.text("acs_entrance_id"), e.ID})
+			}
+		}
+	}
+	if len(all) == 0 {
+		s.Fatalf("access system %s has no entrances", system)
+	}
+	return all
 }
 
 // tokenOf returns the token that servers use for an account, by what the account has.
@@ -116,7 +143,7 @@ func (f *staff) live(ctx, loading context.Context) {
 			continue
 		}
 		m := here[f.random.IntN(len(here))]
-		switch f.random.IntN(6) {
+		switch f.random.IntN(9) {
 		case 0, 1:
 			next := *m
 			next.name = fmt.Sprintf("Other %d", n)
@@ -134,12 +161,32 @@ func (f *staff) live(ctx, loading context.Context) {
 			next := *m
 			next.suspended = false
 			f.change(ctx, "unsuspend", m, next, map[string]any{"acs_user_id": m.id})
+		case 5, 6:
+			f.grant(ctx, m)
+		case 7:
+			next := *m
+			next.entrances = nil
+			f.change(ctx, "revoke", m, next, map[string]any{"acs_user_id": m.id})
 		default:
 			next := *m
 			next.deleted = true
 			f.change(ctx, "delete", m, next, map[string]any{"acs_user_id": m.id})
 		}
 	}
+}
+
+// grant grants a member an entrance, perhaps again.
+func (f *staff) grant(ctx context.Context, m *member) {
+	all := f.doors[m.system]
+	d, next := all[f.random.IntN(len(all))], *m
+	next.entrances = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(m.entrances), d.ref))))
+	f.change(ctx, "grant", m, next, map[string]any{"acs_user_id": m.id, "acs_entrance_id": d.id})
+}
+
+// staffPaths are the paths of deeds, except those of /acs/users/<deed>.
+var staffPaths = map[string]string{
+	"grant":  "/acs/entrances/grant_access",
+	"revoke": "/acs/users/revoke_access_to_all_entrances",
 }
 
 func (f *staff) hire(ctx context.Context, system string, n int) {
@@ -158,7 +205,7 @@ func (f *staff) hire(ctx context.Context, system string, n int) {
 
 // change changes a member once the request is acknowledged.
 func (f *staff) change(ctx context.Context, what string, m *member, next member, in map[string]any) {
-	if a, ok := f.ask(ctx, "/acs/users/"+what, in); ok && a.status == http.StatusOK {
+	if a, ok := f.ask(ctx, cmp.Or(staffPaths[what], "/acs/users/"+what), in); ok && a.status == http.StatusOK {
 		f.did[what]++
 		*m = next
 	}
@@ -171,16 +218,35 @@ type person struct {
 	FullName   string `json:"full_name"`
 	Email      string `json:"email"`
 	Suspended  bool   `json:"suspended"`
+
+	EntranceIDs []string `json:"entrance_ids"`
+}
+
+// as reports whether a person is on the system as the member was last acknowledged.
+func (p person) as(m *member) bool {
+	return p.FullName == m.name && p.Email == m.email && p.Suspended == m.suspended &&
+		slices.Equal(slices.Sorted(slices.Values(p.EntranceIDs)), m.entrances)
+}
+
+// systemMemory is the memory of an access system.
+type systemMemory struct {
+	Users     []person `json:"users"`
+	Entrances []struct {
+		ID   string `json:"entrance_id"`
+		Name string `json:"name"`
+	} `json:"entrances"`
+}
+
+func (s *storm) memoryOf(f *staff, system string) (memory systemMemory) {
+	s.Helper()
+	s.look("systems/"+f.systems[system], f.token, &memory)
+	return memory
 }
 
 // onSystem returns the users in the memory of a system.
 func (s *storm) onSystem(f *staff, system string) []person {
 	s.Helper()
-	var memory struct {
-		Users []person `json:"users"`
-	}
-	s.look("systems/"+f.systems[system], f.token, &memory)
-	return memory.Users
+	return s.memoryOf(f, system).Users
 }
 
 // usersOf returns the managed users of a system in the API, by id.
@@ -252,7 +318,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 				reported++
 			case len(people) != 1:
 				complain("user %s is %d times on its access system, and no error says why", id, len(people))
-			case people[0].FullName != m.name || people[0].Email != m.email || people[0].Suspended != m.suspended:
+			case !people[0].as(m):
 				complain("user %s is %+v on its access system, but was last acknowledged as %+v", id, people[0], *m)
 			}
 			if !m.deleted {
