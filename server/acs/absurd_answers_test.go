@@ -34,7 +34,14 @@ func TestAbsurdAnswers_LoseNothing(t *testing.T) {
 		if err != nil {
 			return nil, false
 		}
-		todo, _, err = h.s.RecordContent(t.Context(), alone{}, h.system, foundUsers(content), foundGroups(content), foundEntrances(content))
+		todo, _, err = h.s.RecordContent(
+			t.Context(),
+			alone{},
+			h.system,
+			foundUsers(content),
+			foundGroups(content),
+			foundEntrances(content),
+		)
 		if err != nil {
 			t.Fatalf("%s: %v", twist, err)
 		}

@@ -1,6 +1,7 @@
 package acs_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -191,7 +192,7 @@ func TestEntranceGrant_Maximum(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = h.s.GrantAccess(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}, ids[0])
-	if e, ok := err.(*domain.Error); !ok || e.Kind != domain.Invalid || e.Field != "acs_entrance_id" {
+	if e, ok := errors.AsType[*domain.Error](err); !ok || e.Kind != domain.Invalid || e.Field != "acs_entrance_id" {
 		t.Errorf("entrance 1001: %v", err)
 	}
 }

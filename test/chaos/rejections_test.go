@@ -7,8 +7,8 @@ import (
 )
 
 // expectedRefusals are rejections that guests cause: a PIN where the vendor chooses it, a PIN that the lock rejects, an
-// unmanaged code that is managed by now, a code at the keypad of an offline lock, an end that has passed when a server
-// handles the request, and a route that a server of an older version lacks.
+// unmanaged code that is managed by now, a code at the keypad of an offline lock, and an end that has passed when a
+// server handles the request.
 var expectedRefusals = []string{
 	"/access_codes/generate_code 400 invalid_input The vendor of this device chooses the PINs",
 	"/access_codes/update 400 invalid_input A PIN on this device must not ",
@@ -16,7 +16,6 @@ var expectedRefusals = []string{
 	"/access_codes/update 400 invalid_input ends_at must be in the future",
 	"/access_codes/unmanaged/delete 404 access_code_not_found ",
 	"/access_codes/simulate/create_unmanaged_access_code 400 device_offline ",
-	"/acs/entrances/grant_access 404 route_not_found ",
 }
 
 // judgeRefusals limits unexplained rejections: a server that rejects everything would otherwise keep all its promises.

@@ -28,16 +28,14 @@ type staff struct {
 	token   string                     // token of the account at the cloud
 	systems map[string]string          // the cloud's id of a system, by acs_system_id
 	found   map[string]map[string]bool // users that were on each system before, by the cloud's id
-	doors   map[string][]door          // of each system
+	doors   map[string][]door          // of each system; nil if servers or cloud are of a version without grants
+	deeds   []string                   // what the staff does at least, even if loading ends early
 	members map[string]*member         // by acs_user_id
 	did     map[string]int
 }
 
 // door is an entrance of an access system.
 type door struct{ id, ref string } // in the API and at the cloud
-
-// staffDeeds are what the staff does at least, even if loading ends early.
-var staffDeeds = []string{"create", "update", "suspend", "unsuspend", "grant", "revoke", "delete"}
 
 // perSystem is the number of users that the staff keeps on a system.
 const perSystem = 12
@@ -51,7 +49,7 @@ func newStaff(s *storm, seed uint64) *staff {
 		random:  rand.New(rand.NewPCG(seed, 4)),
 		systems: map[string]string{},
 		found:   map[string]map[string]bool{},
-		doors:   map[string][]door{},
+		deeds:   []string{"create", "update", "suspend", "unsuspend", "revoke", "delete"},
 		members: map[string]*member{},
 		did:     map[string]int{},
 	}
@@ -90,7 +88,12 @@ func newStaff(s *storm, seed uint64) *staff {
 		for _, u := range s.onSystem(f, id) {
 			f.found[id][u.ID] = true
 		}
-		f.doors[id] = s.doorsOf(f, id)
+	}
+	if a, _ := f.ask(s.Context(), staffPaths["grant"], map[string]any{}); a.status != http.StatusNotFound {
+		f.deeds, f.doors = append(f.deeds, "grant"), map[string][]door{}
+		for id := range f.systems {
+			f.doors[id] = s.doorsOf(f, id)
+		}
 	}
 	return f
 }
@@ -129,7 +132,7 @@ func (w *witness) tokenOf(what string) string {
 // live acts until loading ends. It completes started actions while ctx allows.
 func (f *staff) live(ctx, loading context.Context) {
 	systems := slices.Sorted(maps.Keys(f.systems))
-	for n := 0; loading.Err() == nil || !hasDone(f.did, staffDeeds) && ctx.Err() == nil; n++ {
+	for n := 0; loading.Err() == nil || !hasDone(f.did, f.deeds) && ctx.Err() == nil; n++ {
 		wait(loading, f.pace)
 		system := systems[f.random.IntN(len(systems))]
 		var here []*member
@@ -178,6 +181,9 @@ func (f *staff) live(ctx, loading context.Context) {
 // grant grants a member an entrance, perhaps again.
 func (f *staff) grant(ctx context.Context, m *member) {
 	all := f.doors[m.system]
+	if len(all) == 0 {
+		return
+	}
 	d, next := all[f.random.IntN(len(all))], *m
 	next.entrances = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(m.entrances), d.ref))))
 	f.change(ctx, "grant", m, next, map[string]any{"acs_user_id": m.id, "acs_entrance_id": d.id})
@@ -330,7 +336,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 		complain("%d of %d users of access systems are reported as failed", reported, living)
 	}
 	s.toldOfStaff(complain)
-	for _, what := range staffDeeds {
+	for _, what := range f.deeds {
 		if f.did[what] == 0 {
 			complain("no user of an access system had a %s: that was no load", what)
 		}

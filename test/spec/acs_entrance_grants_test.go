@@ -196,7 +196,8 @@ func TestGrantAccess_UserIdentity(t *testing.T) {
 		}
 	}
 	var created api.EventsResponse
-	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z", "event_type": "acs_user.created"}, &created)
+	creations := map[string]any{"since": "2020-01-01T00:00:00Z", "event_type": "acs_user.created"}
+	s.Post(t, "/events/list", creations, &created)
 	if len(created.Events) != 5 { // Alex, Kit twice, Robin, and Jo
 		t.Errorf("%d events acs_user.created", len(created.Events))
 	}

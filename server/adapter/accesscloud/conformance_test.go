@@ -134,7 +134,8 @@ func TestPutUser_ReadBackOncePerKey(t *testing.T) {
 	got := find(b.look(), want.Ref)
 	if got == nil || got.Key != want.Key || got.FullName != want.FullName || got.Email != want.Email ||
 		got.Phone != want.Phone || !got.Suspended ||
-		!slices.Equal(got.Groups, want.Groups) || !slices.Equal(got.Entrances, want.Entrances) || !got.StartsAt.Equal(starts) || !got.EndsAt.Equal(ends) {
+		!slices.Equal(got.Groups, want.Groups) || !slices.Equal(got.Entrances, want.Entrances) ||
+		!got.StartsAt.Equal(starts) || !got.EndsAt.Equal(ends) {
 		t.Fatalf("%+v", got)
 	}
 	again := want
