@@ -16,8 +16,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -28,15 +31,33 @@ const SystemLane = "acs_system"
 
 // Service runs the operations of the domain.
 type Service struct {
-	db     *store.DB
-	access *access.Services
-	waker  *worker.Waker
-	strays strays
+	db       *store.DB
+	accounts *account.Service
+	devices  *device.Service
+	events   *event.Service
+	auth     *auth.Service
+	waker    *worker.Waker
+	strays   strays
 }
 
-// New creates a Service on the database of a.
-func New(db *store.DB, a *access.Services, waker *worker.Waker) *Service {
-	return &Service{db: db, access: a, waker: waker}
+// Services are the services that a Service calls.
+type Services struct {
+	Accounts *account.Service
+	Devices  *device.Service
+	Events   *event.Service
+	Auth     *auth.Service
+}
+
+// New creates a Service on the database of the services.
+func New(db *store.DB, s Services, waker *worker.Waker) *Service {
+	return &Service{
+		db:       db,
+		accounts: s.Accounts,
+		devices:  s.Devices,
+		events:   s.Events,
+		auth:     s.Auth,
+		waker:    waker,
+	}
 }
 
 // Problem is an error or a warning that a resource carries until its cause is resolved.
@@ -72,7 +93,7 @@ func CheckPhone(number string) *domain.Error {
 	return domain.Invalidf("phone_number", "Invalid phone number. Use the E.164 format, such as +15555550100.")
 }
 
-// asError returns the *access.Error that ended a transaction.
+// asError returns the *domain.Error that ended a transaction.
 func asError(err error) (*domain.Error, bool) { return errors.AsType[*domain.Error](err) }
 
 func notFound(kind, field string, id any) *domain.Error {

@@ -30,7 +30,7 @@ type FoundSystem struct {
 // alone is not enough evidence.
 func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID uuid.UUID, found []FoundSystem) error {
 	ctx = device.WithInventoryBudget(ctx)
-	err := s.access.Accounts.OnAnswer(ctx, h, accountID, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
+	err := s.accounts.OnAnswer(ctx, h, accountID, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, accountID)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID u
 			}
 			return false
 		})
-		room := s.access.Accounts.RoomForSystems(accountID, len(rows), fresh)
+		room := s.accounts.RoomForSystems(accountID, len(rows), fresh)
 		for _, f := range found {
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
@@ -127,11 +127,11 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.Ac
 			map[string]any{
 				"error_code": systemDisconnected,
 				"message":    message,
-				"created_at": s.access.Devices.Now().UTC(),
+				"created_at": s.devices.Now().UTC(),
 			},
 		)
 	}
-	return s.access.Events.EmitFields(
+	return s.events.EmitFields(
 		ctx,
 		tx,
 		"acs_system.disconnected",
@@ -146,7 +146,7 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r dbsqlc.Ac
 }
 
 func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r dbsqlc.AcsSystem) error {
-	return s.access.Events.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
+	return s.events.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID,
 		map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
@@ -163,7 +163,7 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem
 		if u.IsManaged {
 			// The system may come back with a user whose deletion was pending.
 			if u.DeletingAt != nil {
-				now := s.access.Devices.Now()
+				now := s.devices.Now()
 				if err := s.writeTombstone(ctx, tx, u, now, now.Add(tombstoneTTL)); err != nil {
 					return err
 				}
@@ -300,7 +300,7 @@ func (s *Service) emitParts(
 	field string,
 	ids []uuid.UUID,
 ) error {
-	return s.access.Events.EmitEach(
+	return s.events.EmitEach(
 		ctx,
 		tx,
 		event,

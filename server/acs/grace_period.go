@@ -15,7 +15,7 @@ import (
 // markUnlisted notes that the account's list does not show a system, and requests a look at the
 // system itself. The system counts as removed only if that look does not find it either.
 func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem) error {
-	if since := s.access.Devices.GracePeriodStart(r.UnlistedAt, s.access.Devices.Now()); since != r.UnlistedAt {
+	if since := s.devices.GracePeriodStart(r.UnlistedAt, s.devices.Now()); since != r.UnlistedAt {
 		err := tx.SetAcsSystemUnlisted(ctx,
 			dbsqlc.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
@@ -37,9 +37,9 @@ func (s *Service) RecordAbsent(
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
 		}
-		now := s.access.Devices.Now()
-		since := s.access.Devices.GracePeriodStart(r.UnlistedAt, now)
-		if again = since.Add(s.access.Devices.EmptyListGrace()).Sub(now); again > 0 {
+		now := s.devices.Now()
+		since := s.devices.GracePeriodStart(r.UnlistedAt, now)
+		if again = since.Add(s.devices.EmptyListGrace()).Sub(now); again > 0 {
 			if since == r.UnlistedAt {
 				return nil
 			}
@@ -106,7 +106,7 @@ func (s *Service) emptyGraceLeft(
 	users []FoundUser,
 	on accessRefs,
 ) (time.Duration, error) {
-	now := s.access.Devices.Now()
+	now := s.devices.Now()
 	emptied := len(users) == 0 &&
 		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
 		slices.ContainsFunc(rows, func(u dbsqlc.AcsUser) bool {
@@ -120,9 +120,9 @@ func (s *Service) emptyGraceLeft(
 	}
 	// The zero value ends the grace period. The next one starts afresh.
 	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
-	since, wait := s.access.Devices.GracePeriodStart(r.EmptySince, now), time.Duration(0)
+	since, wait := s.devices.GracePeriodStart(r.EmptySince, now), time.Duration(0)
 	if emptied {
-		wait = max(since.Add(s.access.Devices.EmptyListGrace()).Sub(now), 0)
+		wait = max(since.Add(s.devices.EmptyListGrace()).Sub(now), 0)
 	}
 	switch {
 	case wait > 0 && since == r.EmptySince:
@@ -131,7 +131,7 @@ func (s *Service) emptyGraceLeft(
 		arg.EmptySince = since
 	// The system may permanently report groups and entrances of users that it does not list.
 	case emptied && (len(on.groups) == 0 || len(on.entrances) == 0 && granted):
-		arg.EmptySince = new(now.Add(-s.access.Devices.EmptyListGrace()))
+		arg.EmptySince = new(now.Add(-s.devices.EmptyListGrace()))
 	}
 	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }
@@ -141,5 +141,5 @@ func (s *Service) createGraceLeft(u dbsqlc.AcsUser, now time.Time) time.Duration
 	if u.WriteAt == nil {
 		return 0
 	}
-	return max(u.WriteAt.Add(s.access.Devices.ConfirmTimeout()).Sub(now), 0)
+	return max(u.WriteAt.Add(s.devices.ConfirmTimeout()).Sub(now), 0)
 }

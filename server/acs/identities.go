@@ -359,7 +359,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p domain.Principal, id str
 		if err := s.endUsersOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
-		if err := s.access.Auth.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
+		if err := s.auth.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
 		return tx.DeleteUserIdentity(ctx,

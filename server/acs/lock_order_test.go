@@ -46,7 +46,12 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, domain.
 	waker, err := worker.NewWaker(db)
 	must(err)
 	a := access.New(db, keys, waker, o)
-	s := acs.New(db, a, waker)
+	s := acs.New(db, acs.Services{
+		Accounts: a.Accounts,
+		Devices:  a.Devices,
+		Events:   a.Events,
+		Auth:     a.Auth,
+	}, waker)
 	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)
 	account, err := a.Accounts.ConnectAccount(t.Context(), account.NewAccount{

@@ -82,7 +82,7 @@ func (s *Service) RecordContent(
 		if err != nil {
 			return err
 		}
-		now := s.access.Devices.Now()
+		now := s.devices.Now()
 		strays, wait, err := s.recordUnmatched(ctx, tx, r, rows, others, now)
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func (s *Service) UpdateUser(ctx context.Context, p domain.Principal, name UserN
 		if c.ScheduleGiven {
 			r.StartsAt, r.EndsAt = nil, nil
 			if c.Schedule != nil {
-				r.StartsAt, r.EndsAt, err = c.Schedule.parse(s.access.Devices.Now())
+				r.StartsAt, r.EndsAt, err = c.Schedule.parse(s.devices.Now())
 			}
 		}
 		return err
@@ -101,7 +101,7 @@ func (s *Service) DeleteUser(ctx context.Context, p domain.Principal, name UserN
 
 func (s *Service) deleteUser(r *dbsqlc.AcsUser) {
 	if r.DeletingAt == nil {
-		r.DeletingAt = new(s.access.Devices.Now().UTC())
+		r.DeletingAt = new(s.devices.Now().UTC())
 	}
 }
 

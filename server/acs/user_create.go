@@ -86,7 +86,7 @@ func (s *Service) CreateUser(ctx context.Context, p domain.Principal, n NewUser)
 		}
 		row.ConnectedAccountID = system.ConnectedAccountID
 		if n.Schedule != nil {
-			if arg.StartsAt, arg.EndsAt, err = n.Schedule.parse(s.access.Devices.Now()); err != nil {
+			if arg.StartsAt, arg.EndsAt, err = n.Schedule.parse(s.devices.Now()); err != nil {
 				return err
 			}
 		}
@@ -143,7 +143,7 @@ func (s *Service) emitUser(
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
 	}
-	return s.access.Events.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
+	return s.events.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
 // groupOn returns a group of a system. field is the parameter that names the group. It fails with

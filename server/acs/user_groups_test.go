@@ -59,11 +59,14 @@ func TestCreateUser_ManyGroupsInOneRoundTrip(t *testing.T) {
 		want = append(want, g.VendorRef)
 	}
 	before := asked.Load()
-	u, err := New(
-		db,
-		a,
-		waker,
-	).CreateUser(t.Context(), domain.Principal{WorkspaceID: w.ID}, NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids})
+	s := New(db, Services{
+		Accounts: a.Accounts,
+		Devices:  a.Devices,
+		Events:   a.Events,
+		Auth:     a.Auth,
+	}, waker)
+	wanted := NewUser{SystemID: system.String(), FullName: "Jane", GroupIDs: ids}
+	u, err := s.CreateUser(t.Context(), domain.Principal{WorkspaceID: w.ID}, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

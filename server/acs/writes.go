@@ -74,7 +74,7 @@ func (s *Service) RecordWriteStarted(
 		if !still || w.Ref != "" {
 			return nil
 		}
-		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.access.Devices.Now())})
+		return tx.AcsUserSent(ctx, dbsqlc.AcsUserSentParams{AcsUserID: w.UserID, WriteAt: new(s.devices.Now())})
 	})
 	return still, err
 }
@@ -122,7 +122,7 @@ func (s *Service) RecordWritten(
 		})
 	})
 	if w.Stray && err == nil {
-		s.strays.recordTry(strayKey{system, w.Ref}, s.access.Devices.Now(), 0)
+		s.strays.recordTry(strayKey{system, w.Ref}, s.devices.Now(), 0)
 	}
 	return look, err
 }
@@ -132,7 +132,7 @@ func (s *Service) recordDeleteSent(ctx context.Context, tx store.Tx, u dbsqlc.Ac
 	arg := dbsqlc.AcsUserFailedParams{
 		AcsUserID:     w.UserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Devices.Now().Add(retryPause(u))),
+		NextAttemptAt: new(s.devices.Now().Add(retryPause(u))),
 		ErrorCode:     u.ErrorCode,
 		ErrorMessage:  u.ErrorMessage,
 	}
@@ -175,7 +175,7 @@ func (s *Service) claimRef(
 		arg := dbsqlc.AcsUserFailedParams{
 			AcsUserID:     u.AcsUserID,
 			Gen:           w.Gen,
-			NextAttemptAt: new(s.access.Devices.Now().Add(retryPause(u))),
+			NextAttemptAt: new(s.devices.Now().Add(retryPause(u))),
 			ErrorCode:     u.ErrorCode,
 			ErrorMessage:  u.ErrorMessage,
 		}
@@ -195,7 +195,7 @@ func (s *Service) claimRef(
 	return false, false, tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 		AcsUserID:     u.AcsUserID,
 		Gen:           w.Gen,
-		NextAttemptAt: new(s.access.Devices.Now().Add(maxRetryPause)),
+		NextAttemptAt: new(s.devices.Now().Add(maxRetryPause)),
 		Blocked:       true,
 		BlockedBy:     &other.AcsUserID,
 		ErrorCode:     new(failedTo(w)),
@@ -275,14 +275,14 @@ func (s *Service) RecordFailure(
 		return tx.AcsUserFailed(ctx, dbsqlc.AcsUserFailedParams{
 			AcsUserID:     w.UserID,
 			Gen:           w.Gen,
-			NextAttemptAt: new(s.access.Devices.Now().Add(again)),
+			NextAttemptAt: new(s.devices.Now().Add(again)),
 			Blocked:       f.Permanent && !w.Delete,
 			ErrorCode:     new(failedTo(w)),
 			ErrorMessage:  &message,
 		})
 	})
 	if w.Stray && err == nil {
-		again = s.strays.recordTry(strayKey{system, w.Ref}, s.access.Devices.Now(), f.RetryAfter)
+		again = s.strays.recordTry(strayKey{system, w.Ref}, s.devices.Now(), f.RetryAfter)
 	}
 	return again, err
 }

@@ -221,7 +221,7 @@ func connection(account account.Account) (Connection, error) {
 }
 
 // Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
-// *adapter.Error if the check fails, and an *access.Error if the address or gateway is already connected.
+// *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected.
 func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c Connection) (uuid.UUID, error) {
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err

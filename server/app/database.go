@@ -214,7 +214,12 @@ func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.C
 // services returns the services of the domain.
 func (db *openDatabase) services(opt access.Options) (*access.Services, *acs.Service) {
 	a := access.New(db.store, db.keys, db.waker, opt)
-	s := acs.New(db.store, a, db.waker)
+	s := acs.New(db.store, acs.Services{
+		Accounts: a.Accounts,
+		Devices:  a.Devices,
+		Events:   a.Events,
+		Auth:     a.Auth,
+	}, db.waker)
 	a.Accounts.AtEndOfAccount(s.EndAccount)
 	return a, s
 }

@@ -52,7 +52,7 @@ func TestIdempotency_NoReplayOutOfScope(t *testing.T) {
 	for _, s := range []string{"nothing else in reach", "another in reach"} {
 		a := sent(t, two, mine.Token, path, key, keyed)
 		if a.kind(t) != "422 idempotency_key_reused" || strings.Contains(a.body, pin) ||
-			!strings.Contains(a.body, "does not reach any more") {
+			!strings.Contains(a.body, "has lost access to") {
 			t.Errorf("out of reach, %s: %+v", s, a)
 		}
 		customer(other, "c1")

@@ -58,7 +58,12 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 	waker, err := worker.NewWaker(b.db)
 	b.must(err)
 	a := access.New(b.db, keys, waker, o)
-	s := acs.New(b.db, a, waker)
+	s := acs.New(b.db, acs.Services{
+		Accounts: a.Accounts,
+		Devices:  a.Devices,
+		Events:   a.Events,
+		Auth:     a.Auth,
+	}, waker)
 	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	b.must(err)
 	b.access = a
