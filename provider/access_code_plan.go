@@ -457,13 +457,17 @@ func (m *accessCodeModel) planAnother(resp *resource.ModifyPlanResponse) {
 	)
 }
 
-// warnOfDeletions warns about locks of the plan on which a code of the set is being deleted.
-func (m *accessCodeSetModel) warnOfDeletions(ctx context.Context, diags *diag.Diagnostics, before map[string]lockCode) {
+// warnOfDeletions warns about locks of the plan on which a code of the shared code is being deleted.
+func (m *sharedAccessCodeModel) warnOfDeletions(
+	ctx context.Context,
+	diags *diag.Diagnostics,
+	before map[string]lockCode,
+) {
 	wanted := m.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(before)) {
 		if slices.Contains(wanted, deviceID) && isBeingDeleted(before[deviceID].Status) {
 			diagnostics.WarningAt(diags, path.Root("access_codes").AtMapKey(deviceID), beingDeleted, "The code of "+
-				"the set on the lock "+deviceID+" is being deleted, as after an apply that was interrupted or "+
+				"the shared code on the lock "+deviceID+" is being deleted, as after an apply that was interrupted or "+
 				"timed out, and cannot be kept. Applying this plan waits until the code has left the lock and "+
 				"creates another one.\n\nTo stop that, remove the lock from `device_ids`.")
 		}
@@ -481,7 +485,7 @@ func isStillThere(err error) bool {
 }
 
 // replace creates the code on a lock after the old one, which is being deleted, has left the lock.
-func (m *accessCodeSetModel) replace(ctx context.Context, conn *connection, deviceID, id string) lockResult {
+func (m *sharedAccessCodeModel) replace(ctx context.Context, conn *connection, deviceID, id string) lockResult {
 	if err := deleteCode(ctx, conn.api, deviceID, id); err != nil && !errors.Is(err, errGone) {
 		return m.failedResult(
 			ctx,
@@ -512,7 +516,7 @@ func (m *accessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.Config
 }
 
 // readWriteOnly reads code_wo from the configuration, because neither the plan nor the state has it.
-func (m *accessCodeSetModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
+func (m *sharedAccessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	if !m.writesOnly() {
 		return nil
 	}
@@ -541,11 +545,11 @@ func (m *accessCodeModel) warnOfReading(
 	}
 }
 
-// warnOfReading warns that the state will contain the PIN of a set if its code_wo is removed.
-func (m *accessCodeSetModel) warnOfReading(
+// warnOfReading warns that the state will contain the PIN of a shared code if its code_wo is removed.
+func (m *sharedAccessCodeModel) warnOfReading(
 	ctx context.Context,
 	config tfsdk.Config,
-	state *accessCodeSetModel,
+	state *sharedAccessCodeModel,
 	diags *diag.Diagnostics,
 ) {
 	if state.writesOnly() && !m.writesOnly() {

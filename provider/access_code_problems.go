@@ -95,11 +95,11 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	))
 }
 
-// warnOfTroubles is warnOfTrouble for the codes of a set, in the order of their locks.
+// warnOfTroubles is warnOfTrouble for the codes of a shared code, in the order of their locks.
 func (c *connection) warnOfTroubles(
 	ctx context.Context,
 	diags *diag.Diagnostics,
-	set *accessCodeSetModel,
+	set *sharedAccessCodeModel,
 	found map[string]foundCode,
 ) {
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {

@@ -48,7 +48,7 @@ func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 		map[string]string{
 			"main.tf": required + onServer(
 				srv,
-				accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q\n  wait_for_set = false", pin))+
+				accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q\n  wait_until_on_lock = false", pin))+
 					"output \"errors\" {\n  value = "+front+".errors\n}\n",
 			),
 		},

@@ -230,10 +230,10 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 
 // waitsForSet reports whether to wait until the lock has the code.
 func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
-	if plan.WaitForSet.IsNull() {
-		return r.waitForSet
+	if plan.WaitUntilOnLock.IsNull() {
+		return r.waitUntilOnLock
 	}
-	return plan.WaitForSet.ValueBool()
+	return plan.WaitUntilOnLock.ValueBool()
 }
 
 // creationAdvice says what to do if the lock has not accepted a new code.
@@ -247,7 +247,7 @@ func creationAdvice(err error, id string) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform " +
 			"untaint` on the resource after the code is set. For a lock that always takes longer, raise `timeouts " +
-			"{ create }`; for a server whose codes never reach `set`, set `wait_for_set = false`."
+			"{ create }`; for a server whose codes never reach `set`, set `wait_until_on_lock = false`."
 	}
 	return advice + "First correct the problem in the message."
 }
@@ -260,7 +260,7 @@ func changeAdvice(err error) string {
 	if keepsTrying(err) {
 		return "The server keeps trying to make the change; you need not repeat it when the lock is online. For a " +
 			"lock that always takes longer, raise `timeouts { update }`; for a server whose codes never reach " +
-			"`set`, set `wait_for_set = false`."
+			"`set`, set `wait_until_on_lock = false`."
 	}
 	if attemptFailed(err) {
 		return stillOpens + " First correct the problem in the message; the next apply sends the change again."
@@ -509,7 +509,7 @@ type accessCodeModel struct {
 	Errors                        types.List     `tfsdk:"errors"`
 	IsManaged                     types.Bool     `tfsdk:"is_managed"`
 	CreatedAt                     types.String   `tfsdk:"created_at"`
-	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
+	WaitUntilOnLock               types.Bool     `tfsdk:"wait_until_on_lock"`
 	Keepers                       types.Map      `tfsdk:"keepers"`
 	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
 }

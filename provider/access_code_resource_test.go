@@ -1140,7 +1140,7 @@ func TestServerWorkIsWaitedForAlsoOnceItsAttemptHasExpired(t *testing.T) {
 		"a code": func(device, pin string) string {
 			return accessCodeOn(device, fmt.Sprintf("name = \"Nanny\"\n  code = %q", pin))
 		},
-		"a set": func(device, pin string) string { return codeSet(fmt.Sprintf("code = %q", pin), device) },
+		"a shared code": func(device, pin string) string { return codeSet(fmt.Sprintf("code = %q", pin), device) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -1858,7 +1858,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 	for name, c := range map[string]struct{ first, then string }{
 		"kept in the state": {code(former), code(wanted)},
 		"written only":      {writtenOnly(former, 1), writtenOnly(wanted, 2)},
-		"not waited for":    {code(former), code(wanted) + "\n  wait_for_set = false"},
+		"not waited for":    {code(former), code(wanted) + "\n  wait_until_on_lock = false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -1872,7 +1872,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			w.expect(true, "apply", "-auto-approve")
 			refuses(t, lock, true)
 			w.rewrite(config(c.then))
-			waits := !strings.Contains(c.then, "wait_for_set")
+			waits := !strings.Contains(c.then, "wait_until_on_lock")
 			w.expect(!waits, "apply", "-auto-approve", "-no-color")
 			if waits {
 				expectSaid(
@@ -1962,14 +1962,14 @@ func TestPINChangeThatFailedIsMadeAgainUntilTheLockHasIt(t *testing.T) {
 }
 
 // The server may have the declared code although the lock has rejected it.
-func TestServerAccessCodeSet_NotAsDeclaredAfterLockRejects(t *testing.T) {
+func TestServerSharedAccessCode_NotAsDeclaredAfterLockRejects(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	august, yale := srv.Device(t, "august"), srv.Device(t, "yale")
 	lock := srv.Lock(t, yale)
 	const former, wanted = "904716", "904725"
 	config := func(pin string) string {
-		example := read(t, "../examples/resources/deviceaccess_access_code_set/resource.tf")
+		example := read(t, "../examples/resources/deviceaccess_shared_access_code/resource.tf")
 		_, lifecycle, _ := strings.Cut(example, "\n  lifecycle {\n")
 		lifecycle, _, _ = strings.Cut(lifecycle, "\n}\n")
 		return required + onServer(
@@ -2092,7 +2092,7 @@ func TestCodeThatIsBeingDeletedIsReplacedOnceItIsGone(t *testing.T) {
 	)
 }
 
-func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
+func TestSharedAccessCodeMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 	f := startFakeLocks(t)
 	wrote := f.since(t)
 	within := func(update string) string {

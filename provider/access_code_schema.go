@@ -86,10 +86,10 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 						"out."},
 				},
 			},
-			"wait_for_set": schema.BoolAttribute{
+			"wait_until_on_lock": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether create and update wait until the lock has the code. By default the " +
-					"provider's `wait_for_set`, else `true`. With `false`, apply ends when the server has accepted " +
+					"provider's `wait_until_on_lock`, else `true`. With `false`, apply ends when the server has accepted " +
 					"the code; the lock may not have it yet.",
 			},
 			"keepers": keepersAttribute(),
@@ -240,7 +240,7 @@ func creationAttributes() map[string]schema.Attribute {
 			Computed: true,
 			MarkdownDescription: "A name that you choose for a PIN that several codes share: a new code gets the " +
 				"PIN of the codes with the same key. Conflicts with `code` and `code_wo`. To put one PIN on many " +
-				"locks and change it everywhere, use `deviceaccess_access_code_set`." + replaces +
+				"locks and change it everywhere, use `deviceaccess_shared_access_code`." + replaces +
 				" An adopted code gets no key, and a code that was unmanaged in between has lost it: the state " +
 				"then shows the configured key.",
 			Validators:    []validator.String{validators.NotEmpty{Hint: "Give it a name, or leave it out."}},

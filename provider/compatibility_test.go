@@ -73,7 +73,7 @@ var otherServers = map[string]struct {
 	},
 	"whose codes are never set": {
 		odd:      func(f *fake) { f.noAttempts, f.neverSet = true, true },
-		settings: "wait_for_set = false",
+		settings: "wait_until_on_lock = false",
 		asked:    map[string]int{converting: 1},
 	},
 }

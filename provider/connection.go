@@ -43,7 +43,7 @@ type connection struct {
 	changes         webhookChanges
 	warnings        warningCounter
 	convertOnImport bool
-	waitForSet      bool
+	waitUntilOnLock bool
 
 	workspaceIsNamed bool // by workspace_id: the key belongs to that one
 }
@@ -93,7 +93,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	var diags diag.Diagnostics
 	conn := &connection{
 		convertOnImport: s.convertOnImport(&diags),
-		waitForSet:      s.WaitForSet.IsNull() || s.WaitForSet.ValueBool(),
+		waitUntilOnLock: s.WaitUntilOnLock.IsNull() || s.WaitUntilOnLock.ValueBool(),
 	}
 	for _, setting := range []struct {
 		name  string

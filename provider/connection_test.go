@@ -147,7 +147,7 @@ func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 func TestWaitingForTheLockIsASetting(t *testing.T) {
 	f := startFake(t)
 	f.noAttempts, f.laterBy = true, 1000 // never
-	byProvider := strings.Replace(f.config(accessCode(`code = "2468"`)), "{\n", "{\n  wait_for_set = false\n", 1)
+	byProvider := strings.Replace(f.config(accessCode(`code = "2468"`)), "{\n", "{\n  wait_until_on_lock = false\n", 1)
 	stays := []statecheck.StateCheck{has("status", isText("setting"))}
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: byProvider, ConfigStateChecks: stays},
@@ -155,9 +155,9 @@ func TestWaitingForTheLockIsASetting(t *testing.T) {
 		{Config: strings.Replace(byProvider, "2468", "8642", 1), ConfigStateChecks: stays},
 		{
 			Config:      f.config(accessCode("code = \"1357\"\n  timeouts {\n    update = \"1s\"\n  }")),
-			ExpectError: says("still setting when the time was up", "`wait_for_set = false`"),
+			ExpectError: says("still setting when the time was up", "`wait_until_on_lock = false`"),
 		},
-		{Config: f.config(accessCode("code = \"7531\"\n  wait_for_set = false")), ConfigStateChecks: stays},
+		{Config: f.config(accessCode("code = \"7531\"\n  wait_until_on_lock = false")), ConfigStateChecks: stays},
 		{PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: f.config("")},
 	}})
 }

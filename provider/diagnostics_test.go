@@ -52,9 +52,9 @@ func TestDiagnosticsOfAConfigurationShowNoLineWithASecret(t *testing.T) {
 	t.Parallel()
 	const pin, token = "905173846251", "tok-2bMS94SrGUXuNR2JmJkjtvBQDg5c"
 	for name, c := range map[string]struct{ config, says string }{
-		"two PINs of a code": {accessCode("code = \"" + pin + "\"\n  code_wo = \"" + pin + "\"\n  code_wo_version = 1"), "`code` and `code_wo` are both set"},
-		"two PINs of a set":  {codeSet("code = \""+pin+"\"\n  code_wo = \""+pin+"\"\n  code_wo_version = 1", lockA), "`code` and `code_wo` are both set"},
-		"a webhook's URL":    {webhook("example.com/"+token, ""), "`url` must be an http or https URL"},
+		"two PINs of a code":        {accessCode("code = \"" + pin + "\"\n  code_wo = \"" + pin + "\"\n  code_wo_version = 1"), "`code` and `code_wo` are both set"},
+		"two PINs of a shared code": {codeSet("code = \""+pin+"\"\n  code_wo = \""+pin+"\"\n  code_wo_version = 1", lockA), "`code` and `code_wo` are both set"},
+		"a webhook's URL":           {webhook("example.com/"+token, ""), "`url` must be an http or https URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

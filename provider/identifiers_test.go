@@ -22,7 +22,7 @@ func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 		"in braces":                    exclusive(lockA, `"{`+keeper+`}"`),
 		"a lock that is watched":       exclusive(capitals, `"`+first+`"`),
 		"the lock of a code":           accessCodeOn(capitals, ""),
-		"the locks of a set":           codeSet("", capitals, lockA),
+		"the locks of a shared code":   codeSet("", capitals, lockA),
 		"codes":                        data("access_codes", "device_id", capitals),
 		"unmanaged codes":              data("unmanaged_access_codes", "device_id", capitals),
 		"a device":                     data("device", "device_id", capitals),
@@ -59,7 +59,7 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 		"a code, without its lock": {front, accessCodeOn(lockA, ""), capitals},
 		"a code, on a lock":        {front, accessCodeOn(lockA, ""), lockA + "/" + capitals},
 		"a code, on which":         {front, accessCodeOn(lockA, ""), capitals + "/" + first},
-		"codes of a set":           {"deviceaccess_access_code_set.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
+		"codes of a shared code":   {"deviceaccess_shared_access_code.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
 		"a lock":                   {only, exclusive(lockA), capitals},
 		"a page to log in":         {invitation, invite(""), capitals},
 		"a webhook":                {hook, webhook("https://example.com/a", ""), capitals},
@@ -99,8 +99,8 @@ func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 		}
 	}
 	for what, request := range map[string]*tfprotov6.ImportResourceStateRequest{
-		"a code":         {TypeName: codeType, Identity: p.identity(codeType, map[string]string{"access_code_id": capitals, "device_id": lockA})},
-		"codes of a set": {TypeName: setType, Identity: p.codesIdentity(lockB, lockA+"/"+capitals)},
+		"a code":                 {TypeName: codeType, Identity: p.identity(codeType, map[string]string{"access_code_id": capitals, "device_id": lockA})},
+		"codes of a shared code": {TypeName: setType, Identity: p.codesIdentity(lockB, lockA+"/"+capitals)},
 	} {
 		answer, err := p.server.ImportResourceState(t.Context(), request)
 		refused(what, answer.Diagnostics, err)

@@ -120,7 +120,7 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 				f.omits = hides
 				pin := ""
 				if hides != nil {
-					pin = "code = \"" + longPIN + "\"\n" // of a set that is imported it must be written down then
+					pin = "code = \"" + longPIN + "\"\n" // of a shared code that is imported it must be written down then
 				}
 				config := func(more string) string {
 					return required + f.config(accessCode("name = \"Nanny\""+more)+codeSet(pin+more, lockB))

@@ -19,8 +19,8 @@ import (
 var models = map[string]any{
 	"deviceaccess_access_code":            accessCodeModel{},
 	"deviceaccess_webhook":                webhookModel{},
-	"deviceaccess_access_code_set":        accessCodeSetModel{},
-	"deviceaccess_exclusive_access_codes": exclusiveAccessCodesModel{},
+	"deviceaccess_shared_access_code":     sharedAccessCodeModel{},
+	"deviceaccess_access_codes_exclusive": accessCodesExclusiveModel{},
 	"deviceaccess_connect_webview":        connectWebviewModel{},
 	"deviceaccess_devices":                devicesModel{},
 	"deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},

@@ -81,7 +81,9 @@ var parities = map[string]parity{
 			m.fill(&code)
 			return m, code
 		},
-		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "keepers", "timeouts"}, untold...),
+		notFilled: append(
+			[]string{"code_wo", "code_wo_version", "wait_until_on_lock", "keepers", "timeouts"},
+			untold...),
 		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
 			return slices.Contains(
 				[]string{
@@ -106,7 +108,7 @@ var parities = map[string]parity{
 			[]string{
 				"code_wo",
 				"code_wo_version",
-				"wait_for_set",
+				"wait_until_on_lock",
 				"keepers",
 				"timeouts",
 				"is_external_modification_allowed",
@@ -235,9 +237,9 @@ var parities = map[string]parity{
 		},
 		notShown: append([]string{"code", "is_managed"}, ofManagedCodes...),
 	},
-	"deviceaccess_access_code_set": {
+	"deviceaccess_shared_access_code": {
 		fill: func() (any, any) {
-			m, code := accessCodeSetModel{Code: types.StringValue("text")}, full[api.AccessCode]()
+			m, code := sharedAccessCodeModel{Code: types.StringValue("text")}, full[api.AccessCode]()
 			return m.managed(&code), code
 		},
 		notShown: append([]string{
@@ -252,7 +254,7 @@ var parities = map[string]parity{
 			"is_external_modification_allowed",
 		}, slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool { return field == "errors" })...),
 	},
-	"deviceaccess_exclusive_access_codes": {
+	"deviceaccess_access_codes_exclusive": {
 		fill: func() (any, any) {
 			code := full[api.UnmanagedAccessCode]()
 			return foreignCode{
@@ -469,8 +471,8 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 			"is_external_modification_allowed",
 			func(m *accessCodeModel) { m.IsExternalModificationAllowed = types.BoolValue(false) },
 		},
-		"code_wo":      {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
-		"wait_for_set": {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
+		"code_wo":            {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
+		"wait_until_on_lock": {"", func(m *accessCodeModel) { m.WaitUntilOnLock = types.BoolValue(false) }},
 		"keepers": {"", func(m *accessCodeModel) {
 			m.Keepers = types.MapValueMust(types.StringType, map[string]attr.Value{"tenant": types.StringValue("Ada")})
 		}},

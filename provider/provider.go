@@ -36,7 +36,7 @@ type settings struct {
 	Endpoint        types.String `tfsdk:"endpoint"`
 	WorkspaceID     types.String `tfsdk:"workspace_id"`
 	ConvertOnImport types.Bool   `tfsdk:"convert_on_import"`
-	WaitForSet      types.Bool   `tfsdk:"wait_for_set"`
+	WaitUntilOnLock types.Bool   `tfsdk:"wait_until_on_lock"`
 
 	MaxConcurrentRequests types.Int64 `tfsdk:"max_concurrent_requests"`
 }
@@ -78,11 +78,11 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 					"`<device_id>/<access_code_id>` can be imported, which changes nothing until apply. By default " +
 					"the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
 			},
-			"wait_for_set": schema.BoolAttribute{
+			"wait_until_on_lock": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether creating, updating, and converting an access code waits until the " +
 					"lock has it. By default `true`. Set `false` for a server whose codes never reach the status " +
-					"`set`. Each `deviceaccess_access_code` can override it; a `deviceaccess_access_code_set` " +
+					"`set`. Each `deviceaccess_access_code` can override it; a `deviceaccess_shared_access_code` " +
 					"cannot.",
 			},
 			"max_concurrent_requests": schema.Int64Attribute{
@@ -116,8 +116,8 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newWebhookResource,
 		newAccessCodeResource,
-		newAccessCodeSetResource,
-		newExclusiveAccessCodesResource,
+		newSharedAccessCodeResource,
+		newAccessCodesExclusiveResource,
 		newConnectWebviewResource,
 	}
 }

@@ -233,7 +233,7 @@ func TestErrorsOfASetTellNoPINThatOnlyTheServerKnows(t *testing.T) {
 
 func TestFailedDestroyTellsNoPINThatOnlyTheServerKnows(t *testing.T) {
 	const pin = "905173846251"
-	for name, config := range map[string]string{"a set": codeSet(writtenOnly(pin, 1), lockA), "a code": accessCode(writtenOnly(pin, 1))} {
+	for name, config := range map[string]string{"a shared code": codeSet(writtenOnly(pin, 1), lockA), "a code": accessCode(writtenOnly(pin, 1))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
@@ -536,24 +536,24 @@ resource "deviceaccess_access_code" "written" {
   code_wo         = "CODE_WO"
   code_wo_version = VERSION
 }
-resource "deviceaccess_access_code_set" "kept" {
+resource "deviceaccess_shared_access_code" "kept" {
   device_ids = ["AUGUST", "YALE"]
   name       = "Nanny"
   code       = "SET"
 }
-resource "deviceaccess_access_code_set" "written" {
+resource "deviceaccess_shared_access_code" "written" {
   device_ids      = ["YALE"]
   name            = "Family"
   code_wo         = "SET_WO"
   code_wo_version = VERSION
 }
-resource "deviceaccess_access_code_set" "copied" {
+resource "deviceaccess_shared_access_code" "copied" {
   device_ids      = ["AUGUST"]
   name            = "Copy"
   code_wo         = ephemeral.deviceaccess_access_code.written.code
   code_wo_version = VERSION
 }
-resource "deviceaccess_exclusive_access_codes" "this" {
+resource "deviceaccess_access_codes_exclusive" "this" {
   device_id       = "SCHLAGE"
   access_code_ids = []
 }
@@ -692,9 +692,9 @@ func (j *journey) imports() {
 	for _, one := range [][2]string{
 		{"access_code.kept", ids["Guest on August"]},
 		{"access_code.written", j.locks[1] + "/" + ids["Neighbour on Yale"]},
-		{"access_code_set.kept", j.locks[0] + "/" + ids["Nanny on August"] + "," + j.locks[1] + "/" + ids["Nanny on Yale"]},
-		{"access_code_set.written", j.locks[1] + "/" + ids["Family on Yale"]},
-		{"exclusive_access_codes.this", j.locks[2]},
+		{"shared_access_code.kept", j.locks[0] + "/" + ids["Nanny on August"] + "," + j.locks[1] + "/" + ids["Nanny on Yale"]},
+		{"shared_access_code.written", j.locks[1] + "/" + ids["Family on Yale"]},
+		{"access_codes_exclusive.this", j.locks[2]},
 		{"webhook.this", ids["webhook"]},
 		{"connect_webview.this", ids["webview"]},
 	} {

@@ -42,7 +42,7 @@ func TestSharedPINFitsAllLocks(t *testing.T) {
 			[]*api.Device{lockWith([]int{4}), lockWith([]int{6})},
 			0,
 			"",
-			`"Front Door" (d1) accepts [4]; "Front Door" (d1) accepts [6]. Declare a set for each`,
+			`"Front Door" (d1) accepts [4]; "Front Door" (d1) accepts [6]. Declare a shared code for each`,
 		},
 		"makes them alone": {
 			[]*api.Device{lockWith([]int{6}, "cannot_specify_pin_code")},

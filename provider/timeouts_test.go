@@ -29,8 +29,8 @@ func TestTimeoutOfADeletionIsSaidToCountOnceItIsApplied(t *testing.T) {
 	t.Parallel()
 	const soon = "\n  timeouts {\n    delete = \"1s\"\n  }"
 	for name, one := range map[string]string{
-		"a set":  codeSet(`code = "905173846251"`+soon, lockA),
-		"a code": accessCode(`code = "905173846251"` + soon),
+		"a shared code": codeSet(`code = "905173846251"`+soon, lockA),
+		"a code":        accessCode(`code = "905173846251"` + soon),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

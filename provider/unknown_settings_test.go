@@ -34,7 +34,7 @@ func usesNow(id string) map[string]string {
 		"an import of a webhook":        imported(webhook("https://example.com/a", ""), hook, "w1"),
 		"an import of a code":           imported(accessCode(""), front, id),
 		"an import of a code with lock": imported(accessCode(""), front, lockA+"/"+id),
-		"an import of a set":            imported(codeSet("", lockA), nanny, lockA+"/"+id),
+		"an import of a shared code":    imported(codeSet("", lockA), nanny, lockA+"/"+id),
 		"an import of exclusive codes":  imported(exclusive(lockA, `"`+id+`"`), only, lockA),
 	}
 }

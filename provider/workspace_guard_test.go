@@ -50,7 +50,7 @@ func TestSetDoesNotWaitWhereThatIsTheSetting(t *testing.T) {
 		return strings.Replace(
 			f.config(codeSet(`code = "`+pin+`"`, lockA, lockB)),
 			"{\n",
-			"{\n  wait_for_set = false\n",
+			"{\n  wait_until_on_lock = false\n",
 			1,
 		)
 	}

@@ -1,6 +1,6 @@
 # Each as <device_id>/<access_code_id>. The plan changes nothing.
 import {
-  to = deviceaccess_access_code_set.cleaner
+  to = deviceaccess_shared_access_code.cleaner
   identity = {
     access_codes = [
       "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11/0190a5f2-77aa-7e02-b1c9-95d2e8f4a6c3",
@@ -9,7 +9,7 @@ import {
   }
 }
 
-resource "deviceaccess_access_code_set" "cleaner" {
+resource "deviceaccess_shared_access_code" "cleaner" {
   device_ids = ["0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11", "0190a5f2-2e8c-7d66-8d13-7b5a6c1f9e22"]
   name       = "Cleaner"
 }

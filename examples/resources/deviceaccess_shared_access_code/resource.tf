@@ -3,13 +3,13 @@ data "deviceaccess_devices" "locks" {
 }
 
 # The same PIN on every lock of the house.
-resource "deviceaccess_access_code_set" "nanny" {
+resource "deviceaccess_shared_access_code" "nanny" {
   device_ids = [for lock in data.deviceaccess_devices.locks.devices : lock.device_id]
   name       = "Nanny"
 
   lifecycle {
-    # Fails this run and later ones until every lock has the code. Without it, a lock that fails while the set is created is
-    # a warning, so that the other locks keep their codes. Do not use it with wait_for_set = false.
+    # Fails this run and later ones until every lock has the code. Without it, a lock that fails while the shared code is created is
+    # a warning, so that the other locks keep their codes. Do not use it with wait_until_on_lock = false.
     postcondition {
       condition     = alltrue([for code in self.access_codes : code.as_declared && code.status != "setting"])
       error_message = "Not every lock has the code."

@@ -30,22 +30,22 @@ import (
 )
 
 var (
-	_ resource.ResourceWithIdentity       = (*accessCodeSetResource)(nil)
-	_ resource.ResourceWithImportState    = (*accessCodeSetResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*accessCodeSetResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*accessCodeSetResource)(nil)
+	_ resource.ResourceWithIdentity       = (*sharedAccessCodeResource)(nil)
+	_ resource.ResourceWithImportState    = (*sharedAccessCodeResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*sharedAccessCodeResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*sharedAccessCodeResource)(nil)
 )
 
-type accessCodeSetResource struct{ connectedResource }
+type sharedAccessCodeResource struct{ connectedResource }
 
-func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResource{} }
+func newSharedAccessCodeResource() resource.Resource { return &sharedAccessCodeResource{} }
 
-func (r *accessCodeSetResource) Metadata(
+func (r *sharedAccessCodeResource) Metadata(
 	_ context.Context,
 	req resource.MetadataRequest,
 	resp *resource.MetadataResponse,
 ) {
-	resp.TypeName = req.ProviderTypeName + "_access_code_set"
+	resp.TypeName = req.ProviderTypeName + "_shared_access_code"
 	resp.ResourceBehavior.MutableIdentity = true // adding and removing locks changes the identity
 }
 
@@ -57,8 +57,12 @@ const (
 
 // Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
 // resource, and the next apply would remove the code from the locks that have it.
-func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan accessCodeSetModel
+func (r *sharedAccessCodeResource) Create(
+	ctx context.Context,
+	req resource.CreateRequest,
+	resp *resource.CreateResponse,
+) {
+	var plan sharedAccessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
 	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
@@ -108,8 +112,8 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 	}
 }
 
-func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var model accessCodeSetModel
+func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var model sharedAccessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
@@ -147,7 +151,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		}
 		diagnostics.Error(
 			&resp.Diagnostics,
-			"Import access code set",
+			"Import shared access code",
 			strings.Join(append(wrong, "Nothing was imported."), "\n"),
 		)
 		return
@@ -175,8 +179,12 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 }
 
 // Update changes only the locks that are new, removed, or not as declared.
-func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, state accessCodeSetModel
+func (r *sharedAccessCodeResource) Update(
+	ctx context.Context,
+	req resource.UpdateRequest,
+	resp *resource.UpdateResponse,
+) {
+	var plan, state sharedAccessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
@@ -194,8 +202,12 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
 	if plan.Code.IsUnknown() && !plan.learnPIN(ctx, client, &state, codes) {
-		diagnostics.Error(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does "+
-			"not return it. Set `code`.")
+		diagnostics.Error(
+			&resp.Diagnostics,
+			actionPut,
+			"The PIN of the shared code is not known, because the server does "+
+				"not return it. Set `code`.",
+		)
 		return
 	}
 	unsettled := state.findUnanswered(
@@ -244,11 +256,11 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
-// learnPIN copies the PIN of the set from the state or from the codes on the locks. It returns false if neither has it.
-func (m *accessCodeSetModel) learnPIN(
+// learnPIN copies the PIN of the shared code from the state or from the codes on the locks. It returns false if neither has it.
+func (m *sharedAccessCodeModel) learnPIN(
 	ctx context.Context,
 	client *api.Client,
-	state *accessCodeSetModel,
+	state *sharedAccessCodeModel,
 	codes map[string]lockCode,
 ) bool {
 	m.Code = state.Code
@@ -270,14 +282,18 @@ func (m *accessCodeSetModel) learnPIN(
 }
 
 // needsChange reports whether a lock of the plan needs a change.
-func (m *accessCodeSetModel) needsChange(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
+func (m *sharedAccessCodeModel) needsChange(
+	state *sharedAccessCodeModel,
+	codes map[string]lockCode,
+	deviceID string,
+) bool {
 	code, known := codes[deviceID]
 	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
 // resolveUnknownCodes marks codes that the server does not know as removed. If the key belongs to another workspace,
-// it adds an error and the codes stay in the set. The timeout may have ended by then.
-func (r *accessCodeSetResource) resolveUnknownCodes(
+// it adds an error and the codes stay in the shared code. The timeout may have ended by then.
+func (r *sharedAccessCodeResource) resolveUnknownCodes(
 	ctx context.Context,
 	private privateState,
 	results map[string]lockResult,
@@ -295,7 +311,7 @@ func (r *accessCodeSetResource) resolveUnknownCodes(
 
 // dropUnknownLocks ends the search for the code of an unanswered creation if the server does not know the lock, so
 // that other locks need not wait. If the key belongs to another workspace, it adds an error instead.
-func (r *accessCodeSetResource) dropUnknownLocks(
+func (r *sharedAccessCodeResource) dropUnknownLocks(
 	ctx context.Context,
 	private privateState,
 	unsettled map[string]lockResult,
@@ -313,11 +329,11 @@ func (r *accessCodeSetResource) dropUnknownLocks(
 }
 
 // storeResults stores the results of the work on locks in the model, and adds errors. A lock whose code could not be
-// removed stays in the set, so that the next plan removes it.
-func (r *accessCodeSetResource) storeResults(
+// removed stays in the shared code, so that the next plan removes it.
+func (r *sharedAccessCodeResource) storeResults(
 	ctx context.Context,
 	client *api.Client,
-	model *accessCodeSetModel,
+	model *sharedAccessCodeModel,
 	codes map[string]lockCode,
 	results map[string]lockResult,
 	diags *diag.Diagnostics,
@@ -345,8 +361,12 @@ func (r *accessCodeSetResource) storeResults(
 	diags.Append(model.setDevices(ctx, codes)...)
 }
 
-func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var model accessCodeSetModel
+func (r *sharedAccessCodeResource) Delete(
+	ctx context.Context,
+	req resource.DeleteRequest,
+	resp *resource.DeleteResponse,
+) {
+	var model sharedAccessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -380,15 +400,19 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	}
 }
 
-func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *sharedAccessCodeResource) Schema(
+	ctx context.Context,
+	_ resource.SchemaRequest,
+	resp *resource.SchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One person's access code on many locks: the same name, PIN, and time frame on " +
 			"each.\n\nThe provider handles each lock separately. A lock that you add gets the code, and a lock " +
 			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
 			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
-			"apply retries it. The server itself finishes work that waits for an offline lock. While the set is " +
+			"apply retries it. The server itself finishes work that waits for an offline lock. While the shared code is " +
 			"created, the message is a warning as long as one lock has the code: after an error, Terraform would " +
-			"replace the whole set. The example shows how to fail the run.\n\nIf the server did not answer a " +
+			"replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
 			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
 			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
 			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
@@ -462,7 +486,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				Optional:   true,
 				CustomType: instantType{},
 				MarkdownDescription: "Until when the code opens the locks, in RFC 3339 with a time zone. Then the " +
-					"server deletes the codes, and Terraform plans to create them again: remove the set from the " +
+					"server deletes the codes, and Terraform plans to create them again: remove the shared code from the " +
 					"configuration, or move its time frame.",
 				Validators: []validator.String{
 					validators.AlsoRequires{
@@ -515,15 +539,15 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 	}
 }
 
-// accessCodeSetIdentity identifies a set in Terraform 1.12 and newer. Servers have no sets, so the identity lists the
+// sharedAccessCodeIdentity identifies a shared code in Terraform 1.12 and newer. Servers have no shared codes, so the identity lists the
 // codes and changes with them.
-type accessCodeSetIdentity struct {
+type sharedAccessCodeIdentity struct {
 	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted.
 	AccessCodes []string `tfsdk:"access_codes"`
 }
 
-// IdentitySchema describes accessCodeSetIdentity.
-func (r *accessCodeSetResource) IdentitySchema(
+// IdentitySchema describes sharedAccessCodeIdentity.
+func (r *sharedAccessCodeResource) IdentitySchema(
 	_ context.Context,
 	_ resource.IdentitySchemaRequest,
 	resp *resource.IdentitySchemaResponse,
@@ -532,15 +556,15 @@ func (r *accessCodeSetResource) IdentitySchema(
 		"access_codes": identityschema.ListAttribute{
 			RequiredForImport: true,
 			ElementType:       types.StringType,
-			Description: "The codes of the set, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
+			Description: "The codes of the shared code, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
 				"if the lock has none yet.",
 		},
 	}}
 }
 
-func (m *accessCodeSetModel) identity(ctx context.Context) accessCodeSetIdentity {
+func (m *sharedAccessCodeModel) identity(ctx context.Context) sharedAccessCodeIdentity {
 	codes := m.codes(ctx)
-	identity := accessCodeSetIdentity{AccessCodes: []string{}}
+	identity := sharedAccessCodeIdentity{AccessCodes: []string{}}
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 		one := deviceID
 		if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
@@ -578,9 +602,9 @@ func named(
 	return locks
 }
 
-// ImportState accepts the codes of the set as <device_id>/<access_code_id>, separated by commas or in an identity. It
+// ImportState accepts the codes of the shared code as <device_id>/<access_code_id>, separated by commas or in an identity. It
 // changes nothing: Read reads the codes, and apply changes those that differ from the first.
-func (r *accessCodeSetResource) ImportState(
+func (r *sharedAccessCodeResource) ImportState(
 	ctx context.Context,
 	req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse,
@@ -588,7 +612,7 @@ func (r *accessCodeSetResource) ImportState(
 	if r.cannotImport(req, resp) {
 		return
 	}
-	given, byIdentity := accessCodeSetIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
+	given, byIdentity := sharedAccessCodeIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
 	if byIdentity {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
 	}
@@ -597,7 +621,7 @@ func (r *accessCodeSetResource) ImportState(
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
 			strings.ContainsAny(id, "/ ") {
-			diagnostics.Error(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not "+
+			diagnostics.Error(&resp.Diagnostics, "Import shared access code", fmt.Sprintf("%q is not "+
 				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
 				"ID separates them by commas.", one))
 			return
@@ -609,12 +633,12 @@ func (r *accessCodeSetResource) ImportState(
 		codes[deviceID], locks = code, append(locks, deviceID)
 	}
 	if len(codes) == 0 {
-		diagnostics.Error(&resp.Diagnostics, "Import access code set", "The identity contains no codes. Set "+
+		diagnostics.Error(&resp.Diagnostics, "Import shared access code", "The identity contains no codes. Set "+
 			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
 		return
 	}
 	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
-	var model accessCodeSetModel
+	var model sharedAccessCodeModel
 	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
 	resp.Diagnostics.Append(model.setDevices(ctx, codes)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_codes"), model.AccessCodes)...)
@@ -622,19 +646,19 @@ func (r *accessCodeSetResource) ImportState(
 }
 
 // ValidateConfig checks rules that involve several attributes.
-func (r *accessCodeSetResource) ValidateConfig(
+func (r *sharedAccessCodeResource) ValidateConfig(
 	ctx context.Context,
 	req resource.ValidateConfigRequest,
 	resp *resource.ValidateConfigResponse,
 ) {
-	var config accessCodeSetModel
+	var config sharedAccessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
 }
 
 // ModifyPlan plans each lock separately: codes as declared keep their state, and only locks that need a change become
 // unknown.
-func (r *accessCodeSetResource) ModifyPlan(
+func (r *sharedAccessCodeResource) ModifyPlan(
 	ctx context.Context,
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
@@ -642,7 +666,7 @@ func (r *accessCodeSetResource) ModifyPlan(
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	var plan, state accessCodeSetModel
+	var plan, state sharedAccessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	exists := !req.State.Raw.IsNull()
 	var before map[string]lockCode
@@ -681,8 +705,12 @@ func (r *accessCodeSetResource) ModifyPlan(
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// creates reports whether the plan creates a code on any lock. The map before is nil if the set does not exist yet.
-func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetModel, before map[string]lockCode) bool {
+// creates reports whether the plan creates a code on any lock. The map before is nil if the shared code does not exist yet.
+func (m *sharedAccessCodeModel) creates(
+	ctx context.Context,
+	state *sharedAccessCodeModel,
+	before map[string]lockCode,
+) bool {
 	return before == nil || planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) ||
 		slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
 			code, known := before[deviceID]
@@ -690,7 +718,7 @@ func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetMo
 		})
 }
 
-type accessCodeSetModel struct {
+type sharedAccessCodeModel struct {
 	DeviceIDs     types.Set      `tfsdk:"device_ids"`
 	Name          types.String   `tfsdk:"name"`
 	Code          types.String   `tfsdk:"code"`
@@ -703,7 +731,7 @@ type accessCodeSetModel struct {
 	Timeouts      timeouts.Value `tfsdk:"timeouts"`
 }
 
-// lockCode is the code of a set on one lock.
+// lockCode is the code of a shared code on one lock.
 type lockCode struct {
 	AccessCodeID types.String `tfsdk:"access_code_id"`
 	Status       types.String `tfsdk:"status"`
@@ -716,7 +744,7 @@ var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"errors": types.ListType{ElemType: types.StringType},
 }}
 
-// statusMissing is the status of a lock without a code of the set.
+// statusMissing is the status of a lock without a code of the shared code.
 const statusMissing = "missing"
 
 func noCode(errors ...string) lockCode {
@@ -735,35 +763,35 @@ func (c lockCode) undeclaredIf(so bool) lockCode {
 	return c
 }
 
-// devices returns the locks of the set, sorted. They must be known.
-func (m *accessCodeSetModel) devices(ctx context.Context) []string {
+// devices returns the locks of the shared code, sorted. They must be known.
+func (m *sharedAccessCodeModel) devices(ctx context.Context) []string {
 	var ids []string
 	m.DeviceIDs.ElementsAs(ctx, &ids, false)
 	slices.Sort(ids)
 	return ids
 }
 
-// codes returns the codes of the set by lock, or nil if they are not known.
-func (m *accessCodeSetModel) codes(ctx context.Context) map[string]lockCode {
+// codes returns the codes of the shared code by lock, or nil if they are not known.
+func (m *sharedAccessCodeModel) codes(ctx context.Context) map[string]lockCode {
 	var codes map[string]lockCode
 	m.AccessCodes.ElementsAs(ctx, &codes, false)
 	return codes
 }
 
 // setCodes stores the codes of all locks.
-func (m *accessCodeSetModel) setCodes(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+func (m *sharedAccessCodeModel) setCodes(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
 	m.AccessCodes, diags = types.MapValueFrom(ctx, lockCodeType, codes)
 	return diags
 }
 
 // setDevices stores the locks.
-func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+func (m *sharedAccessCodeModel) setDevices(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
 	m.DeviceIDs, diags = types.SetValueFrom(ctx, types.StringType, slices.Collect(maps.Keys(codes)))
 	return diags
 }
 
 // codeOn returns the desired code on a lock.
-func (m *accessCodeSetModel) codeOn(deviceID, id string) *accessCodeModel {
+func (m *sharedAccessCodeModel) codeOn(deviceID, id string) *accessCodeModel {
 	return &accessCodeModel{
 		AccessCodeID:  types.StringValue(id),
 		DeviceID:      types.StringValue(deviceID),
@@ -777,19 +805,19 @@ func (m *accessCodeSetModel) codeOn(deviceID, id string) *accessCodeModel {
 }
 
 // writesOnly reports whether the PIN comes from code_wo.
-func (m *accessCodeSetModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+func (m *sharedAccessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
 
-// hidesPIN reports whether a code cannot be compared with the PIN of the set: the PIN is write-only or the server
+// hidesPIN reports whether a code cannot be compared with the PIN of the shared code: the PIN is write-only or the server
 // hides it.
-func (m *accessCodeSetModel) hidesPIN(code *api.AccessCode) bool {
+func (m *sharedAccessCodeModel) hidesPIN(code *api.AccessCode) bool {
 	return m.writesOnly() || code.Code == nil
 }
 
-// pin returns the PIN of the set, or "" if it is not known.
-func (m *accessCodeSetModel) pin() string { return m.codeOn("", "").pin() }
+// pin returns the PIN of the shared code, or "" if it is not known.
+func (m *sharedAccessCodeModel) pin() string { return m.codeOn("", "").pin() }
 
 // changes reports whether the plan has other codes than the state.
-func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
+func (m *sharedAccessCodeModel) changes(state *sharedAccessCodeModel) bool {
 	if m.Code.IsUnknown() || m.Name.IsUnknown() || m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown() {
 		return true
 	}
@@ -799,7 +827,7 @@ func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 
 // managed converts a managed code. A PIN that the server hides counts as unchanged. A code that its lock has rejected
 // or that is being deleted is not as declared.
-func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
+func (m *sharedAccessCodeModel) managed(code *api.AccessCode) lockCode {
 	actual := m.codeOn(code.DeviceID, code.AccessCodeID)
 	actual.fill(code)
 	_, changes := m.codeOn(code.DeviceID, code.AccessCodeID).updateRequest(actual)
@@ -812,7 +840,7 @@ func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 }
 
 // unmanaged converts a code that has become unmanaged. Apply converts it to managed.
-func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
+func (m *sharedAccessCodeModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID),
 		Status:       types.StringValue(code.Status),
@@ -821,17 +849,17 @@ func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 	}
 }
 
-// texts returns the error messages of a code, without the PINs of the set and the server.
-func (m *accessCodeSetModel) texts(problems []api.Problem, returned *string) []string {
+// texts returns the error messages of a code, without the PINs of the shared code and the server.
+func (m *sharedAccessCodeModel) texts(problems []api.Problem, returned *string) []string {
 	return problemTexts(problems, pinsOf(returned, m.codeOn("", ""))...)
 }
 
-func (m *accessCodeSetModel) hide(text string) string {
+func (m *sharedAccessCodeModel) hide(text string) string {
 	return api.Redact(text, m.pin())
 }
 
 // adopt copies the name, PIN, and time frame of a code, after an import.
-func (m *accessCodeSetModel) adopt(found foundCode) {
+func (m *sharedAccessCodeModel) adopt(found foundCode) {
 	var code accessCodeModel
 	if found.managed != nil {
 		code.fill(found.managed)
@@ -861,7 +889,7 @@ func onEach[T any](ids []string, do func(id string) T) map[string]T {
 	return results
 }
 
-// foundCode is the code of a set on a lock: managed, unmanaged, nothing, or an error.
+// foundCode is the code of a shared code on a lock: managed, unmanaged, nothing, or an error.
 type foundCode struct {
 	managed   *api.AccessCode
 	unmanaged *api.UnmanagedAccessCode
@@ -905,9 +933,9 @@ type lockResult struct {
 }
 
 // createOn creates the code on a lock without one.
-func (m *accessCodeSetModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
+func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
 	if m.pin() == "" {
-		err := errors.New("the PIN of the set is not known, because the server does not return it. Set `code`")
+		err := errors.New("the PIN of the shared code is not known, because the server does not return it. Set `code`")
 		return lockResult{code: noCode(err.Error()), err: err}
 	}
 	answer, err := api.Call[api.AccessCodeCreatedResponse](
@@ -933,8 +961,8 @@ func (m *accessCodeSetModel) createOn(ctx context.Context, conn *connection, dev
 	return failed
 }
 
-// arrived waits until a code is on its lock, unless wait_for_set is false.
-func (m *accessCodeSetModel) arrived(
+// arrived waits until a code is on its lock, unless wait_until_on_lock is false.
+func (m *sharedAccessCodeModel) arrived(
 	ctx context.Context,
 	conn *connection,
 	id string,
@@ -942,7 +970,7 @@ func (m *accessCodeSetModel) arrived(
 ) lockResult {
 	var code *api.AccessCode
 	var err error
-	if conn.waitForSet {
+	if conn.waitUntilOnLock {
 		code, err = awaitLock(ctx, conn.api, id, attempt)
 	} else {
 		code, err = managedCode(ctx, conn.api, id)
@@ -954,7 +982,7 @@ func (m *accessCodeSetModel) arrived(
 }
 
 // failedResult returns the result of failed work on an existing code, with the current state of the code.
-func (m *accessCodeSetModel) failedResult(ctx context.Context, client *api.Client, id string, err error) lockResult {
+func (m *sharedAccessCodeModel) failedResult(ctx context.Context, client *api.Client, id string, err error) lockResult {
 	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
@@ -970,7 +998,7 @@ func (m *accessCodeSetModel) failedResult(ctx context.Context, client *api.Clien
 }
 
 // updateOn changes the code on a lock to the desired one.
-func (m *accessCodeSetModel) updateOn(ctx context.Context, conn *connection, deviceID, id string) lockResult {
+func (m *sharedAccessCodeModel) updateOn(ctx context.Context, conn *connection, deviceID, id string) lockResult {
 	found := readOnLock(ctx, findCode, conn.api, deviceID, id)
 	switch {
 	case found.err != nil:
@@ -996,7 +1024,7 @@ func (m *accessCodeSetModel) updateOn(ctx context.Context, conn *connection, dev
 	if plan.isUncertain(found.managed, true) {
 		actual.resend(m.pin() != "")
 	}
-	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
+	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitUntilOnLock)
 	if err != nil {
 		return m.failedResult(ctx, conn.api, id, err)
 	}
@@ -1004,7 +1032,7 @@ func (m *accessCodeSetModel) updateOn(ctx context.Context, conn *connection, dev
 }
 
 // removeFrom deletes the code from a lock.
-func (m *accessCodeSetModel) removeFrom(
+func (m *sharedAccessCodeModel) removeFrom(
 	ctx context.Context,
 	conn *connection,
 	deviceID string,
@@ -1019,8 +1047,8 @@ func (m *accessCodeSetModel) removeFrom(
 	return lockResult{code: code, removed: err == nil, err: err}
 }
 
-// reportLock adds an error or a warning about one lock of a set. If kept is false, the state does not get the set.
-func (m *accessCodeSetModel) reportLock(
+// reportLock adds an error or a warning about one lock of a shared code. If kept is false, the state does not get the shared code.
+func (m *sharedAccessCodeModel) reportLock(
 	ctx context.Context,
 	client *api.Client,
 	diags *diag.Diagnostics,
@@ -1032,7 +1060,7 @@ func (m *accessCodeSetModel) reportLock(
 	ctx, cancel := finalReadContext(ctx)
 	defer cancel()
 	err := failed.err
-	const untouched = "The other locks of the set are not affected."
+	const untouched = "The other locks of the shared code are not affected."
 	others := untouched + " The next apply retries this lock."
 	if action == actionPut && failed.code.AsDeclared.ValueBool() {
 		others = untouched // nothing to apply
@@ -1050,14 +1078,14 @@ func (m *accessCodeSetModel) reportLock(
 	case failed.uncertain != nil:
 		next = uncertainAdvice(
 			err,
-			"The set is not in the state: check this lock before you run Terraform again, which "+
+			"The shared code is not in the state: check this lock before you run Terraform again, which "+
 				"would create a second access code.",
 		)
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
 	case keepsTrying(err) && action == actionRemove:
-		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the set, raise `timeouts { update "+
+		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the shared code, raise `timeouts { update "+
 			"}` instead.", untouched
 	case keepsTrying(err):
 		next = "The server keeps trying; you need not repeat anything when the lock is online. For locks that " +
@@ -1082,7 +1110,7 @@ func joinSentences(first, second string) string {
 }
 
 // A creation without an answer may have put the code on its lock, where it opens the door under an unknown
-// identifier. The set records these locks, and searches them before it creates another code or drops the lock. It
+// identifier. The shared code records these locks, and searches them before it creates another code or drops the lock. It
 // does not search other locks: a code of the same name and PIN there belongs to another owner.
 
 // uncertainLocksKey is the key of the private state for these locks.
@@ -1097,14 +1125,14 @@ type uncertain struct {
 	likely []string
 }
 
-// newUncertain returns the record of an unanswered creation for this set.
-func (m *accessCodeSetModel) newUncertain() *uncertain {
+// newUncertain returns the record of an unanswered creation for this shared code.
+func (m *sharedAccessCodeModel) newUncertain() *uncertain {
 	return &uncertain{WrittenOnly: m.writesOnly()}
 }
 
 // pin returns the PIN to search for. For a write-only PIN it is the configured one, which may have changed; "" means
 // none.
-func (d *uncertain) pin(state, config *accessCodeSetModel) string {
+func (d *uncertain) pin(state, config *sharedAccessCodeModel) string {
 	if d.WrittenOnly {
 		return config.pin()
 	}
@@ -1124,7 +1152,7 @@ func recordUncertain(ctx context.Context, private privateState, results map[stri
 
 // uncertainLocks returns the recorded unanswered creations by lock. The record may also be a list of locks without
 // details.
-func (m *accessCodeSetModel) uncertainLocks(
+func (m *sharedAccessCodeModel) uncertainLocks(
 	ctx context.Context,
 	private privateState,
 	diags *diag.Diagnostics,
@@ -1143,14 +1171,14 @@ func (m *accessCodeSetModel) uncertainLocks(
 	return doubts
 }
 
-// findUnanswered adds the codes of unanswered creations to those of the set. It returns results for the locks where
+// findUnanswered adds the codes of unanswered creations to those of the shared code. It returns results for the locks where
 // it found none, or could not search. The latter must not be changed.
-func (m *accessCodeSetModel) findUnanswered(
+func (m *sharedAccessCodeModel) findUnanswered(
 	ctx context.Context,
 	client *api.Client,
 	codes map[string]lockCode,
 	doubts map[string]*uncertain,
-	config *accessCodeSetModel,
+	config *sharedAccessCodeModel,
 ) map[string]lockResult {
 	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
 		code, known := codes[deviceID]
@@ -1182,12 +1210,12 @@ func (m *accessCodeSetModel) findUnanswered(
 // findLostCode finds the code of an unanswered creation. Without it, the server would reject another creation because
 // the PIN is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name
 // whose PINs the server hides, or all of that name if the PIN of the creation is not known.
-func (m *accessCodeSetModel) findLostCode(
+func (m *sharedAccessCodeModel) findLostCode(
 	ctx context.Context,
 	client *api.Client,
 	deviceID string,
 	doubt *uncertain,
-	config *accessCodeSetModel,
+	config *sharedAccessCodeModel,
 ) (found *api.AccessCode, likely []string, err error) {
 	codes, err := managedCodes(ctx, client, deviceID)
 	if err != nil {
@@ -1207,12 +1235,12 @@ func (m *accessCodeSetModel) findLostCode(
 }
 
 // changesSearch reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
-func (m *accessCodeSetModel) changesSearch(state *accessCodeSetModel) bool {
+func (m *sharedAccessCodeModel) changesSearch(state *sharedAccessCodeModel) bool {
 	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
 }
 
 // reportUnsearched adds errors for the locks that could not be searched, and reports whether there are any.
-func (m *accessCodeSetModel) reportUnsearched(
+func (m *sharedAccessCodeModel) reportUnsearched(
 	ctx context.Context,
 	client *api.Client,
 	unsettled map[string]lockResult,
@@ -1233,7 +1261,7 @@ func (m *accessCodeSetModel) reportUnsearched(
 			m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
 				joinSentences(
 					nextStep(err),
-					"The set was not changed: the server did not answer a creation on this lock, and "+
+					"The shared code was not changed: the server did not answer a creation on this lock, and "+
 						"the provider finds the code by its current name and PIN. Run Terraform again: it searches "+
 						"the "+
 						"lock first.",
@@ -1243,8 +1271,8 @@ func (m *accessCodeSetModel) reportUnsearched(
 	return refused
 }
 
-// warnOfLost warns that a lock may have a code that was not found, when the set drops the lock or creates another code.
-func (m *accessCodeSetModel) warnOfLost(
+// warnOfLost warns that a lock may have a code that was not found, when the shared code drops the lock or creates another code.
+func (m *sharedAccessCodeModel) warnOfLost(
 	ctx context.Context,
 	client *api.Client,
 	diags *diag.Diagnostics,
@@ -1257,7 +1285,7 @@ func (m *accessCodeSetModel) warnOfLost(
 	case len(likely) > 0:
 		said = "without the PIN, the provider cannot know whether the creation made one of these codes of this " +
 			"name: " + strings.Join(likely, ", ")
-		next = "Check whether that code is used outside of this set. If not, delete it: it may open the door."
+		next = "Check whether that code is used outside of this shared code. If not, delete it: it may open the door."
 	case !result.removed:
 		return
 	}

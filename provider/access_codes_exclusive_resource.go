@@ -28,22 +28,22 @@ import (
 )
 
 var (
-	_ resource.ResourceWithIdentity       = (*exclusiveAccessCodesResource)(nil)
-	_ resource.ResourceWithImportState    = (*exclusiveAccessCodesResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*exclusiveAccessCodesResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*exclusiveAccessCodesResource)(nil)
+	_ resource.ResourceWithIdentity       = (*accessCodesExclusiveResource)(nil)
+	_ resource.ResourceWithImportState    = (*accessCodesExclusiveResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*accessCodesExclusiveResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*accessCodesExclusiveResource)(nil)
 )
 
-type exclusiveAccessCodesResource struct{ connectedResource }
+type accessCodesExclusiveResource struct{ connectedResource }
 
-func newExclusiveAccessCodesResource() resource.Resource { return &exclusiveAccessCodesResource{} }
+func newAccessCodesExclusiveResource() resource.Resource { return &accessCodesExclusiveResource{} }
 
-func (r *exclusiveAccessCodesResource) Metadata(
+func (r *accessCodesExclusiveResource) Metadata(
 	_ context.Context,
 	req resource.MetadataRequest,
 	resp *resource.MetadataResponse,
 ) {
-	resp.TypeName = req.ProviderTypeName + "_exclusive_access_codes"
+	resp.TypeName = req.ProviderTypeName + "_access_codes_exclusive"
 }
 
 const (
@@ -52,12 +52,12 @@ const (
 )
 
 // Create reads the codes on the lock and deletes nothing, because no plan has shown what it would delete.
-func (r *exclusiveAccessCodesResource) Create(
+func (r *accessCodesExclusiveResource) Create(
 	ctx context.Context,
 	req resource.CreateRequest,
 	resp *resource.CreateResponse,
 ) {
-	var plan exclusiveAccessCodesModel
+	var plan accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -80,12 +80,12 @@ func (r *exclusiveAccessCodesResource) Create(
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 }
 
-func (r *exclusiveAccessCodesResource) Read(
+func (r *accessCodesExclusiveResource) Read(
 	ctx context.Context,
 	req resource.ReadRequest,
 	resp *resource.ReadResponse,
 ) {
-	var model exclusiveAccessCodesModel
+	var model accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
@@ -119,12 +119,12 @@ func (r *exclusiveAccessCodesResource) Read(
 }
 
 // Update deletes the codes that the plan has shown and that are still on the lock.
-func (r *exclusiveAccessCodesResource) Update(
+func (r *accessCodesExclusiveResource) Update(
 	ctx context.Context,
 	req resource.UpdateRequest,
 	resp *resource.UpdateResponse,
 ) {
-	var plan, state exclusiveAccessCodesModel
+	var plan, state accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
@@ -185,7 +185,7 @@ func warnOfNew(left, foreign map[string]foreignCode, resp *resource.UpdateRespon
 	}
 }
 
-func (r *exclusiveAccessCodesResource) reportDeletion(
+func (r *accessCodesExclusiveResource) reportDeletion(
 	ctx context.Context,
 	client *api.Client,
 	resp *resource.UpdateResponse,
@@ -216,10 +216,10 @@ func (r *exclusiveAccessCodesResource) reportDeletion(
 }
 
 // Delete deletes no code, as the plan has warned.
-func (r *exclusiveAccessCodesResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {
+func (r *accessCodesExclusiveResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {
 }
 
-func (r *exclusiveAccessCodesResource) Schema(
+func (r *accessCodesExclusiveResource) Schema(
 	ctx context.Context,
 	_ resource.SchemaRequest,
 	resp *resource.SchemaResponse,
@@ -284,13 +284,13 @@ func (r *exclusiveAccessCodesResource) Schema(
 	}
 }
 
-// exclusiveAccessCodesIdentity identifies the resource in Terraform 1.12 and newer.
-type exclusiveAccessCodesIdentity struct {
+// accessCodesExclusiveIdentity identifies the resource in Terraform 1.12 and newer.
+type accessCodesExclusiveIdentity struct {
 	DeviceID types.String `tfsdk:"device_id"`
 }
 
-// IdentitySchema describes exclusiveAccessCodesIdentity.
-func (r *exclusiveAccessCodesResource) IdentitySchema(
+// IdentitySchema describes accessCodesExclusiveIdentity.
+func (r *accessCodesExclusiveResource) IdentitySchema(
 	_ context.Context,
 	_ resource.IdentitySchemaRequest,
 	resp *resource.IdentitySchemaResponse,
@@ -300,12 +300,12 @@ func (r *exclusiveAccessCodesResource) IdentitySchema(
 	}}
 }
 
-func (m *exclusiveAccessCodesModel) identity() exclusiveAccessCodesIdentity {
-	return exclusiveAccessCodesIdentity{m.DeviceID}
+func (m *accessCodesExclusiveModel) identity() accessCodesExclusiveIdentity {
+	return accessCodesExclusiveIdentity{m.DeviceID}
 }
 
 // ImportState accepts the identifier of the lock, or an identity. Read reads its codes.
-func (r *exclusiveAccessCodesResource) ImportState(
+func (r *accessCodesExclusiveResource) ImportState(
 	ctx context.Context,
 	req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse,
@@ -313,7 +313,7 @@ func (r *exclusiveAccessCodesResource) ImportState(
 	if r.cannotImport(req, resp) {
 		return
 	}
-	identity := exclusiveAccessCodesIdentity{types.StringValue(req.ID)}
+	identity := accessCodesExclusiveIdentity{types.StringValue(req.ID)}
 	if req.ID == "" {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
@@ -328,18 +328,18 @@ func (r *exclusiveAccessCodesResource) ImportState(
 // ModifyPlan shows the codes that apply will delete. They come from the state only: Terraform plans again during
 // apply, and new codes on the lock must not change the result. For the same reason a creation, which has no state,
 // deletes nothing.
-func (r *exclusiveAccessCodesResource) ModifyPlan(
+func (r *accessCodesExclusiveResource) ModifyPlan(
 	ctx context.Context,
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
 ) {
 	if req.Plan.Raw.IsNull() {
 		diagnostics.Warning(&resp.Diagnostics, "Other access codes will no longer be deleted",
-			"Destroying deviceaccess_exclusive_access_codes deletes no access code: all codes stay on the lock, "+
+			"Destroying deviceaccess_access_codes_exclusive deletes no access code: all codes stay on the lock, "+
 				"and Terraform stops watching it.")
 		return
 	}
-	var plan exclusiveAccessCodesModel
+	var plan accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -348,7 +348,7 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(
 		plan.DeletedAccessCodes = types.MapValueMust(types.StringType, map[string]attr.Value{})
 		r.announce(ctx, &plan, &resp.Diagnostics)
 	} else {
-		var state exclusiveAccessCodesModel
+		var state accessCodesExclusiveModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		planDeletions(ctx, &plan, &state, &resp.Diagnostics)
 		r.lookForStrays(ctx, &plan, &state, &resp.Diagnostics)
@@ -358,7 +358,7 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(
 
 // planDeletions plans to delete the codes in the state that the plan does not allow. If access_code_ids is not fully
 // known, the plan leaves the deletions unknown: apply may turn out to change nothing.
-func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
+func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, diags *diag.Diagnostics) {
 	foreign, allowed := state.foreign(ctx), plan.allowed()
 	maps.DeleteFunc(foreign, allowed.allows)
 	deletable, stuck := partitionByDeletable(foreign)
@@ -411,9 +411,9 @@ func warnOfStuck(stuck map[string]foreignCode, diags *diag.Diagnostics) {
 }
 
 // announce warns about the codes that the plan after the creation will delete, if they are known.
-func (r *exclusiveAccessCodesResource) announce(
+func (r *accessCodesExclusiveResource) announce(
 	ctx context.Context,
-	plan *exclusiveAccessCodesModel,
+	plan *accessCodesExclusiveModel,
 	diags *diag.Diagnostics,
 ) {
 	if r.connection == nil || r.api == nil || plan.DeviceID.IsUnknown() || plan.AccessCodeIDs.IsUnknown() {
@@ -451,12 +451,12 @@ func offlineNote(ctx context.Context, client *api.Client, deviceID string) strin
 
 // ValidateConfig rejects values that are not identifiers of access codes, because apply would delete the mistyped
 // code. Servers choose the format of identifiers: if that of the lock is a UUID, those of its codes are UUIDs, too.
-func (r *exclusiveAccessCodesResource) ValidateConfig(
+func (r *accessCodesExclusiveResource) ValidateConfig(
 	ctx context.Context,
 	req resource.ValidateConfigRequest,
 	resp *resource.ValidateConfigResponse,
 ) {
-	var config exclusiveAccessCodesModel
+	var config accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -485,7 +485,7 @@ func (r *exclusiveAccessCodesResource) ValidateConfig(
 
 // warnOfStrays warns about allowed codes that are not on the lock: if an identifier is wrong, apply deletes the code
 // that the user means.
-func (m *exclusiveAccessCodesModel) warnOfStrays(onLock map[string]foreignCode, diags *diag.Diagnostics) {
+func (m *accessCodesExclusiveModel) warnOfStrays(onLock map[string]foreignCode, diags *diag.Diagnostics) {
 	strays := m.allowed()
 	maps.DeleteFunc(strays, func(id string, _ bool) bool { _, there := onLock[id]; return there || id == "" })
 	if len(strays) == 0 {
@@ -504,9 +504,9 @@ func (m *exclusiveAccessCodesModel) warnOfStrays(onLock map[string]foreignCode, 
 }
 
 // lookForStrays is warnOfStrays for an existing resource. It also warns about released codes.
-func (r *exclusiveAccessCodesResource) lookForStrays(
+func (r *accessCodesExclusiveResource) lookForStrays(
 	ctx context.Context,
-	plan, state *exclusiveAccessCodesModel,
+	plan, state *accessCodesExclusiveModel,
 	diags *diag.Diagnostics,
 ) {
 	if !r.isConnected() || !plan.DeviceID.Equal(state.DeviceID) {
@@ -537,7 +537,7 @@ func warnOfReleased(codes map[string]foreignCode, diags *diag.Diagnostics) {
 	}
 }
 
-type exclusiveAccessCodesModel struct {
+type accessCodesExclusiveModel struct {
 	DeviceID           types.String   `tfsdk:"device_id"`
 	AccessCodeIDs      types.Set      `tfsdk:"access_code_ids"`
 	ForeignAccessCodes types.Map      `tfsdk:"foreign_access_codes"`
@@ -637,7 +637,7 @@ func (a allowedCodes) allows(id string, code foreignCode) bool {
 }
 
 // allowed returns the known codes that may be on the lock. After an import there are none.
-func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
+func (m *accessCodesExclusiveModel) allowed() allowedCodes {
 	allowed := allowedCodes{}
 	for _, id := range m.AccessCodeIDs.Elements() {
 		if text, ok := id.(types.String); ok && text.ValueString() != "" {
@@ -649,7 +649,7 @@ func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
 
 // released returns the codes on the lock that the state allows and the plan does not. The state does not have their
 // names, so a plan cannot show their deletion before the next refresh.
-func released(plan, state *exclusiveAccessCodesModel, onLock map[string]foreignCode) map[string]foreignCode {
+func released(plan, state *accessCodesExclusiveModel, onLock map[string]foreignCode) map[string]foreignCode {
 	were, may, codes := state.allowed(), plan.allowed(), maps.Clone(onLock)
 	maps.DeleteFunc(
 		codes,
@@ -659,14 +659,14 @@ func released(plan, state *exclusiveAccessCodesModel, onLock map[string]foreignC
 }
 
 // foreign returns the codes in the state that were not allowed.
-func (m *exclusiveAccessCodesModel) foreign(ctx context.Context) map[string]foreignCode {
+func (m *accessCodesExclusiveModel) foreign(ctx context.Context) map[string]foreignCode {
 	foreign := map[string]foreignCode{}
 	m.ForeignAccessCodes.ElementsAs(ctx, &foreign, false)
 	return foreign
 }
 
 // setForeign stores and returns the codes on the lock that are not allowed.
-func (m *exclusiveAccessCodesModel) setForeign(
+func (m *accessCodesExclusiveModel) setForeign(
 	ctx context.Context,
 	onLock map[string]foreignCode,
 ) (foreign map[string]foreignCode, diags diag.Diagnostics) {

@@ -1,4 +1,4 @@
 import {
-  to = deviceaccess_exclusive_access_codes.front_door
+  to = deviceaccess_access_codes_exclusive.front_door
   id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11" # <device_id>
 }

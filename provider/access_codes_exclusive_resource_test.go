@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	only   = "deviceaccess_exclusive_access_codes.front"
+	only   = "deviceaccess_access_codes_exclusive.front"
 	keeper = "aaaaaaaa-2222-4222-8222-222222222222"
 	first  = "bbbbbbbb-2222-4222-8222-222222222222"
 	second = "cccccccc-2222-4222-8222-222222222222"
@@ -28,7 +28,7 @@ const (
 
 func exclusive(device string, ids ...string) string {
 	return fmt.Sprintf(
-		"resource \"deviceaccess_exclusive_access_codes\" \"front\" {\n  device_id = %q\n  access_code_ids = [%s]\n}\n",
+		"resource \"deviceaccess_access_codes_exclusive\" \"front\" {\n  device_id = %q\n  access_code_ids = [%s]\n}\n",
 		device,
 		strings.Join(ids, ", "),
 	)
@@ -255,7 +255,7 @@ func TestExclusiveAccessCodesThatTurnOutToBeTheSame(t *testing.T) {
 			set + strings.Replace(
 				exclusive(lockA),
 				"[]",
-				"[for c in deviceaccess_access_code_set.nanny.access_codes : c.access_code_id]",
+				"[for c in deviceaccess_shared_access_code.nanny.access_codes : c.access_code_id]",
 				1,
 			),
 		)

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	nanny = "deviceaccess_access_code_set.nanny"
+	nanny = "deviceaccess_shared_access_code.nanny"
 	lockA = fakeDevice
 	lockB = "33333333-2222-4222-8222-222222222222"
 	lockC = "44444444-2222-4222-8222-222222222222"
@@ -43,7 +43,7 @@ func startFakeLocks(t *testing.T) *fake {
 
 func codeSet(more string, locks ...string) string {
 	return fmt.Sprintf(
-		"resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [\"%s\"]\n  name = \"Nanny\"\n  %s\n}\n",
+		"resource \"deviceaccess_shared_access_code\" \"nanny\" {\n  device_ids = [\"%s\"]\n  name = \"Nanny\"\n  %s\n}\n",
 		strings.Join(locks, `", "`),
 		more,
 	)
@@ -112,7 +112,7 @@ func allSet(locks ...string) []statecheck.StateCheck {
 	return checks
 }
 
-func TestAccessCodeSetTouchesOnlyTheLocksThatChange(t *testing.T) {
+func TestSharedAccessCodeTouchesOnlyTheLocksThatChange(t *testing.T) {
 	f := startFakeLocks(t)
 	wrote := f.since(t)
 	config := func(locks ...string) string { return f.config(codeSet("", locks...)) }
@@ -189,7 +189,7 @@ func TestAccessCodeSetTouchesOnlyTheLocksThatChange(t *testing.T) {
 	}})
 }
 
-func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
+func TestSharedAccessCodeThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 	refused := answerError(http.StatusBadRequest, "invalid_input", "PIN 905173846251 is not for this lock")
 	// refuse answers the creation on the garage's lock so.
 	refuse := func(f *fake) http.HandlerFunc {
@@ -225,7 +225,7 @@ func TestAccessCodeSetThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T) {
 			f.then("/access_codes/create", refuse(f), refuse(f))
 			w.expect(demand == "", "apply", "-auto-approve")
 			wrote("at first", "create "+lockA, "create "+lockC)
-			for _, wanted := range []string{`The lock "Garage" (` + lockC + `): PIN (hidden) is not for this lock`, "The other locks of the set are not affected"} {
+			for _, wanted := range []string{`The lock "Garage" (` + lockC + `): PIN (hidden) is not for this lock`, "The other locks of the shared code are not affected"} {
 				if !strings.Contains(plainly(w.seen.String()), wanted) {
 					t.Errorf("%q was not said", wanted)
 				}
@@ -309,7 +309,7 @@ func (httptestDiscard) Header() http.Header         { return http.Header{} }
 func (httptestDiscard) Write(b []byte) (int, error) { return len(b), nil }
 func (httptestDiscard) WriteHeader(int)             {}
 
-func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
+func TestSharedAccessCodeIsImportedLockByLock(t *testing.T) {
 	f := startFakeLocks(t)
 	for id, code := range map[string]*fakeCode{
 		"aaaaaaaa-2222-4222-8222-222222222222": {
@@ -364,7 +364,10 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 			ResourceName:  nanny,
 			ImportState:   true,
 			ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
-			ExpectError:   says("Import access code set", lockA+" is a device, not an access code. Check the order."),
+			ExpectError: says(
+				"Import shared access code",
+				lockA+" is a device, not an access code. Check the order.",
+			),
 		},
 		{
 			Config:        config,
@@ -375,7 +378,7 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 		},
 		{
 			Config: f.config(
-				"resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [null]\n  name = \"Nanny\"\n}\n",
+				"resource \"deviceaccess_shared_access_code\" \"nanny\" {\n  device_ids = [null]\n  name = \"Nanny\"\n}\n",
 			),
 			ExpectError: says("`device_ids` has an element that is null. Name the locks"),
 		},
@@ -383,7 +386,7 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 	}})
 }
 
-func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
+func TestServerSharedAccessCodeOnLocksOfSeveralVendors(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "ttlock"))
 	august, nuki, ttlock := srv.Device(t, "august"), srv.Device(t, "nuki"), srv.Device(t, "ttlock")
@@ -428,7 +431,7 @@ func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 					"Error: Set the access code on a lock",
 					"("+ttlock+")",
 					"The server keeps trying",
-					"The other locks of the set are not affected",
+					"The other locks of the shared code are not affected",
 				),
 			},
 			{
@@ -472,7 +475,7 @@ func (f *fake) losesOnC() http.HandlerFunc {
 	}
 }
 
-func TestAccessCodeSet_FindsCodeOfUnansweredCreation(t *testing.T) {
+func TestSharedAccessCode_FindsCodeOfUnansweredCreation(t *testing.T) {
 	t.Parallel()
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	set := func(locks ...string) string { return codeSet(`code = "905173846251"`, locks...) }
@@ -501,7 +504,7 @@ func TestAccessCodeSet_FindsCodeOfUnansweredCreation(t *testing.T) {
 			w.expect(true, "apply", "-auto-approve")
 			wrote("taken out", "delete "+lockC)
 		}},
-		"and takes it off when the set is destroyed": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
+		"and takes it off when the shared code is destroyed": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			w.expect(true, "destroy", "-auto-approve")
 			wrote("in the end", "delete "+lockA, "delete "+lockC)
 		}},
@@ -539,7 +542,7 @@ func TestAccessCodeSet_FindsCodeOfUnansweredCreation(t *testing.T) {
 }
 
 // What the code of a lost creation is looked for by is the name and the PIN of the state.
-func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) {
+func TestSharedAccessCodeChangesNothingWhileItCannotLookForALostCode(t *testing.T) {
 	t.Parallel()
 	const former, wanted = "905173846251", "715938426052"
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
@@ -573,7 +576,7 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 				"while it cannot look",
 				plainly(w.seen.String()),
 				`The lock "Garage" (`+lockC+"): the server answered 500",
-				"The set was not changed",
+				"The shared code was not changed",
 			)
 			wrote("while it cannot look")
 			w.expect(true, "apply", "-auto-approve", "-refresh=false")
@@ -629,7 +632,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 		"while the lock is wanted",
 		plainly(w.seen.String()),
 		`The lock "Garage" (`+lockC+"): ",
-		"The other locks of the set are not affected",
+		"The other locks of the shared code are not affected",
 	)
 	wrote("while the lock is wanted", "create "+lockC, "update "+lockA)
 	w.rewrite(f.config(codeSet(`code = "`+wanted+`"`, lockA)))
@@ -639,7 +642,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
-func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
+func TestSharedAccessCodeOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockC))})
@@ -653,13 +656,13 @@ func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 		"Error: Set the access code on a lock",
 		`"Garage"`,
 		"The server may have done it",
-		"The set is not in the state: check this lock before you run Terraform again",
+		"The shared code is not in the state: check this lock before you run Terraform again",
 	)
 }
 
 // A PIN that is written only is in no state: what can be looked for is what the configuration has, if that is still
 // what was created.
-func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
+func TestSharedAccessCode_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 	t.Parallel()
 	const (
 		first, second = "905173846251", "715938426052"
@@ -670,7 +673,7 @@ func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 		pin    string // as it was created; by default written only
 		hides  bool   // PINs
 		before func(f *fake, lost string)
-		config string // of the apply that follows; none where the set is destroyed
+		config string // of the apply that follows; none where the shared code is destroyed
 		warns  bool
 		says   string // in the warning, in addition to the lock
 		wrote  []string
@@ -763,7 +766,7 @@ func TestAccessCodeSet_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 	}
 }
 
-func TestAccessCodeSet_RecordsWriteOnlyPINOfCreation(t *testing.T) {
+func TestSharedAccessCode_RecordsWriteOnlyPINOfCreation(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	f.noAttempts = true
@@ -819,9 +822,9 @@ func (p privateKeys) SetKey(_ context.Context, key string, value []byte) diag.Di
 	return nil
 }
 
-func TestDoubtsOfAnAccessCodeSetAreReadAsTheyWereWritten(t *testing.T) {
+func TestDoubtsOfASharedAccessCodeAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
-	later := &accessCodeSetModel{CodeWOVersion: types.Int64Value(3)}
+	later := &sharedAccessCodeModel{CodeWOVersion: types.Int64Value(3)}
 	for name, c := range map[string]struct {
 		stored string
 		want   map[string]bool // whether the PIN was written only, by lock
@@ -851,11 +854,11 @@ func TestDoubtsOfAnAccessCodeSetAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 const (
-	setType       = "deviceaccess_access_code_set"
-	exclusiveType = "deviceaccess_exclusive_access_codes"
+	setType       = "deviceaccess_shared_access_code"
+	exclusiveType = "deviceaccess_access_codes_exclusive"
 )
 
-// codesIdentity is the identity of a set.
+// codesIdentity is the identity of a shared code.
 func (p *plugin) codesIdentity(codes ...string) *tfprotov6.ResourceIdentityData {
 	p.t.Helper()
 	list := []tftypes.Value{}
@@ -869,7 +872,7 @@ func (p *plugin) codesIdentity(codes ...string) *tfprotov6.ResourceIdentityData 
 	}
 }
 
-// codesOf are the codes that the identity of a set names.
+// codesOf are the codes that the identity of a shared code names.
 func (p *plugin) codesOf(identity *tfprotov6.ResourceIdentityData) (codes []string) {
 	p.t.Helper()
 	value, err := identity.IdentityData.Unmarshal(p.identities[setType].ValueType())
@@ -894,7 +897,7 @@ func (p *plugin) codesOf(identity *tfprotov6.ResourceIdentityData) (codes []stri
 	return codes
 }
 
-func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
+func TestSharedAccessCode_ImportByIdentityWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	f.codes[keeper] = &fakeCode{
@@ -911,7 +914,7 @@ func TestAccessCodeSet_ImportByIdentityWritesNothing(t *testing.T) {
 		t.Errorf("the identity names %q", got)
 	}
 	if state := p.state(setType, read.NewState); state["name"] != "Nanny" || state["code"] != "905173846251" {
-		t.Error("the set was not read whole")
+		t.Error("the shared code was not read whole")
 	}
 	f.expectWrites(t, "after the import")
 
@@ -990,7 +993,7 @@ func TestImportOfASetGoesByTheCodeThatIsNamedFirst(t *testing.T) {
 		p := f.plugin(t)
 		read := p.imports(request)
 		if state := p.state(setType, read.NewState); state["name"] != "Anna" || state["code"] != "640297158306" {
-			t.Errorf("%s: the set is called %q", form, state["name"])
+			t.Errorf("%s: the shared code is called %q", form, state["name"])
 		}
 		if strings.Contains(string(read.Private), namedKey) {
 			t.Errorf("%s: the order is kept for good", form)
@@ -1100,7 +1103,7 @@ func (f *fake) endTogether() {
 }
 
 func TestLocksThatDoNotAnswerKeepNoOtherFromBeingAsked(t *testing.T) {
-	t.Run("a set", func(t *testing.T) {
+	t.Run("a shared code", func(t *testing.T) {
 		f := startFakeLocks(t)
 		f.endTogether()
 		var locks []string
@@ -1154,8 +1157,8 @@ func TestLocksThatDoNotAnswerKeepNoOtherFromBeingAsked(t *testing.T) {
 func TestTheServerIsNotSaidToKeepTryingWhatItWasNotAskedFor(t *testing.T) {
 	const soon = "\n  timeouts {\n    delete = \"1s\"\n  }"
 	for name, one := range map[string]string{
-		"a set":  codeSet(`code = "905173846251"`+soon, lockA),
-		"a code": accessCode(`code = "905173846251"` + soon),
+		"a shared code": codeSet(`code = "905173846251"`+soon, lockA),
+		"a code":        accessCode(`code = "905173846251"` + soon),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -1311,7 +1314,7 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 			ExpectError: says(
 				"Error: Set the access code on a lock",
 				"busy with (hidden)",
-				"The other locks of the set are not affected",
+				"The other locks of the shared code are not affected",
 			),
 		},
 		{ // the lock that failed is the only one left to do, also after a refresh
@@ -1387,7 +1390,7 @@ func TestSetWhosePINNobodyTellsAsksForOne(t *testing.T) {
 			ImportStateId:      lockA + "/" + keeper,
 			ImportStatePersist: true,
 		},
-		{Config: config, ExpectError: says("The PIN of the set is not known", "Set `code`")},
+		{Config: config, ExpectError: says("The PIN of the shared code is not known", "Set `code`")},
 		{
 			Config:            f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockB)),
 			ConfigStateChecks: allSet(lockA, lockB),
