@@ -94,7 +94,7 @@ func (r *pinRules) add(device *api.Device) error {
 	r.lengths = slices.DeleteFunc(r.lengths, func(length int) bool { return !slices.Contains(lengths, length) })
 	if len(r.lengths) == 0 {
 		return errors.New("no number of digits works on all locks: " + strings.Join(r.locks, "; ") + ". Declare a " +
-			"set for each kind of lock")
+			"shared code for each kind of lock")
 	}
 	return nil
 }
