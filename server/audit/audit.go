@@ -29,6 +29,7 @@ type Act struct {
 	RequestID uuid.UUID
 	Operation string           // a path of the contract
 	Named     func() []Subject // returns the subjects that the request names
+	Admit     func() bool      // reports whether the act gets an entry, asked before the first one; nil: always
 }
 
 // Subject is a changed resource: the kind and the value of its identifier.
@@ -47,6 +48,7 @@ func Acting(ctx context.Context, a Act) context.Context {
 		Operation:   a.Operation,
 		WorkspaceID: a.Principal.WorkspaceID,
 		Named:       a.Named,
+		Admit:       a.Admit,
 	})
 }
 
