@@ -139,6 +139,6 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		Devices:     r.Devices,
 		Idempotency: r.Idempotency,
 		Audit:       r.Audit,
-	})
+	}, opt.Now, opt.Log)
 	return r
 }

@@ -246,17 +246,17 @@ func toAuditEntry(r dbsqlc.AuditLog) Entry {
 
 const oldAuditBatch = 1000 // entries deleted in one transaction
 
-// DropOldAudit deletes entries of the audit log that are older than the retention, in all workspaces, until
-// none is left or goOn returns false.
+// DropOldAudit deletes entries of the audit log from before a time, in all workspaces, until none is left or goOn
+// returns false.
 func (s *Service) DropOldAudit(
 	ctx context.Context,
-	retention time.Duration,
+	before time.Time,
 	goOn func() bool,
 ) (dropped int64, err error) {
 	for goOn() {
 		n, err := s.db.DropAuditEntries(
 			ctx,
-			dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch},
+			dbsqlc.DropAuditEntriesParams{Before: before, MaxRows: oldAuditBatch},
 		)
 		dropped += n
 		if err != nil {

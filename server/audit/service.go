@@ -59,7 +59,7 @@ func (s *Service) AdmitPublic(workspace uuid.UUID) bool {
 	if s.public[workspace] == s.opt.PublicEntries+1 {
 		s.opt.Log.Warn(
 			"publishable keys and their unused client sessions cause too many audit entries; the rest of the day has none",
-			"workspace",
+			"workspace_id",
 			workspace,
 			"entries",
 			s.opt.PublicEntries,

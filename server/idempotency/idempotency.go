@@ -308,12 +308,16 @@ func RequestName(ctx context.Context) string {
 	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.id(), o.contentMAC))
 }
 
-// DropOldAnswers deletes the expired answers of a workspace.
-func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
+// DropOldAnswers deletes the answers of a workspace that have expired at a time.
+func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID, at time.Time) error {
 	for {
 		n, err := s.db.DropOldIdempotencyKeys(
 			ctx,
-			dbsqlc.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch},
+			dbsqlc.DropOldIdempotencyKeysParams{
+				WorkspaceID: workspace,
+				Before:      at.Add(-KeyRetention),
+				MaxRows:     keyBatch,
+			},
 		)
 		if err != nil {
 			return fmt.Errorf("delete old answers of workspace %s: %w", workspace, err)

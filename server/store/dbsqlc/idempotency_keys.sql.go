@@ -7,9 +7,9 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const AnswerIdempotencyKey = `-- name: AnswerIdempotencyKey :one
@@ -130,20 +130,20 @@ func (q *Queries) DropIdempotencyKey(ctx context.Context, arg DropIdempotencyKey
 const DropOldIdempotencyKeys = `-- name: DropOldIdempotencyKeys :execrows
 delete from idempotency_keys where idempotency_key_id in (
   select k.idempotency_key_id from idempotency_keys k
-  where k.workspace_id in ($1, '00000000-0000-0000-0000-000000000000') and k.created_at < clock_timestamp() - $2::interval
+  where k.workspace_id in ($1, '00000000-0000-0000-0000-000000000000') and k.created_at < $2::timestamptz
   limit $3::integer for update skip locked
 )
 `
 
 type DropOldIdempotencyKeysParams struct {
 	WorkspaceID uuid.UUID
-	Retention   time.Duration
+	Before      time.Time
 	MaxRows     int32
 }
 
 // Keys outside of any workspace are deleted with those of any workspace.
 func (q *Queries) DropOldIdempotencyKeys(ctx context.Context, arg DropOldIdempotencyKeysParams) (int64, error) {
-	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Before, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}

@@ -51,6 +51,6 @@ delete from idempotency_keys where idempotency_key_id in (
 -- Keys outside of any workspace are deleted with those of any workspace.
 delete from idempotency_keys where idempotency_key_id in (
   select k.idempotency_key_id from idempotency_keys k
-  where k.workspace_id in (@workspace_id, '00000000-0000-0000-0000-000000000000') and k.created_at < clock_timestamp() - @retention::interval
+  where k.workspace_id in (@workspace_id, '00000000-0000-0000-0000-000000000000') and k.created_at < @before::timestamptz
   limit @max_rows::integer for update skip locked
 );
