@@ -132,7 +132,10 @@ func (s *Service) makeRoom(ctx context.Context, workspace uuid.UUID) error {
 	if left <= 0 {
 		if left, err = s.db.DropOldestPublicIdempotencyKeys(
 			ctx,
-			dbsqlc.DropOldestPublicIdempotencyKeysParams{WorkspaceID: workspace, MaxRows: int32(s.opt.PublicKeys/10 + 1)},
+			dbsqlc.DropOldestPublicIdempotencyKeysParams{
+				WorkspaceID: workspace,
+				MaxRows:     int32(s.opt.PublicKeys/10 + 1),
+			},
 		); err != nil {
 			return fmt.Errorf("delete the oldest keys of public callers: %w", err)
 		}

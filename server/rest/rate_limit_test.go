@@ -141,7 +141,8 @@ func TestSessionsOfAddressShareLimit(t *testing.T) {
 		c.header["X-Forwarded-For"] = c.address
 		limited := 0
 		for range 100 {
-			if res := b.send(t, request{method: "POST", path: c.path, header: c.header}); res.status == http.StatusTooManyRequests {
+			res := b.send(t, request{method: "POST", path: c.path, header: c.header})
+			if res.status == http.StatusTooManyRequests {
 				limited++
 				if res.header.Get("Retry-After") == "" {
 					t.Errorf("%s: no Retry-After", name)
@@ -153,7 +154,8 @@ func TestSessionsOfAddressShareLimit(t *testing.T) {
 		}
 	}
 	other := map[string]string{"Authorization": "Bearer " + sessionKey, "X-Forwarded-For": "192.0.2.9"}
-	if res := b.send(t, request{method: "POST", path: "/devices/list", header: other}); res.status == http.StatusTooManyRequests {
+	res := b.send(t, request{method: "POST", path: "/devices/list", header: other})
+	if res.status == http.StatusTooManyRequests {
 		t.Error("the same session is limited at another address")
 	}
 }

@@ -74,21 +74,21 @@ func TestClock_Read(t *testing.T) {
 		},
 	} {
 		var c clock
-		real, stored := begin, begin
+		actual, stored := begin, begin
 		for i, r := range readings {
-			real = real.Add(r.passed)
+			actual = actual.Add(r.passed)
 			stored = stored.Add(r.stored)
 			var now time.Time
 			c, now = c.read(reading{
-				database: real.Add(r.database),
-				server:   real.Add(r.server),
-				uptime:   real.Sub(begin),
+				database: actual.Add(r.database),
+				server:   actual.Add(r.server),
+				uptime:   actual.Sub(begin),
 				stored:   stored,
 			})
 			if held := c.problem != ""; held != r.held {
 				t.Errorf("%s, reading %d: held: %t (%s)", name, i, held, c.problem)
-			} else if !held && !now.Equal(real.Add(r.now)) {
-				t.Errorf("%s, reading %d: acts as %s, want %s", name, i, now.Sub(real), r.now)
+			} else if !held && !now.Equal(actual.Add(r.now)) {
+				t.Errorf("%s, reading %d: acts as %s, want %s", name, i, now.Sub(actual), r.now)
 			}
 			if c.problem == "" {
 				stored = now

@@ -316,7 +316,7 @@ func (b *bed) awaitHits(ctx context.Context, name string) error {
 		"endpoints":     b.Endpoints,
 		"houses":        b.Endpoints,
 		"workspaces":    ratelimit.WorkspacesPerMinute,
-		"visitors":      2 * auth.MaxSessionWebviews,
+		"visitors":      2 * visitorCount * auth.MaxSessionWebviews,
 	}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()

@@ -17,6 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
+const visitorCount = 2
+
 // visitors fills the disk with a publishable key, which is public: sessions, webviews with metadata, and stored answers.
 func visitors(f *attackerProcess) string {
 	var large strings.Builder
@@ -24,7 +26,7 @@ func visitors(f *attackerProcess) string {
 		fmt.Fprintf(&large, `"%d":"%s",`, n, strings.Repeat("a", 490))
 	}
 	webviews := []string{
-		`{"custom_metadata":{` + large.String() + `"z":1}}`,
+		`{"custom_metadata":{` + large.String() + `"z":true}}`,
 		`{"custom_metadata":{"a":"` + strings.Repeat("a", 400) + `"}}`,
 		`{"custom_redirect_url":"https://example.com/` + strings.Repeat("a", 2000) + `"}`,
 	}
@@ -35,7 +37,7 @@ func visitors(f *attackerProcess) string {
 		}
 		defer c.Close() //nolint:errcheck // it may be closed already
 		in := bufio.NewReader(c)
-		visitor := fmt.Sprintf(`{"user_identifier_key":"visitor %d"}`, n)
+		visitor := fmt.Sprintf(`{"user_identifier_key":"visitor %d"}`, n%visitorCount)
 		var made struct {
 			Session struct{ Token string } `json:"client_session"`
 		}
