@@ -1025,7 +1025,7 @@ type ClientSession struct {
 	// ClientSessionID An identifier. Clients must treat it as opaque.
 	ClientSessionID ID `json:"client_session_id"`
 
-	// ConnectWebviewIds The webviews whose accounts it can access.
+	// ConnectWebviewIds The newest 20 webviews whose accounts it can access. `/connect_webviews/list` returns all.
 	ConnectWebviewIds []ID `json:"connect_webview_ids"`
 
 	// ConnectedAccountIds All accounts that it can access.

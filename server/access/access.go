@@ -37,6 +37,9 @@ type Options struct {
 	IdempotencyWaitTimeout time.Duration
 	DelayAfter             time.Duration
 	UnclaimedSessions      int
+	UnclaimedWebviews      int
+	PublicKeys             int
+	PublicEntries          int
 	MaxWebhooks            int
 	MaxWorkspaces          int
 	MaxDevices             int
@@ -66,13 +69,18 @@ type Services struct {
 // New creates the services. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Services {
 	r := &Services{
-		Audit:  audit.New(db),
+		Audit:  audit.New(db, audit.Options{PublicEntries: opt.PublicEntries, Now: opt.Now, Log: opt.Log}),
 		Events: event.New(db, keys, waker),
 		Health: health.New(db, keys),
 		Idempotency: idempotency.New(
 			db,
 			keys,
-			idempotency.Options{WaitTimeout: opt.IdempotencyWaitTimeout, Log: opt.Log},
+			idempotency.Options{
+				WaitTimeout: opt.IdempotencyWaitTimeout,
+				PublicKeys:  opt.PublicKeys,
+				Now:         opt.Now,
+				Log:         opt.Log,
+			},
 		),
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
@@ -94,12 +102,13 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			ServerKeys: r.ServerKeys,
 		},
 		account.Options{
-			MaxWorkspaces: opt.MaxWorkspaces,
-			MaxDevices:    opt.MaxDevices,
-			MaxSystems:    opt.MaxSystems,
-			Now:           opt.Now,
-			Log:           opt.Log,
-			Providers:     opt.Providers,
+			MaxWorkspaces:     opt.MaxWorkspaces,
+			UnclaimedWebviews: opt.UnclaimedWebviews,
+			MaxDevices:        opt.MaxDevices,
+			MaxSystems:        opt.MaxSystems,
+			Now:               opt.Now,
+			Log:               opt.Log,
+			Providers:         opt.Providers,
 		})
 	r.Devices = device.New(db, keys, waker,
 		device.Services{
@@ -130,6 +139,6 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		Devices:     r.Devices,
 		Idempotency: r.Idempotency,
 		Audit:       r.Audit,
-	})
+	}, opt.Now, opt.Log)
 	return r
 }

@@ -122,7 +122,9 @@ type NewWebview struct {
 	Metadata         map[string]any
 }
 
-// CreateWebview creates a webview. It fails with Invalid, also where no vendor would be left to choose.
+// CreateWebview creates a webview. It fails with Invalid, also where no vendor would be left to choose. A client session
+// has at most auth.MaxSessionWebviews: the oldest unused one makes room for the next. It fails with TooMany where the
+// workspace has the maximum of webviews of sessions that reach nothing.
 func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWebview) (Webview, error) {
 	var selection error
 	if n.SelectionMode != "" && n.SelectionMode != "none" {
@@ -137,6 +139,7 @@ func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWe
 		webURL("custom_redirect_url", n.RedirectURL),
 		webURL("custom_redirect_failure_url", n.FailureURL),
 		err,
+		checkSessionMetadata(p, data),
 	); err != nil {
 		return Webview{}, err
 	}
@@ -158,7 +161,16 @@ func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWe
 		return Webview{}, err
 	}
 	var r dbsqlc.ConnectWebview
+	var session *uuid.UUID
+	if p.Kind == domain.EndUser {
+		session = &p.CredentialID
+	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if session != nil {
+			if err := s.lockCreator(ctx, tx, p); err != nil {
+				return err
+			}
+		}
 		r, err = tx.InsertConnectWebview(ctx, dbsqlc.InsertConnectWebviewParams{
 			ConnectWebviewID:     domain.NewID(),
 			WorkspaceID:          p.WorkspaceID,
@@ -171,13 +183,10 @@ func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWe
 			CustomMetadata:       data,
 			CustomerKey:          domain.NonEmpty(n.CustomerKey),
 			ExpiresAt:            s.opt.Now().Add(webviewLifetime).UTC(),
+			CreatedBySession:     session,
+			IsUnclaimed:          p.Unclaimed,
 		})
-		if err != nil || p.Kind != domain.EndUser {
-			return err
-		}
-		if _, err := tx.LockClientSession(ctx, p.CredentialID); store.IsNoRows(err) {
-			return auth.SessionNotFound("client_session_id", p.CredentialID.String())
-		} else if err != nil {
+		if err != nil || session == nil {
 			return err
 		}
 		if err := tx.GrantWebviewsToClientSession(
@@ -195,6 +204,17 @@ func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWe
 		return Webview{}, domain.Wrap(err, "create the webview")
 	}
 	return s.toWebview(ctx, r)
+}
+
+// lockCreator locks the session that creates a webview, and makes room for the webview. It fails with NotFound where the
+// session was deleted, and like makeRoom.
+func (s *Service) lockCreator(ctx context.Context, tx store.Tx, p domain.Principal) error {
+	if _, err := tx.LockClientSession(ctx, p.CredentialID); store.IsNoRows(err) {
+		return auth.SessionNotFound("client_session_id", p.CredentialID.String())
+	} else if err != nil {
+		return err
+	}
+	return s.makeRoom(ctx, tx, p)
 }
 
 // resolveProviders returns the vendors that n selects (nil: any) and the kinds of devices that are taken from

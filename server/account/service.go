@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
@@ -21,11 +22,15 @@ const MaxWorkspaces = 1000
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	MaxWorkspaces int              // workspaces of a credential that creates them; 0: MaxWorkspaces
-	MaxDevices    int              // devices of an account, with those that have left; 0: 50,000
-	MaxSystems    int              // access systems of an account, with those that have left; 0: 1000
-	Now           func() time.Time // the clock; nil: the system's
-	Log           *slog.Logger
+	MaxWorkspaces int // workspaces of a credential that creates them; 0: MaxWorkspaces
+	// UnclaimedWebviews is the maximum number of unused webviews in a workspace of client sessions that were created
+	// with a publishable key and reach nothing; 0: UnclaimedWebviews.
+	UnclaimedWebviews int
+
+	MaxDevices int              // devices of an account, with those that have left; 0: 50,000
+	MaxSystems int              // access systems of an account, with those that have left; 0: 1000
+	Now        func() time.Time // the clock; nil: the system's
+	Log        *slog.Logger
 
 	// Providers are the vendors that people of a workspace can log in to; nil: none.
 	Providers func(Workspace) []Provider
@@ -42,6 +47,7 @@ type Service struct {
 	serverKeys   *keyrotation.Service
 	opt          Options
 	endOfAccount []EndOfAccount
+	unclaimed    domain.Headroom // of webviews
 }
 
 // Services are the other services that a Service calls.
@@ -55,6 +61,7 @@ type Services struct {
 // New creates a Service. db must be migrated.
 func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, opt Options) *Service {
 	opt.MaxWorkspaces = cmp.Or(opt.MaxWorkspaces, MaxWorkspaces)
+	opt.UnclaimedWebviews = cmp.Or(opt.UnclaimedWebviews, UnclaimedWebviews)
 	opt.MaxDevices = cmp.Or(opt.MaxDevices, 50_000)
 	opt.MaxSystems = cmp.Or(opt.MaxSystems, 1000)
 	if opt.Now == nil {

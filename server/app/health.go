@@ -107,7 +107,7 @@ func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 		server.Status, server.Description = api.Down, "This server cannot decrypt PINs and secrets: it lacks a master "+
 			"key that other servers have."
 	}
-	parts := []api.ServiceHealth{server, database, h.workHealth()}
+	parts := []api.ServiceHealth{server, database, h.workHealth(), h.retentionHealth()}
 	causes := map[string]error{"server": condition.Keys, "database": err}
 	var lateness health.Lateness
 	if err == nil {
@@ -130,6 +130,16 @@ func (h *monitor) workHealth() api.ServiceHealth {
 			part.Status, part.Description = api.Down, "This server has stopped processing work; see the log. Other servers "+
 				"take over."
 		}
+	}
+	return part
+}
+
+// retentionHealth reports whether this server deletes what has expired. It never deletes by a clock that may be wrong.
+func (h *monitor) retentionHealth() api.ServiceHealth {
+	part := api.ServiceHealth{Service: "retention", Status: api.Healthy, Description: "Expired data is deleted."}
+	if problem := h.access.Retention.Problem(); problem != "" {
+		part.Status, part.Description = api.Degraded, problem+". Nothing is deleted until the clocks have been right "+
+			"for an hour."
 	}
 	return part
 }

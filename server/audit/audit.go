@@ -29,6 +29,7 @@ type Act struct {
 	RequestID uuid.UUID
 	Operation string           // a path of the contract
 	Named     func() []Subject // returns the subjects that the request names
+	Admit     func() bool      // reports whether the act gets an entry, asked before the first one; nil: always
 }
 
 // Subject is a changed resource: the kind and the value of its identifier.
@@ -47,6 +48,7 @@ func Acting(ctx context.Context, a Act) context.Context {
 		Operation:   a.Operation,
 		WorkspaceID: a.Principal.WorkspaceID,
 		Named:       a.Named,
+		Admit:       a.Admit,
 	})
 }
 
@@ -244,17 +246,17 @@ func toAuditEntry(r dbsqlc.AuditLog) Entry {
 
 const oldAuditBatch = 1000 // entries deleted in one transaction
 
-// DropOldAudit deletes entries of the audit log that are older than the retention, in all workspaces, until
-// none is left or goOn returns false.
+// DropOldAudit deletes entries of the audit log from before a time, in all workspaces, until none is left or goOn
+// returns false.
 func (s *Service) DropOldAudit(
 	ctx context.Context,
-	retention time.Duration,
+	before time.Time,
 	goOn func() bool,
 ) (dropped int64, err error) {
 	for goOn() {
 		n, err := s.db.DropAuditEntries(
 			ctx,
-			dbsqlc.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch},
+			dbsqlc.DropAuditEntriesParams{Before: before, MaxRows: oldAuditBatch},
 		)
 		dropped += n
 		if err != nil {

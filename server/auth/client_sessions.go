@@ -18,6 +18,10 @@ const SessionPrefix = "seam_cst"
 
 const clientSessionLifetime = 365 * 24 * time.Hour
 
+// MaxSessionWebviews is the maximum number of open webviews that a client session creates, and of webviews in
+// ClientSession.
+const MaxSessionWebviews = 20
+
 // ClientSession is the credential of an end user. Each request recomputes its scope, so a change of scope, a
 // revocation, and a deletion apply immediately.
 type ClientSession struct {
@@ -28,8 +32,8 @@ type ClientSession struct {
 	UserIdentityID    *uuid.UUID
 	CustomerKey       *string
 	AccountIDs        []uuid.UUID // the accounts that it can see
-	WebviewIDs        []uuid.UUID
-	Devices           int // the number of managed devices that it can see
+	WebviewIDs        []uuid.UUID // the newest MaxSessionWebviews
+	Devices           int         // the number of managed devices that it can see
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 }
@@ -338,7 +342,11 @@ func (s *Service) readSessions(
 	}
 	reached, err := db.ReachOfClientSessions(
 		ctx,
-		dbsqlc.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids},
+		dbsqlc.ReachOfClientSessionsParams{
+			WorkspaceID:      workspace,
+			ClientSessionIds: ids,
+			MaxWebviews:      MaxSessionWebviews,
+		},
 	)
 	if err != nil {
 		return nil, err

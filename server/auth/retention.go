@@ -15,13 +15,13 @@ import (
 // oldSessionBatch is how many client sessions are deleted in one transaction.
 const oldSessionBatch = 1000
 
-// DropOldSessions deletes one batch of the client sessions that ended longer ago than the retention. more
-// reports whether others may follow.
+// DropOldSessions deletes one batch of the client sessions that ended before a time. more reports
+// whether others may follow.
 func (s *Service) DropOldSessions(
 	ctx context.Context,
 	h domain.Fence,
 	workspace uuid.UUID,
-	retention time.Duration,
+	before time.Time,
 ) (n int64, more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
@@ -29,7 +29,7 @@ func (s *Service) DropOldSessions(
 		}
 		n, err = tx.DropClientSessions(
 			ctx,
-			dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch},
+			dbsqlc.DropClientSessionsParams{WorkspaceID: workspace, EndedBefore: before, MaxRows: oldSessionBatch},
 		)
 		return err
 	})

@@ -199,6 +199,7 @@ func (s *Service) authenticateSession(
 		Suspended:    r.IsSuspended,
 		Scope:        r.Accounts,
 		Customer:     domain.Value(r.CustomerKey),
+		Unclaimed:    r.IsUnclaimed && len(r.Accounts) == 0,
 	}
 	if p.Scope == nil {
 		p.Scope = []uuid.UUID{} // nil would mean all accounts

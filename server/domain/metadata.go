@@ -12,6 +12,9 @@ const (
 	maxMetadataKeys  = 50
 	maxMetadataKey   = 40  // characters
 	maxMetadataValue = 500 // characters
+
+	// MaxSessionMetadata is the maximum size of the metadata that client sessions add to webviews, in bytes of JSON.
+	MaxSessionMetadata = 500
 )
 
 // ApplyMetadata returns old with the changes. null and an empty text delete a key. It fails with Invalid,

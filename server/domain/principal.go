@@ -29,7 +29,13 @@ type Principal struct {
 	// workspace.
 	Scope    []uuid.UUID
 	Customer string // the customer key of a client session that sees a customer's accounts
+	// Unclaimed is true for a client session that was created with a publishable key and reaches nothing.
+	Unclaimed bool
 }
+
+// IsPublic reports whether anyone could have got the credential: it is a publishable key, or a session that was created
+// with one and reaches nothing. What such callers store is limited.
+func (p Principal) IsPublic() bool { return p.Kind == PublishableKey || p.Unclaimed }
 
 // CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {

@@ -69,12 +69,18 @@ func (s *Service) Once(
 		Operation:    r.Operation,
 		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
 		RequestMac:   slices.Concat(o.contentMAC, s.scopeMAC(p)),
+		IsPublic:     p.IsPublic(),
 	}
 	leave, err := s.underWay.acquire(ctx, o.id(), s.opt.WaitTimeout, r.WithoutSlot)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
+	if p.IsPublic() {
+		if err := s.makeRoom(ctx, p.WorkspaceID); err != nil {
+			return nil, false, err
+		}
+	}
 	var lost *uuid.UUID
 	err = s.db.WithAmbientTx(ctx, func(ctx context.Context) error {
 		o.checkpointed, lost = false, nil
@@ -108,6 +114,36 @@ func (s *Service) Once(
 	return answer, replayed, domain.Wrap(err, "answer a request with an Idempotency-Key")
 }
 
+// makeRoom deletes the oldest answered keys of public callers where a workspace has the maximum. Anyone can be such a
+// caller, so keys could accumulate without limit.
+func (s *Service) makeRoom(ctx context.Context, workspace uuid.UUID) error {
+	now := s.opt.Now()
+	if taken, known := s.public.Take(workspace, now); taken || known {
+		return nil
+	}
+	n, err := s.db.CountPublicIdempotencyKeys(
+		ctx,
+		dbsqlc.CountPublicIdempotencyKeysParams{WorkspaceID: workspace, MaxRows: int32(s.opt.PublicKeys)},
+	)
+	if err != nil {
+		return fmt.Errorf("count the keys of public callers: %w", err)
+	}
+	left := int64(s.opt.PublicKeys) - int64(n)
+	if left <= 0 {
+		if left, err = s.db.DropOldestPublicIdempotencyKeys(
+			ctx,
+			dbsqlc.DropOldestPublicIdempotencyKeysParams{
+				WorkspaceID: workspace,
+				MaxRows:     int32(s.opt.PublicKeys/10 + 1),
+			},
+		); err != nil {
+			return fmt.Errorf("delete the oldest keys of public callers: %w", err)
+		}
+	}
+	s.public.SetCount(workspace, max(int(left), 1), now)
+	return nil
+}
+
 // once is a request that is being answered.
 type once struct {
 	s            *Service
@@ -135,6 +171,7 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		Operation:        o.row.Operation,
 		KeyMac:           o.row.KeyMac,
 		RequestMac:       o.row.RequestMac,
+		IsPublic:         o.row.IsPublic,
 		Retention:        KeyRetention,
 		WaitTimeout:      milliseconds(o.s.opt.WaitTimeout),
 	})
@@ -213,6 +250,7 @@ func (o *once) storeAnswer(ctx context.Context, answer []byte) ([]byte, error) {
 		KeyMac:           o.row.KeyMac,
 		RequestMac:       o.row.RequestMac,
 		AnswerSealed:     o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer),
+		IsPublic:         o.row.IsPublic,
 	})
 	switch {
 	case store.IsNoRows(err):
@@ -273,12 +311,16 @@ func RequestName(ctx context.Context) string {
 	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.id(), o.contentMAC))
 }
 
-// DropOldAnswers deletes the expired answers of a workspace.
-func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
+// DropOldAnswers deletes the answers of a workspace that have expired at a time.
+func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID, at time.Time) error {
 	for {
 		n, err := s.db.DropOldIdempotencyKeys(
 			ctx,
-			dbsqlc.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch},
+			dbsqlc.DropOldIdempotencyKeysParams{
+				WorkspaceID: workspace,
+				Before:      at.Add(-KeyRetention),
+				MaxRows:     keyBatch,
+			},
 		)
 		if err != nil {
 			return fmt.Errorf("delete old answers of workspace %s: %w", workspace, err)

@@ -20,14 +20,22 @@ type Limits struct {
 	FailuresPerMinute int
 	// RequestsPerSecond bounds the requests of a credential; the burst is twice as many.
 	RequestsPerSecond int
+	// SessionRequestsPerSecond bounds the requests of an address with client sessions and publishable keys; the burst is
+	// ten times as many.
+	SessionRequestsPerSecond int
 	// PagesPerSecond bounds the requests of an address for login pages; the burst is ten times as many.
 	PagesPerSecond int
 	// WorkspacesPerMinute bounds how many workspaces a credential creates or resets. The burst is the same number.
 	WorkspacesPerMinute int
 }
 
-// WorkspacesPerMinute is the default of Limits.WorkspacesPerMinute.
-const WorkspacesPerMinute = 20
+const (
+	// WorkspacesPerMinute is the default of Limits.WorkspacesPerMinute.
+	WorkspacesPerMinute = 20
+	// SessionRequestsPerSecond is the default of Limits.SessionRequestsPerSecond. All users of an app share the address
+	// of a proxy that is not trusted, or of the app's own backend.
+	SessionRequestsPerSecond = 50
+)
 
 // Limiter counts requests by address and by credential. It remembers a bounded number of callers and evicts idle ones.
 // Its methods may be called concurrently.
@@ -56,6 +64,7 @@ const (
 	failureBurstMinutes = 2 // burst of failures, in minutes
 	requestBurstSeconds = 2 // burst of requests, in seconds
 	pageBurstSeconds    = 10
+	sessionBurstSeconds = 10
 )
 
 // New returns a Limiter with limits.
@@ -208,6 +217,12 @@ func (l *Limiter) Page(address string) (after time.Duration) {
 func (l *Limiter) Request(credential string) time.Duration {
 	n := l.limits.RequestsPerSecond
 	return l.takeToken("credential/"+credential, rate.Limit(n), requestBurstSeconds*n)
+}
+
+// Session counts a request of an address with a client session or a publishable key, or returns how long it must wait.
+func (l *Limiter) Session(address string) time.Duration {
+	n := l.limits.SessionRequestsPerSecond
+	return l.takeToken("session/"+address, rate.Limit(n), sessionBurstSeconds*n)
 }
 
 // Workspace counts a workspace that a credential creates or resets, or returns how long it must wait.

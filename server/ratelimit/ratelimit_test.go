@@ -264,3 +264,29 @@ func TestWorkspaceCreationIsRateLimited(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsOfSessionsAreLimitedByAddress(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{SessionRequestsPerSecond: 2})
+	for i := range 20 {
+		if after := c.Session("a"); after != 0 {
+			t.Fatalf("request %d waits for %s", i, after)
+		}
+	}
+	if after := c.Session("a"); after != time.Second/2 {
+		t.Errorf("one more waits for %s", after)
+	}
+	if after := c.Session("b"); after != 0 {
+		t.Errorf("that of another address waits for %s", after)
+	}
+	*now = now.Add(time.Second / 2)
+	if after := c.Session("a"); after != 0 {
+		t.Errorf("half a second later one waits for %s", after)
+	}
+	free, _ := clocked(Limits{})
+	for range 100 {
+		if free.Session("a") != 0 {
+			t.Fatal("requests are limited without a limit")
+		}
+	}
+}

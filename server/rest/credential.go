@@ -179,6 +179,11 @@ func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
 	if after := e.limiter.Request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)
 	}
+	if p.Kind == domain.EndUser || p.Kind == domain.PublishableKey {
+		if after := e.limiter.Session(address); after > 0 {
+			return tooManySessionRequests(after)
+		}
+	}
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
 		return auth.WorkspaceSuspended()
 	}

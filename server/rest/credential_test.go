@@ -32,7 +32,6 @@ var (
 		"/access_codes/delete",
 		"/access_codes/generate_code",
 		"/access_codes/get_timeline",
-		"/access_codes/report_device_constraints",
 		"/access_codes/simulate/create_unmanaged_access_code",
 		"/access_codes/pull_backup_access_code",
 		"/access_codes/unmanaged/list",

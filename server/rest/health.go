@@ -63,7 +63,7 @@ func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {
 	case now.Down():
 		out.Msg = "This server cannot do its work; ask another one."
 	case now.has(api.Degraded):
-		out.Msg = "Requests are answered, but something is late."
+		out.Msg = "Requests are answered, but something is late or on hold."
 	}
 	if out.ServiceHealthStatuses == nil {
 		out.ServiceHealthStatuses = []api.ServiceHealth{}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -195,7 +196,7 @@ func TestHealthReportsEachPart(t *testing.T) {
 					return false
 				}
 			}
-			return status == http.StatusOK && len(parts) == 5
+			return status == http.StatusOK && len(parts) == 6
 		})
 		c.ill()
 		apptest.Until(t, c.name+" is told", func() bool {
@@ -215,6 +216,18 @@ func TestHealthReportsEachPart(t *testing.T) {
 			return parts[c.part].Status == api.Healthy
 		})
 	}
+}
+
+// A clock that may be wrong deletes nothing, which does not keep the server from answering.
+func TestHealth_ReportsWrongClock(t *testing.T) {
+	t.Parallel()
+	ahead := func() time.Time { return time.Now().Add(time.Hour) }
+	s := apptest.Start(t, apptest.WithAccess(func(o *access.Options) { o.Now = ahead }))
+	apptest.Until(t, "the clocks differ", func() bool {
+		status, parts := health(t, s.URL)
+		return status == http.StatusOK && parts["retention"].Status == api.Degraded &&
+			strings.Contains(parts["retention"].Description, "differs")
+	})
 }
 
 // The log contains the cause at the default level.

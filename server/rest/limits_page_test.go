@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
@@ -24,6 +28,13 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, ratelimit.MaxRepeats, ratelimit.RepeatsWindow.Seconds(), 2*ratelimit.RepeatsWindow.Seconds()),
 		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", ratelimit.WorkspacesPerMinute),
 		fmt.Sprintf("| workspaces of a credential that creates them | %d |", account.MaxWorkspaces),
+		fmt.Sprintf("| unused connect webviews that such sessions created | about %d per workspace |", account.UnclaimedWebviews),
+		fmt.Sprintf("| unused connect webviews that one client session created | %d |", auth.MaxSessionWebviews),
+		fmt.Sprintf("| webviews in a client session's `connect_webview_ids` | %d |", auth.MaxSessionWebviews),
+		fmt.Sprintf("| `custom_metadata` of a webview that a client session creates | %d bytes of JSON |", domain.MaxSessionMetadata),
+		fmt.Sprintf("| stored answers of publishable keys, and of their sessions without access | about %d per workspace |", idempotency.PublicKeys),
+		fmt.Sprintf("| audit entries of publishable keys, and of their sessions without access | %d per workspace and day |", audit.PublicEntries),
+		fmt.Sprintf("| requests with client sessions and publishable keys of one address | %d a second, burst %d | `--session-requests-per-second` |", ratelimit.SessionRequestsPerSecond, 10*ratelimit.SessionRequestsPerSecond),
 	} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("server/docs/limits.md does not say %q", line)

@@ -45,7 +45,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 			e.fail(w, r, err)
 			return
 		}
-		ctx, cancel := context.WithTimeout(x.acting(x.span.NewContext(r.Context())), requestTimeout)
+		ctx, cancel := context.WithTimeout(e.acting(x.span.NewContext(r.Context()), x), requestTimeout)
 		defer cancel()
 		request := *r.WithContext(ctx) // the log needs the original method
 		request.Method = http.MethodPost

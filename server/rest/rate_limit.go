@@ -84,6 +84,11 @@ func tooManyRequests(after time.Duration) *failure {
 	)
 }
 
+func tooManySessionRequests(after time.Duration) *failure {
+	return rateLimited(after, "Too many requests with client sessions and publishable keys from this address; "+
+		"try again after the time in the header Retry-After")
+}
+
 func tooManyWorkspaces(after time.Duration) *failure {
 	return rateLimited(after, "This credential creates or resets workspaces too fast; "+
 		"use an existing one, or try again after the time in the header Retry-After")

@@ -117,3 +117,45 @@ func TestTooManyRequestsHaveRetryAfter(t *testing.T) {
 		t.Errorf("many at once: %v", statuses)
 	}
 }
+
+// Anyone can get a session with a publishable key, so an address has one limit for all of its sessions and keys.
+func TestSessionsOfAddressShareLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(a *answers) {
+		a.limits = ratelimit.Limits{SessionRequestsPerSecond: 1}
+		a.pager.trustForwarded = true
+	})
+	for name, c := range map[string]struct {
+		path, address string
+		header        map[string]string
+		limited       bool
+	}{
+		"client session": {"/devices/list", "192.0.2.2", map[string]string{"Authorization": "Bearer " + sessionKey}, true},
+		"publishable key": {
+			"/client_sessions/create", "192.0.2.3",
+			map[string]string{"Authorization": absent, "Seam-Publishable-Key": publicKey},
+			true,
+		},
+		"API key": {"/devices/list", "192.0.2.4", map[string]string{"Authorization": "Bearer " + goodKey}, false},
+	} {
+		c.header["X-Forwarded-For"] = c.address
+		limited := 0
+		for range 100 {
+			res := b.send(t, request{method: "POST", path: c.path, header: c.header})
+			if res.status == http.StatusTooManyRequests {
+				limited++
+				if res.header.Get("Retry-After") == "" {
+					t.Errorf("%s: no Retry-After", name)
+				}
+			}
+		}
+		if (limited > 0) != c.limited {
+			t.Errorf("%s: %d of 100 requests are limited", name, limited)
+		}
+	}
+	other := map[string]string{"Authorization": "Bearer " + sessionKey, "X-Forwarded-For": "192.0.2.9"}
+	res := b.send(t, request{method: "POST", path: "/devices/list", header: other})
+	if res.status == http.StatusTooManyRequests {
+		t.Error("the same session is limited at another address")
+	}
+}

@@ -69,19 +69,23 @@ func exchangeOf(ctx context.Context) *exchange {
 func principal(ctx context.Context) domain.Principal { return exchangeOf(ctx).principal }
 
 // acting returns the context that carries the request's data for the audit log.
-func (x *exchange) acting(ctx context.Context) context.Context {
+func (e *edge) acting(ctx context.Context, x *exchange) context.Context {
 	if x.operation.public {
 		return ctx
 	}
 	id, _ := uuid.Parse(x.id)
-	return audit.Acting(ctx, audit.Act{
+	act := audit.Act{
 		Principal: x.principal,
 		RequestID: id,
 		Operation: x.operation.path,
 		Named: func() []audit.Subject {
 			return subjects(nil, x.params)
 		},
-	})
+	}
+	if x.principal.IsPublic() && e.admitPublic != nil {
+		act.Admit = func() bool { return e.admitPublic(x.principal.WorkspaceID) }
+	}
+	return audit.Acting(ctx, act)
 }
 
 // subjects adds the identifiers in parameters to found.

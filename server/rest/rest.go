@@ -123,6 +123,8 @@ type edge struct {
 	authenticate authenticate
 	limiter      *ratelimit.Limiter
 	repeats      *ratelimit.Repeats
+	// admitPublic reports whether an act of a public caller gets an entry of the audit log; nil: always.
+	admitPublic func(workspace uuid.UUID) bool
 
 	trustForwarded bool
 
@@ -154,6 +156,9 @@ func newEdge(
 		logger:         o.Logger,
 		observed:       o.Observe,
 		traces:         o.Traces,
+	}
+	if o.Access != nil {
+		e.admitPublic = o.Access.Audit.AdmitPublic
 	}
 	router := chi.NewRouter()
 	router.Use(e.observe, cors, e.queueFairly, e.canonical)

@@ -48,6 +48,13 @@ func (s *Sweeper) Quiesce() { s.stopping.Store(true) }
 // shortens it.
 const retentionPause = time.Hour
 
+// earliestPause and heldPause are the minimum intervals between two runs for a workspace: as long as the retention
+// deletes, and while the clock may be wrong. What is due stays until the retention's own clock reaches its end.
+const (
+	earliestPause = time.Second
+	heldPause     = time.Minute
+)
+
 // workspaceLane deletes expired data, one workspace at a time.
 type workspaceLane struct{ *Sweeper }
 
@@ -65,64 +72,79 @@ func (l workspaceLane) Sweep(ctx context.Context, limit int32, _ worker.Saturate
 }
 
 func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
-	if err := l.access.webhooks.DropOldSecrets(ctx, workspace); err != nil {
-		return 0, err
-	}
-	if err := l.access.idempotency.DropOldAnswers(ctx, workspace); err != nil {
-		return 0, err
-	}
 	if err := l.access.devices.EndLateAttempts(ctx, workspace); err != nil {
 		return 0, err
 	}
-	if err := l.dropAudit(ctx); err != nil {
+	at, problem, err := l.access.readClock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if problem != "" {
+		return 0, l.access.ScheduleRetention(ctx, workspace, retentionPause, heldPause)
+	}
+	if err := l.access.webhooks.DropOldSecrets(ctx, workspace, at); err != nil {
+		return 0, err
+	}
+	if err := l.access.idempotency.DropOldAnswers(ctx, workspace, at); err != nil {
+		return 0, err
+	}
+	if err := l.dropAudit(ctx, at); err != nil {
 		return 0, err
 	}
 	pause := retentionPause
 	if l.opt.Events > 0 {
 		pause = min(pause, l.opt.Events)
-		var events, deliveries int64
-		for d := (Dropped{More: true}); d.More; {
-			if l.stopping.Load() {
-				return 0, nil // another instance continues
-			}
-			var err error
-			if d, err = l.access.DropOld(ctx, lease, workspace, l.opt.Events, d.Last); err != nil {
-				return 0, err
-			}
-			events, deliveries = events+d.Events, deliveries+d.Deliveries
-		}
-		var sessions int64
-		for more := true; more && !l.stopping.Load(); {
-			n, left, err := l.access.auth.DropOldSessions(ctx, lease, workspace, l.opt.Events)
-			if err != nil {
-				return 0, err
-			}
-			sessions, more = sessions+n, left
-		}
-		if events+deliveries+sessions > 0 {
-			l.opt.Log.Info(
-				"removed expired data",
-				"workspace_id",
-				workspace,
-				"events",
-				events,
-				"deliveries",
-				deliveries,
-				"client_sessions",
-				sessions,
-			)
+		if err := l.dropEvents(ctx, lease, workspace, at); err != nil || l.stopping.Load() {
+			return 0, err // if it stops, another instance continues
 		}
 	}
-	return 0, l.access.ScheduleRetention(ctx, workspace, pause)
+	return 0, l.access.ScheduleRetention(ctx, workspace, pause, earliestPause)
 }
 
-// dropAudit deletes old entries of the audit log of all workspaces, including deleted ones and
+// dropEvents deletes events, deliveries, and client sessions of a workspace that are too old at a time. When the Sweeper
+// stops, it ends early.
+func (l workspaceLane) dropEvents(ctx context.Context, lease *worker.Lease, workspace uuid.UUID, at time.Time) error {
+	var events, deliveries, sessions int64
+	for d := (Dropped{More: true}); d.More; {
+		if l.stopping.Load() {
+			return nil
+		}
+		var err error
+		if d, err = l.access.DropOld(ctx, lease, workspace, at, l.opt.Events, d.Last); err != nil {
+			return err
+		}
+		events, deliveries = events+d.Events, deliveries+d.Deliveries
+	}
+	for more := true; more && !l.stopping.Load(); {
+		n, left, err := l.access.auth.DropOldSessions(ctx, lease, workspace, at.Add(-l.opt.Events))
+		if err != nil {
+			return err
+		}
+		sessions, more = sessions+n, left
+	}
+	if events+deliveries+sessions > 0 {
+		l.opt.Log.Info(
+			"removed expired data",
+			"workspace_id",
+			workspace,
+			"events",
+			events,
+			"deliveries",
+			deliveries,
+			"client_sessions",
+			sessions,
+		)
+	}
+	return nil
+}
+
+// dropAudit deletes entries of the audit log that are too old at a time, of all workspaces, including deleted ones and
 // entries without a workspace.
-func (l workspaceLane) dropAudit(ctx context.Context) error {
+func (l workspaceLane) dropAudit(ctx context.Context, at time.Time) error {
 	if l.opt.Audit <= 0 {
 		return nil
 	}
-	dropped, err := l.access.audit.DropOldAudit(ctx, l.opt.Audit, func() bool { return !l.stopping.Load() })
+	dropped, err := l.access.audit.DropOldAudit(ctx, at.Add(-l.opt.Audit), func() bool { return !l.stopping.Load() })
 	if dropped > 0 {
 		l.opt.Log.Info("removed old entries of the audit log", "entries", dropped)
 	}

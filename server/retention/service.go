@@ -1,6 +1,11 @@
 package retention
 
 import (
+	"cmp"
+	"log/slog"
+	"sync"
+	"time"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
@@ -26,11 +31,23 @@ type Service struct {
 	devices     *device.Service
 	idempotency *idempotency.Service
 	audit       *audit.Service
+	now         func() time.Time
+	started     time.Time
+	log         *slog.Logger
+
+	mu    sync.Mutex
+	clock clock
 }
 
-// New creates a Service. db must be migrated.
-func New(db *store.DB, r Services) *Service {
+// New creates a Service. db must be migrated. now is the clock of the server; nil is the system's. log may be nil.
+func New(db *store.DB, r Services, now func() time.Time, log *slog.Logger) *Service {
+	if now == nil {
+		now = time.Now
+	}
 	return &Service{
+		now:         now,
+		started:     now(),
+		log:         cmp.Or(log, slog.New(slog.DiscardHandler)),
 		db:          db,
 		auth:        r.Auth,
 		webhooks:    r.Webhooks,

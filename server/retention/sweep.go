@@ -24,21 +24,19 @@ type Dropped struct {
 	More               bool            // another batch follows
 }
 
-// DropOld deletes one batch of the events after a position that are older than the retention and do not go with
-// their partition. It also deletes deliveries that ended longer ago than the retention, with their attempts. It
+// DropOld deletes one batch of the events after a position that are older than the retention at a time and do not go
+// with their partition. It also deletes deliveries that ended longer ago than the retention, with their attempts. It
 // keeps pending deliveries, and events that still have a delivery.
 func (s *Service) DropOld(
 	ctx context.Context,
 	h domain.Fence,
 	workspace uuid.UUID,
+	at time.Time,
 	retention time.Duration,
 	after domain.Position,
 ) (d Dropped, err error) {
-	now, err := s.db.Moment(ctx)
-	if err != nil {
-		return Dropped{}, err
-	}
-	before, err := s.db.RowsGoBefore(ctx, now.Add(-retention), retention)
+	ended := at.Add(-retention)
+	before, err := s.db.RowsGoBefore(ctx, ended, retention)
 	if err != nil {
 		return Dropped{}, err
 	}
@@ -49,7 +47,7 @@ func (s *Service) DropOld(
 		}
 		old, err := tx.OldEvents(ctx, dbsqlc.OldEventsParams{
 			WorkspaceID: workspace,
-			Retention:   retention,
+			EndedBefore: ended,
 			Before:      before,
 			AfterAt:     after.At,
 			AfterID:     after.ID,
@@ -64,7 +62,7 @@ func (s *Service) DropOld(
 		}
 		if d.Deliveries, err = tx.DropDeliveries(
 			ctx,
-			dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: retention, MaxRows: oldDeliveryBatch},
+			dbsqlc.DropDeliveriesParams{EventIds: ids, EndedBefore: ended, MaxRows: oldDeliveryBatch},
 		); err != nil {
 			return err
 		}
@@ -94,8 +92,8 @@ type Kept struct {
 // analyzePartitions is the interval between two ANALYZE runs on the partitioned table.
 const analyzePartitions = 24 * time.Hour
 
-// KeepPartitions creates the event partitions that are needed soon, and drops those older than the retention. A
-// retention of 0 keeps all.
+// KeepPartitions creates the event partitions that are needed soon, and drops those older than the retention, unless
+// the clock may be wrong. A retention of 0 keeps all.
 func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (k Kept, err error) {
 	now, err := s.db.Moment(ctx)
 	if err != nil {
@@ -105,8 +103,12 @@ func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (
 	if k.Created = partitionNames(made); err != nil {
 		return k, err
 	}
-	if retention > 0 {
-		dropped, left, err := s.db.DropPartitions(ctx, now.Add(-retention))
+	at, problem, err := s.readClock(ctx)
+	if err != nil {
+		return k, err
+	}
+	if retention > 0 && problem == "" {
+		dropped, left, err := s.db.DropPartitions(ctx, at.Add(-retention))
 		if k.Dropped, k.Left = partitionNames(dropped), partitionNames(left); err != nil {
 			return k, err
 		}
@@ -132,9 +134,9 @@ func PartitionWidth(retention time.Duration) time.Duration {
 }
 
 // ScheduleRetention schedules the next retention of a workspace after a pause. A rotated secret whose overlap
-// ends, or an attempt whose deadline passes, makes it earlier. It locks the workspace, because a concurrent
-// change may need an earlier run.
-func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pause time.Duration) error {
+// ends, or an attempt whose deadline passes, makes it earlier, but not earlier than the pause earliest. It locks the
+// workspace, because a concurrent change may need an earlier run.
+func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pause, earliest time.Duration) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.LockWorkspace(ctx, workspace); err != nil {
 			if store.IsNoRows(err) {
@@ -142,7 +144,11 @@ func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pa
 			}
 			return err
 		}
-		return tx.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
+		return tx.ScheduleRetention(ctx, dbsqlc.ScheduleRetentionParams{
+			WorkspaceID: workspace,
+			Pause:       pause,
+			Earliest:    min(earliest, pause),
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("schedule the retention of workspace %s: %w", workspace, err)

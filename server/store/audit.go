@@ -26,7 +26,10 @@ type Act struct {
 	Operation   string
 	WorkspaceID uuid.UUID        // zero: the workspaces that the changes name
 	Named       func() []Subject // subjects that the request names; nil: none
+	Admit       func() bool      // reports whether the act gets an entry, asked before the first one; nil: always
 
+	admit    sync.Once
+	refused  bool // by Admit
 	mu       sync.Mutex
 	same     string // the name that continuations of the act share; empty: none
 	entries  []entryOf
@@ -166,9 +169,18 @@ func given(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
+// audits reports whether a change gets an entry. a may be nil.
+func (a *Act) audits(c *change) bool {
+	if a == nil || !c.wrote {
+		return false
+	}
+	a.admit.Do(func() { a.refused = a.Admit != nil && !a.Admit() })
+	return !a.refused
+}
+
 // commit inserts the entries of the act and commits the transaction in one round trip.
 func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change) error {
-	if act == nil || !c.wrote {
+	if !act.audits(c) {
 		return tx.Commit(ctx)
 	}
 	batch := &pgx.Batch{}
@@ -183,7 +195,7 @@ func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change)
 // end queues the entries of the act and the commit. It returns a function to call after the commit.
 func (a *Act) end(batch *pgx.Batch, c *change) (committed func()) {
 	committed = func() {}
-	if a != nil && c.wrote {
+	if a.audits(c) {
 		var entries []auditEntry
 		entries, committed = a.entriesFor(c)
 		for _, e := range entries {
@@ -270,6 +282,13 @@ func (db *DB) audited(
 ) (tag pgconn.CommandTag, err error) {
 	c := &change{}
 	c.record(s, args)
+	if !act.audits(c) {
+		err = retryDeadlocks(ctx, func() error {
+			tag, err = db.Pool.Exec(ctx, sql, args...)
+			return err
+		})
+		return tag, err
+	}
 	entries, committed := act.entriesFor(c)
 	if !s.alone || len(entries) != 1 {
 		err = db.InTx(ctx, func(tx Tx) error {

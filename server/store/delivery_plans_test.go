@@ -83,11 +83,11 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			return err
 		}},
 		"old events": {false, "events_workspace_id_created_at_event_id_idx", func(q *dbsqlc.Queries) error {
-			_, err := q.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, Retention: 48 * time.Hour, MaxRows: 500})
+			_, err := q.OldEvents(ctx, dbsqlc.OldEventsParams{WorkspaceID: workspace, EndedBefore: time.Now().Add(-48 * time.Hour), MaxRows: 500})
 			return err
 		}},
 		"drop deliveries": {false, "deliveries_event_id_idx", func(q *dbsqlc.Queries) error {
-			_, err := q.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, Retention: time.Hour, MaxRows: 1000})
+			_, err := q.DropDeliveries(ctx, dbsqlc.DropDeliveriesParams{EventIds: ids, EndedBefore: time.Now().Add(-time.Hour), MaxRows: 1000})
 			return err
 		}},
 		"drop events": {false, "events_pkey", func(q *dbsqlc.Queries) error {

@@ -24,12 +24,17 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 			select gen_random_uuid(), workspace_id, 'sandbox', '', '', '' from workspaces, generate_series(1, 5);
 		insert into client_session_accounts select distinct on (client_session_id) client_session_id, connected_account_id from client_sessions join connected_accounts using (workspace_id)
 			where is_unclaimed and user_identifier_key like '%00';
+		insert into connect_webviews (connect_webview_id, workspace_id, manage_new_devices, wait_for_devices, expires_at, created_by_session, is_unclaimed)
+			select gen_random_uuid(), workspace_id, true, false, now(), client_session_id, is_unclaimed from client_sessions;
+		insert into idempotency_keys (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed, is_public)
+			select gen_random_uuid(), workspace_id, client_session_id, '', '', '', '', is_unclaimed from client_sessions;
 		analyze`); err != nil {
 		t.Fatal(err)
 	}
 	var workspace uuid.UUID
-	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces limit 1").
-		Scan(&workspace); err != nil {
+	var session uuid.UUID
+	if err := db.Pool.QueryRow(t.Context(), "select workspace_id, client_session_id from client_sessions limit 1").
+		Scan(&workspace, &session); err != nil {
 		t.Fatal(err)
 	}
 	page := dbsqlc.ListClientSessionsParams{
@@ -56,6 +61,25 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 			}
 			return err
 		}, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
+		"unclaimed webviews": {false, func(q *dbsqlc.Queries) error {
+			_, err := q.CountUnclaimedWebviews(t.Context(), dbsqlc.CountUnclaimedWebviewsParams{WorkspaceID: workspace, MaxRows: 10_000})
+			return err
+		}, "connect_webviews_unclaimed", "Seq Scan"},
+		"forgotten webviews": {false, func(q *dbsqlc.Queries) error {
+			_, err := q.DropForgottenWebviews(t.Context(), dbsqlc.DropForgottenWebviewsParams{WorkspaceID: workspace, MaxRows: 100})
+			return err
+		}, "connect_webviews_unclaimed", "Seq Scan"},
+		"webviews of a session": {false, func(q *dbsqlc.Queries) error {
+			return q.DropUnusedWebviewsOfSession(t.Context(), dbsqlc.DropUnusedWebviewsOfSessionParams{CreatedBySession: session, Kept: 19})
+		}, "connect_webviews_of_session", "Seq Scan"},
+		"public keys": {false, func(q *dbsqlc.Queries) error {
+			_, err := q.CountPublicIdempotencyKeys(t.Context(), dbsqlc.CountPublicIdempotencyKeysParams{WorkspaceID: workspace, MaxRows: 10_000})
+			return err
+		}, "idempotency_keys_public", "Seq Scan"},
+		"the oldest public keys": {false, func(q *dbsqlc.Queries) error {
+			_, err := q.DropOldestPublicIdempotencyKeys(t.Context(), dbsqlc.DropOldestPublicIdempotencyKeysParams{WorkspaceID: workspace, MaxRows: 100})
+			return err
+		}, "idempotency_keys_public", "Seq Scan"},
 	} {
 		if plan := explain(
 			t,

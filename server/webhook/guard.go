@@ -2,9 +2,12 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -14,10 +17,23 @@ import (
 // endpoint that does not read.
 const maxUnsentBytes = 64 << 10
 
+// platformAddresses are addresses of cloud platforms that IANA's registries count as public. Only machines in the
+// cloud reach them. 168.63.129.16 is the platform service of Azure:
+// https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+var platformAddresses = []netip.Prefix{netip.MustParsePrefix("168.63.129.16/32")}
+
+// guard refuses connections to addresses that are neither public nor allowed.
+type guard struct {
+	allow  []netip.Prefix
+	public *ssrf.Guardian
+	own    func() ([]net.Addr, error) // the addresses of this machine's interfaces
+}
+
 // newGuard allows public addresses and the prefixes in allow. The registries of IANA define which
 // addresses are not public: loopback, private, link-local with the metadata services of clouds,
-// shared, NAT64, mapped, multicast, and documentation.
-func newGuard(allow []netip.Prefix) *ssrf.Guardian {
+// shared, NAT64, mapped, multicast, and documentation. The public addresses of this machine and
+// those of cloud platforms are refused, too.
+func newGuard(allow []netip.Prefix) *guard {
 	var v4, v6 []netip.Prefix
 	for _, p := range allow {
 		if p.Addr().Is4() {
@@ -26,7 +42,42 @@ func newGuard(allow []netip.Prefix) *ssrf.Guardian {
 			v6 = append(v6, p)
 		}
 	}
-	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	return &guard{
+		allow: allow,
+		public: ssrf.New(
+			ssrf.WithAnyPort(),
+			ssrf.WithAllowedV4Prefixes(v4...),
+			ssrf.WithAllowedV6Prefixes(v6...),
+			ssrf.WithDeniedV4Prefixes(platformAddresses...),
+		),
+		own: net.InterfaceAddrs,
+	}
+}
+
+// Safe is the Control of a net.Dialer. It fails with ssrf.ErrProhibitedIP for an address that is neither public nor
+// allowed. It also fails where the addresses of this machine cannot be listed.
+func (g *guard) Safe(network, address string, c syscall.RawConn) error {
+	if err := g.public.Safe(network, address, c); err != nil {
+		return err
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return nil
+	}
+	own, err := g.own()
+	if err != nil {
+		return fmt.Errorf("list the addresses of this machine, which get no requests: %w", err)
+	}
+	for _, a := range own {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Unmap().WithZone("") == ip {
+			return fmt.Errorf("%w: %s is an address of this machine", ssrf.ErrProhibitedIP, ip)
+		}
+	}
+	return nil
 }
 
 // Refuses reports whether the server sends nothing to an address because it is neither public nor

@@ -64,6 +64,98 @@ func TestGuard_DialsOnlyPublicAddresses(t *testing.T) {
 	}
 }
 
+// The metadata and platform services of the large clouds, in each form in which a dialer receives an address.
+func TestGuard_RefusesCloudServices(t *testing.T) {
+	t.Parallel()
+	forms := func(v4 string) []string {
+		b := netip.MustParseAddr(v4).As4()
+		hex := fmt.Sprintf("%x:%x", binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint16(b[2:]))
+		all := []string{v4, "2002:" + hex + "::"}
+		for _, network := range []string{"::ffff:", "64:ff9b::", "64:ff9b:1::", "::ffff:0:", "::"} {
+			all = append(all, network+hex)
+		}
+		return all
+	}
+	for service, address := range map[string]string{
+		"AWS, Azure, Google Cloud, DigitalOcean, OpenStack, Oracle": "169.254.169.254",
+		"AWS over IPv6":           "fd00:ec2::254",
+		"AWS containers":          "169.254.170.2",
+		"AWS pods":                "169.254.170.23",
+		"AWS pods over IPv6":      "fd00:ec2::23",
+		"AWS DNS":                 "169.254.169.253",
+		"Azure platform":          "168.63.129.16",
+		"Google Cloud over IPv6":  "fd20:ce::254",
+		"Alibaba Cloud":           "100.100.100.200",
+		"Oracle Cloud":            "192.0.0.192",
+		"Oracle Cloud over IPv6":  "fd00:c1::a9fe:a9fe",
+		"Tencent Cloud":           "169.254.0.23",
+		"Scaleway":                "169.254.42.42",
+		"Scaleway over IPv6":      "fd00:42::42",
+		"OpenStack over IPv6":     "fe80::a9fe:a9fe",
+		"OpenStack with its zone": "fe80::a9fe:a9fe%eth0",
+	} {
+		all := []string{address}
+		if !strings.Contains(address, ":") {
+			all = forms(address)
+		}
+		for _, form := range all {
+			if !(Options{}).Refuses(netip.MustParseAddr(form)) {
+				t.Errorf("%s: %s passes", service, form)
+			}
+		}
+		allowed := Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("168.63.129.16/32")}}
+		if refused := allowed.Refuses(netip.MustParseAddr(address)); refused != (address != "168.63.129.16") {
+			t.Errorf("%s, with the Azure platform allowed: refused: %t", service, refused)
+		}
+	}
+}
+
+func TestGuard_RefusesOwnAddresses(t *testing.T) {
+	t.Parallel()
+	own := func() ([]net.Addr, error) {
+		return []net.Addr{
+			&net.IPNet{IP: net.ParseIP("127.0.0.1"), Mask: net.CIDRMask(8, 32)},
+			&net.IPNet{IP: net.ParseIP("5.9.0.7"), Mask: net.CIDRMask(24, 32)},
+			&net.IPNet{IP: net.ParseIP("2a01:4f8::7"), Mask: net.CIDRMask(64, 128)},
+		}, nil
+	}
+	for name, c := range map[string]struct {
+		address, allow string
+		own            func() ([]net.Addr, error)
+		refused        bool
+	}{
+		"own address":           {address: "5.9.0.7:443", own: own, refused: true},
+		"own IPv6 address":      {address: "[2a01:4f8::7]:443", own: own, refused: true},
+		"same network":          {address: "5.9.0.8:443", own: own},
+		"same IPv6 network":     {address: "[2a01:4f8::8]:443", own: own},
+		"allowed address":       {address: "5.9.0.7:443", allow: "5.9.0.0/24", own: own},
+		"allowed IPv6 address":  {address: "[2a01:4f8::7]:443", allow: "2a01:4f8::7/128", own: own},
+		"other address allowed": {address: "5.9.0.7:443", allow: "10.0.0.0/8", own: own, refused: true},
+		"unknown interfaces": {
+			address: "5.9.0.8:443",
+			own:     func() ([]net.Addr, error) { return nil, errors.New("no netlink") },
+			refused: true,
+		},
+	} {
+		var allow []netip.Prefix
+		if c.allow != "" {
+			allow = append(allow, netip.MustParsePrefix(c.allow))
+		}
+		g := newGuard(allow)
+		g.own = c.own
+		network := "tcp4"
+		if strings.HasPrefix(c.address, "[") {
+			network = "tcp6"
+		}
+		if err := g.Safe(network, c.address, nil); (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if all, err := newGuard(nil).own(); err != nil || len(all) == 0 {
+		t.Errorf("this machine has the addresses %v, %v", all, err)
+	}
+}
+
 // The server listens at the addresses of these names, so only the guard prevents a request.
 func TestGuard_NameOfPrivateAddress(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,9 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 		); err != nil {
 			return err
 		}
-		go func() { scheduled <- b.access.Retention.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour) }()
+		go func() {
+			scheduled <- b.access.Retention.ScheduleRetention(t.Context(), b.p.WorkspaceID, time.Hour, time.Second)
+		}()
 		b.until("the schedule waits for this change", func() bool {
 			return b.count("pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") == 1
 		})

@@ -12,9 +12,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// DropOldSecrets deletes the rotated webhook secrets whose overlap has ended.
-func (s *Service) DropOldSecrets(ctx context.Context, workspace uuid.UUID) error {
-	if _, err := s.db.DropOldSecrets(ctx, workspace); err != nil {
+// DropOldSecrets deletes the rotated webhook secrets whose overlap has ended at a time.
+func (s *Service) DropOldSecrets(ctx context.Context, workspace uuid.UUID, at time.Time) error {
+	if _, err := s.db.DropOldSecrets(ctx, dbsqlc.DropOldSecretsParams{WorkspaceID: workspace, At: at}); err != nil {
 		return fmt.Errorf("delete old secrets of workspace %s: %w", workspace, err)
 	}
 	return nil

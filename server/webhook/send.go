@@ -225,7 +225,8 @@ func explain(err error, secrets []string) string {
 	}
 	if isProhibited(err) {
 		// Do not reveal to which address a name resolves here.
-		return "The endpoint's address is not public. To allow it, start the server with --allow-webhook-prefix."
+		return "The endpoint's address is not public, or belongs to the server's machine or its cloud. To allow it, " +
+			"start the server with --allow-webhook-prefix."
 	}
 	printable := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

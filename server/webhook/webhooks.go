@@ -151,8 +151,8 @@ func (s *Service) checkHost(address string) error {
 	}
 	return domain.Invalidf(
 		"url",
-		"The server sends nothing to %s, which is not a public address. Start it with --allow-webhook-prefix "+
-			"%s to allow it",
+		"The server sends nothing to %s, which is not a public address of another machine. Start it with "+
+			"--allow-webhook-prefix %s to allow it",
 		u.Hostname(),
 		PrefixOf(addressOf(u.Hostname())),
 	)

@@ -25,6 +25,7 @@ const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
 type Target struct {
 	URL, Key, Device string
 	Roamer           string  // a personal access token; empty until needed
+	Public           string  // a publishable key; empty until needed
 	Houses           []house // nil until needed
 }
 

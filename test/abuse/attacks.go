@@ -31,6 +31,7 @@ func init() { //nolint:gochecknoinits // breaks an initialization cycle
 		"keys":           keys,
 		"logins":         logins,
 		"workspaces":     workspaces,
+		"visitors":       visitors,
 		"houses":         houses,
 		"guesses":        guesses,
 		"device-clouds":  vendors,

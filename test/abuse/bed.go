@@ -175,6 +175,9 @@ func (b *bed) measure(ctx context.Context, s scenario) (row Row, err error) {
 	if row.Reach, err = b.attacker.stop(); err != nil {
 		return row, err
 	}
+	if row.Stored, err = b.stored(ctx); err != nil {
+		return row, err
+	}
 	if row.Peak, err = b.server.peak(); err != nil {
 		return row, errors.Join(err, b.server.alive())
 	}
@@ -313,6 +316,7 @@ func (b *bed) awaitHits(ctx context.Context, name string) error {
 		"endpoints":     b.Endpoints,
 		"houses":        b.Endpoints,
 		"workspaces":    ratelimit.WorkspacesPerMinute,
+		"visitors":      2 * visitorCount * auth.MaxSessionWebviews,
 	}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()

@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 )
 
 // Limits of how much longer healthy requests and codes may take during an attack than in the calm before it, at their
@@ -12,6 +17,10 @@ const (
 	maxSlowdown     = 2.5
 	maxCodeSlowdown = 10
 )
+
+// maxPublicAnswer is the maximum size of a stored answer to a visitor with a publishable key: a webview with two
+// redirect URLs of 2048 characters, its metadata, and the vendors, or a client session.
+const maxPublicAnswer = 8 << 10
 
 // Faults returns the limits that the server has violated, and whether the attack was weaker than intended. Durations
 // count only if there is a calm to compare with, except for requests that failed because of them.
@@ -38,6 +47,20 @@ func (r Row) Faults() (faults []string) {
 		headerEnds,
 	)
 	fault(r.Workspaces > r.MayMake, "one token has created %d workspaces, and %d are allowed", r.Workspaces, r.MayMake)
+	fault(
+		r.Stored.Webviews > auth.MaxSessionWebviews,
+		"a client session has %d unused webviews, and %d are allowed",
+		r.Stored.Webviews,
+		auth.MaxSessionWebviews,
+	)
+	fault(
+		r.Stored.Bytes > 2*domain.MaxSessionMetadata, // jsonb takes more than JSON
+		"a client session has stored %d bytes of metadata with a webview",
+		r.Stored.Bytes,
+	)
+	fault(r.Stored.Keys > idempotency.PublicKeys, "%d answers to visitors are stored", r.Stored.Keys)
+	fault(r.Stored.Answer > maxPublicAnswer, "an answer to a visitor takes %d bytes", r.Stored.Answer)
+	fault(r.Stored.Entries > audit.PublicEntries, "visitors have caused %d audit entries", r.Stored.Entries)
 	fault(!r.Confined() && 10*r.Made < 9*r.Wanted, "the attackers made %d connections, of %d", r.Made, r.Wanted)
 	return append(faults, r.delays()...)
 }

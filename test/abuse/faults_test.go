@@ -27,13 +27,19 @@ func TestRowFaults(t *testing.T) {
 			func(r *abuse.Row) { r.Under.P50 = 6 * time.Millisecond },
 			"half of the healthy requests",
 		},
-		"codes are late":      {func(r *abuse.Row) { r.Under.Code = 2 * time.Second }, "half of the healthy codes"},
-		"no code in the calm": {func(r *abuse.Row) { r.Calm.Code = 0 }, "half of the healthy codes"},
-		"headers go on":       {func(r *abuse.Row) { r.Slow = 900 }, "on 900 connections"},
-		"too many workspaces": {func(r *abuse.Row) { r.Workspaces, r.MayMake = 22, 21 }, "22 workspaces"},
-		"as many as it may":   {func(r *abuse.Row) { r.Workspaces, r.MayMake = 21, 21 }, ""},
-		"hardly an attack":    {func(r *abuse.Row) { r.Made = 800 }, "made 800 connections"},
-		"no room to attack":   {func(r *abuse.Row) { r.Made, r.Room = 0, 900 }, ""}, // the machine's limit
+		"codes are late":         {func(r *abuse.Row) { r.Under.Code = 2 * time.Second }, "half of the healthy codes"},
+		"no code in the calm":    {func(r *abuse.Row) { r.Calm.Code = 0 }, "half of the healthy codes"},
+		"headers go on":          {func(r *abuse.Row) { r.Slow = 900 }, "on 900 connections"},
+		"too many workspaces":    {func(r *abuse.Row) { r.Workspaces, r.MayMake = 22, 21 }, "22 workspaces"},
+		"as many as it may":      {func(r *abuse.Row) { r.Workspaces, r.MayMake = 21, 21 }, ""},
+		"webviews of a session":  {func(r *abuse.Row) { r.Stored.Webviews = 21 }, "21 unused webviews"},
+		"metadata of a visitor":  {func(r *abuse.Row) { r.Stored.Bytes = 26_000 }, "26000 bytes"},
+		"answers to visitors":    {func(r *abuse.Row) { r.Stored.Keys = 10_001 }, "10001 answers"},
+		"long answer":            {func(r *abuse.Row) { r.Stored.Answer = 156_000 }, "156000 bytes"},
+		"entries of visitors":    {func(r *abuse.Row) { r.Stored.Entries = 1001 }, "1001 audit entries"},
+		"as much as may be kept": {func(r *abuse.Row) { r.Stored = abuse.Stored{20, 600, 10_000, 8000, 1000} }, ""},
+		"hardly an attack":       {func(r *abuse.Row) { r.Made = 800 }, "made 800 connections"},
+		"no room to attack":      {func(r *abuse.Row) { r.Made, r.Room = 0, 900 }, ""}, // the machine's limit
 	} {
 		r := abuse.Row{
 			Name:   name,

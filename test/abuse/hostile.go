@@ -50,8 +50,18 @@ type Row struct {
 	Calm, Under Figures
 	// Elsewhere is measured while another server on the machine is attacked.
 	Elsewhere Figures
+	Stored    Stored
 	// Worked counts codes that were set on the healthy lock and reported during the attack.
 	Worked int
+}
+
+// Stored is what visitors with a publishable key have stored by the end of an attack.
+type Stored struct {
+	Webviews int // the most of one client session
+	Bytes    int // of the largest metadata of a webview
+	Keys     int // stored answers to requests with an Idempotency-Key
+	Answer   int // bytes of the largest of them
+	Entries  int // of the audit log
 }
 
 // Figures are the measurements of the healthy client.
@@ -101,6 +111,7 @@ var scenarios = []scenario{
 	{"pushes that know the secret", []string{"known-pushes"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"workspaces made without end", []string{"workspaces"}},
+	{"visitors with a publishable key", []string{"visitors"}},
 	{"webhooks of many workspaces", []string{"houses"}},
 	{
 		"all at once",
@@ -124,6 +135,7 @@ var scenarios = []scenario{
 			"keys",
 			"logins",
 			"workspaces",
+			"visitors",
 			"houses",
 			"guesses",
 			"pushes",

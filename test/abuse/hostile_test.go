@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 // short are scenarios of each kind: connections, bodies, headers, JSON, responses, slots, clouds, and endpoints.
-const short = "idle connections,bodies,megabytes of headers,deep,never read,waits for one key,device " +
+const short = "idle connections,bodies,megabytes of headers,deep,never read,waits for one key,visitors,device " +
 	"clouds,webhook endpoints"
 
 // The memory limit holds in each attack, even on a busy machine, and healthy clients get responses and codes.

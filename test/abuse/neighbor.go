@@ -27,6 +27,10 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 			if err := b.createToken(ctx); err != nil {
 				return err
 			}
+		case "visitors":
+			if err := b.createPublicKey(ctx); err != nil {
+				return err
+			}
 		case "houses":
 			if err := b.createHouses(ctx); err != nil {
 				return err

@@ -112,6 +112,12 @@ var cases = []struct {
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 100x120
 		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 100x120`},
 
+	{"DeviceAccessClockWrong", true, "the clock of the database has jumped", `
+		deviceaccess_health{instance="a", part="retention"} 0x10 1x60 0x50`},
+	{"DeviceAccessClockWrong", false, "all clocks are right", `
+		deviceaccess_health{instance="a", part="retention"} 0x120
+		deviceaccess_health{instance="a", part="server"} 0x120`},
+
 	{"DeviceAccessWebhookDisabled", true, "a webhook is disabled", `
 		deviceaccess_webhooks_disabled{instance="a"} 0x10 1x3 0x100`},
 	{"DeviceAccessWebhookDisabled", false, "none is disabled, and one is failing", `

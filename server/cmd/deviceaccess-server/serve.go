@@ -69,6 +69,16 @@ func serveCommand() *cli.Command {
 				Usage:     "limit requests to `NUMBER` per second and credential, with bursts of twice as many; 0 is unlimited",
 			},
 			&cli.IntFlag{
+				Name:      "session-requests-per-second",
+				Sources:   env("DEVICEACCESS_SESSION_REQUESTS_PER_SECOND"),
+				Value:     ratelimit.SessionRequestsPerSecond,
+				Category:  "Server",
+				Validator: notNegative[int],
+				Usage: "limit requests with client sessions and publishable keys to `NUMBER` per second and client " +
+					"address, with bursts of ten times as many; 0 is unlimited. Without --trust-proxy, all clients behind a " +
+					"proxy share its address",
+			},
+			&cli.IntFlag{
 				Name:      "connect-pages-per-second",
 				Sources:   env("DEVICEACCESS_CONNECT_PAGES_PER_SECOND"),
 				Value:     5,
@@ -317,10 +327,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Connecting:  app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections: c.Int("client-connections"),
 		Limits: ratelimit.Limits{
-			FailuresPerMinute:   c.Int("auth-failures-per-minute"),
-			RequestsPerSecond:   c.Int("requests-per-second"),
-			PagesPerSecond:      c.Int("connect-pages-per-second"),
-			WorkspacesPerMinute: c.Int("workspaces-per-minute"),
+			FailuresPerMinute:        c.Int("auth-failures-per-minute"),
+			RequestsPerSecond:        c.Int("requests-per-second"),
+			SessionRequestsPerSecond: c.Int("session-requests-per-second"),
+			PagesPerSecond:           c.Int("connect-pages-per-second"),
+			WorkspacesPerMinute:      c.Int("workspaces-per-minute"),
 		},
 		MetricsListen: c.String("metrics-listen"),
 		Traces:        spans,

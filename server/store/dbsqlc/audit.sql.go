@@ -183,17 +183,17 @@ func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]Aud
 
 const DropAuditEntries = `-- name: DropAuditEntries :execrows
 delete from audit_log where audit_id in (
-  select a.audit_id from audit_log a where a.occurred_at < now() - $1::interval order by a.occurred_at, a.audit_id limit $2 for update skip locked)
+  select a.audit_id from audit_log a where a.occurred_at < $1::timestamptz order by a.occurred_at, a.audit_id limit $2 for update skip locked)
 `
 
 type DropAuditEntriesParams struct {
-	Retention time.Duration
-	MaxRows   int32
+	Before  time.Time
+	MaxRows int32
 }
 
 // Concurrent deletions skip each other's rows.
 func (q *Queries) DropAuditEntries(ctx context.Context, arg DropAuditEntriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, DropAuditEntries, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropAuditEntries, arg.Before, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}

@@ -45,7 +45,7 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 }
 
 const AuthenticateClientSession = `-- name: AuthenticateClientSession :one
-select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.customer_key, s.is_unclaimed, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
 `
@@ -54,6 +54,7 @@ type AuthenticateClientSessionRow struct {
 	ClientSessionID uuid.UUID
 	WorkspaceID     uuid.UUID
 	CustomerKey     *string
+	IsUnclaimed     bool
 	IsSuspended     bool
 	Revoked         bool
 	Expired         bool
@@ -68,6 +69,7 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 		&i.ClientSessionID,
 		&i.WorkspaceID,
 		&i.CustomerKey,
+		&i.IsUnclaimed,
 		&i.IsSuspended,
 		&i.Revoked,
 		&i.Expired,
@@ -457,13 +459,16 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 const ReachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  array(select n.connect_webview_id from (
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
+    order by 1 desc limit $1::integer) n order by 1)::uuid[] as webviews,
   (select count(*) from client_session_scope r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
-from client_sessions s where s.workspace_id = $1 and s.client_session_id = any($2::uuid[])
+from client_sessions s where s.workspace_id = $2 and s.client_session_id = any($3::uuid[])
 `
 
 type ReachOfClientSessionsParams struct {
+	MaxWebviews      int32
 	WorkspaceID      uuid.UUID
 	ClientSessionIds []uuid.UUID
 }
@@ -475,9 +480,9 @@ type ReachOfClientSessionsRow struct {
 	Devices         int32
 }
 
-// The scope of each session, and its number of managed devices.
+// The scope of each session with its newest webviews, and its number of managed devices.
 func (q *Queries) ReachOfClientSessions(ctx context.Context, arg ReachOfClientSessionsParams) ([]ReachOfClientSessionsRow, error) {
-	rows, err := q.db.Query(ctx, ReachOfClientSessions, arg.WorkspaceID, arg.ClientSessionIds)
+	rows, err := q.db.Query(ctx, ReachOfClientSessions, arg.MaxWebviews, arg.WorkspaceID, arg.ClientSessionIds)
 	if err != nil {
 		return nil, err
 	}

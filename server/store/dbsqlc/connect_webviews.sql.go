@@ -59,6 +59,26 @@ func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const CountUnclaimedWebviews = `-- name: CountUnclaimedWebviews :one
+select count(*)::integer from (
+  select 1 from connect_webviews where workspace_id = $1 and is_unclaimed and status <> 'authorized'
+  limit $2::integer
+) w
+`
+
+type CountUnclaimedWebviewsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Open webviews of sessions that reach nothing, up to a maximum.
+func (q *Queries) CountUnclaimedWebviews(ctx context.Context, arg CountUnclaimedWebviewsParams) (int32, error) {
+	row := q.db.QueryRow(ctx, CountUnclaimedWebviews, arg.WorkspaceID, arg.MaxRows)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const DeleteConnectWebview = `-- name: DeleteConnectWebview :exec
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
@@ -84,9 +104,53 @@ func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWeb
 	return err
 }
 
+const DropForgottenWebviews = `-- name: DropForgottenWebviews :execrows
+delete from connect_webviews where connect_webview_id in (
+  select w.connect_webview_id from connect_webviews w
+  where w.workspace_id = $1 and w.is_unclaimed and w.status <> 'authorized' and w.connected_account_id is null
+    and w.created_at < now() - $2::interval
+  order by w.created_at limit $3::integer for update skip locked
+)
+`
+
+type DropForgottenWebviewsParams struct {
+	WorkspaceID uuid.UUID
+	Age         time.Duration
+	MaxRows     int32
+}
+
+// Deletes the oldest webviews without a login of sessions that reach nothing.
+func (q *Queries) DropForgottenWebviews(ctx context.Context, arg DropForgottenWebviewsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, DropForgottenWebviews, arg.WorkspaceID, arg.Age, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const DropUnusedWebviewsOfSession = `-- name: DropUnusedWebviewsOfSession :exec
+delete from connect_webviews where connect_webview_id in (
+  select w.connect_webview_id from connect_webviews w
+  where w.created_by_session = $1::uuid and w.status <> 'authorized' and w.connected_account_id is null
+  order by w.created_at desc, w.connect_webview_id desc offset $2::integer for update skip locked
+)
+`
+
+type DropUnusedWebviewsOfSessionParams struct {
+	CreatedBySession uuid.UUID
+	Kept             int32
+}
+
+// Deletes the oldest webviews without a login that a session has created, and keeps the newest. Webviews with a login in
+// progress are locked and stay.
+func (q *Queries) DropUnusedWebviewsOfSession(ctx context.Context, arg DropUnusedWebviewsOfSessionParams) error {
+	_, err := q.db.Exec(ctx, DropUnusedWebviewsOfSession, arg.CreatedBySession, arg.Kept)
+	return err
+}
+
 const FailWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed
 `
 
 // Webviews that wait for the devices of a deleted account.
@@ -118,6 +182,8 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
+			&i.CreatedBySession,
+			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}
@@ -130,7 +196,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 }
 
 const FindConnectWebviews = `-- name: FindConnectWebviews :many
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
@@ -195,6 +261,8 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
+			&i.CreatedBySession,
+			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}
@@ -207,7 +275,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 }
 
 const GetConnectWebview = `-- name: GetConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
 type GetConnectWebviewParams struct {
@@ -237,16 +305,18 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.CreatedBySession,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const InsertConnectWebview = `-- name: InsertConnectWebview :one
 insert into connect_webviews (connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices,
-  redirect_url, failure_url, custom_metadata, customer_key, expires_at)
+  redirect_url, failure_url, custom_metadata, customer_key, expires_at, created_by_session, is_unclaimed)
 values ($1, $2, $3, $4, $5, $6,
-  $7, $8, $9, $10, $11)
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at
+  $7, $8, $9, $10, $11, $12, $13)
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed
 `
 
 type InsertConnectWebviewParams struct {
@@ -261,6 +331,8 @@ type InsertConnectWebviewParams struct {
 	CustomMetadata       []byte
 	CustomerKey          *string
 	ExpiresAt            time.Time
+	CreatedBySession     *uuid.UUID
+	IsUnclaimed          bool
 }
 
 func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWebviewParams) (ConnectWebview, error) {
@@ -276,6 +348,8 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		arg.CustomMetadata,
 		arg.CustomerKey,
 		arg.ExpiresAt,
+		arg.CreatedBySession,
+		arg.IsUnclaimed,
 	)
 	var i ConnectWebview
 	err := row.Scan(
@@ -297,6 +371,8 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.CreatedBySession,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
@@ -330,7 +406,7 @@ func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) er
 }
 
 const LockConnectWebview = `-- name: LockConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where connect_webview_id = $1 for no key update
 `
 
 // Webviews are locked before accounts.
@@ -356,6 +432,8 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.CreatedBySession,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
@@ -430,7 +508,7 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 }
 
 const OpenConnectWebview = `-- name: OpenConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where connect_webview_id = $1
 `
 
 // For a browser with its token.
@@ -456,6 +534,8 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.CreatedBySession,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }

@@ -7,14 +7,14 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const AnswerIdempotencyKey = `-- name: AnswerIdempotencyKey :one
-insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed, is_public)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = coalesce(k.answer_sealed, excluded.answer_sealed)
 where k.idempotency_key_id = excluded.idempotency_key_id
 returning answer_sealed
@@ -28,6 +28,7 @@ type AnswerIdempotencyKeyParams struct {
 	KeyMac           []byte
 	RequestMac       []byte
 	AnswerSealed     []byte
+	IsPublic         bool
 }
 
 // Stores and returns the first answer. Returns no row if another request has taken the key. The row may be missing,
@@ -41,6 +42,7 @@ func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotenc
 		arg.KeyMac,
 		arg.RequestMac,
 		arg.AnswerSealed,
+		arg.IsPublic,
 	)
 	var answer_sealed []byte
 	err := row.Scan(&answer_sealed)
@@ -49,14 +51,14 @@ func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotenc
 
 const ClaimIdempotencyKey = `-- name: ClaimIdempotencyKey :one
 with waits as materialized (
-  select current_setting('lock_timeout') as before, set_config('lock_timeout', $8::text, true) as now
+  select current_setting('lock_timeout') as before, set_config('lock_timeout', $9::text, true) as now
 )
-insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac)
-select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::bytea from waits
+insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, is_public)
+select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::bytea, $7::boolean from waits
 on conflict (workspace_id, credential_id, operation, key_mac) do update
 set idempotency_key_id = excluded.idempotency_key_id, request_mac = excluded.request_mac, answer_sealed = null, action_attempt_id = null,
-  held_until = null, created_at = excluded.created_at
-where k.created_at < clock_timestamp() - $7::interval
+  held_until = null, created_at = excluded.created_at, is_public = excluded.is_public
+where k.created_at < clock_timestamp() - $8::interval
   or (k.answer_sealed is null and k.action_attempt_id is null and k.held_until < clock_timestamp())
 returning (select set_config('lock_timeout', w.before, true) from waits w)::text as restored
 `
@@ -68,6 +70,7 @@ type ClaimIdempotencyKeyParams struct {
 	Operation        string
 	KeyMac           []byte
 	RequestMac       []byte
+	IsPublic         bool
 	Retention        time.Duration
 	WaitTimeout      string
 }
@@ -82,12 +85,32 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 		arg.Operation,
 		arg.KeyMac,
 		arg.RequestMac,
+		arg.IsPublic,
 		arg.Retention,
 		arg.WaitTimeout,
 	)
 	var restored string
 	err := row.Scan(&restored)
 	return restored, err
+}
+
+const CountPublicIdempotencyKeys = `-- name: CountPublicIdempotencyKeys :one
+select count(*)::integer from (
+  select 1 from idempotency_keys where workspace_id = $1 and is_public limit $2::integer
+) k
+`
+
+type CountPublicIdempotencyKeysParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Those of publishable keys and of sessions that reach nothing, up to a maximum.
+func (q *Queries) CountPublicIdempotencyKeys(ctx context.Context, arg CountPublicIdempotencyKeysParams) (int32, error) {
+	row := q.db.QueryRow(ctx, CountPublicIdempotencyKeys, arg.WorkspaceID, arg.MaxRows)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const DropIdempotencyKey = `-- name: DropIdempotencyKey :exec
@@ -107,20 +130,41 @@ func (q *Queries) DropIdempotencyKey(ctx context.Context, arg DropIdempotencyKey
 const DropOldIdempotencyKeys = `-- name: DropOldIdempotencyKeys :execrows
 delete from idempotency_keys where idempotency_key_id in (
   select k.idempotency_key_id from idempotency_keys k
-  where k.workspace_id in ($1, '00000000-0000-0000-0000-000000000000') and k.created_at < clock_timestamp() - $2::interval
+  where k.workspace_id in ($1, '00000000-0000-0000-0000-000000000000') and k.created_at < $2::timestamptz
   limit $3::integer for update skip locked
 )
 `
 
 type DropOldIdempotencyKeysParams struct {
 	WorkspaceID uuid.UUID
-	Retention   time.Duration
+	Before      time.Time
 	MaxRows     int32
 }
 
 // Keys outside of any workspace are deleted with those of any workspace.
 func (q *Queries) DropOldIdempotencyKeys(ctx context.Context, arg DropOldIdempotencyKeysParams) (int64, error) {
-	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropOldIdempotencyKeys, arg.WorkspaceID, arg.Before, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const DropOldestPublicIdempotencyKeys = `-- name: DropOldestPublicIdempotencyKeys :execrows
+delete from idempotency_keys where idempotency_key_id in (
+  select k.idempotency_key_id from idempotency_keys k
+  where k.workspace_id = $1 and k.is_public and k.answer_sealed is not null
+  order by k.created_at limit $2::integer for update skip locked
+)
+`
+
+type DropOldestPublicIdempotencyKeysParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+func (q *Queries) DropOldestPublicIdempotencyKeys(ctx context.Context, arg DropOldestPublicIdempotencyKeysParams) (int64, error) {
+	result, err := q.db.Exec(ctx, DropOldestPublicIdempotencyKeys, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +172,7 @@ func (q *Queries) DropOldIdempotencyKeys(ctx context.Context, arg DropOldIdempot
 }
 
 const GetIdempotencyKey = `-- name: GetIdempotencyKey :one
-select idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed, action_attempt_id, held_until, created_at from idempotency_keys
+select idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed, action_attempt_id, held_until, created_at, is_public from idempotency_keys
 where workspace_id = $1 and credential_id = $2 and operation = $3 and key_mac = $4
 `
 
@@ -158,6 +202,7 @@ func (q *Queries) GetIdempotencyKey(ctx context.Context, arg GetIdempotencyKeyPa
 		&i.ActionAttemptID,
 		&i.HeldUntil,
 		&i.CreatedAt,
+		&i.IsPublic,
 	)
 	return i, err
 }

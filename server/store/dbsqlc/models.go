@@ -208,6 +208,8 @@ type ConnectWebview struct {
 	CreatedAt            time.Time
 	ExpiresAt            time.Time
 	AuthorizedAt         *time.Time
+	CreatedBySession     *uuid.UUID
+	IsUnclaimed          bool
 }
 
 type ConnectedAccount struct {
@@ -357,6 +359,7 @@ type IdempotencyKey struct {
 	ActionAttemptID  *uuid.UUID
 	HeldUntil        *time.Time
 	CreatedAt        time.Time
+	IsPublic         bool
 }
 
 type UserIdentity struct {

@@ -25,20 +25,20 @@ func (q *Queries) AwaitPartitions(ctx context.Context) error {
 const DropClientSessions = `-- name: DropClientSessions :execrows
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
-  where s.workspace_id = $1 and least(s.expires_at, s.revoked_at) < now() - $2::interval
+  where s.workspace_id = $1 and least(s.expires_at, s.revoked_at) < $2::timestamptz
   limit $3::integer for update skip locked
 )
 `
 
 type DropClientSessionsParams struct {
 	WorkspaceID uuid.UUID
-	Retention   time.Duration
+	EndedBefore time.Time
 	MaxRows     int32
 }
 
 // Sessions that expired or were revoked long enough ago.
 func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessionsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, DropClientSessions, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	result, err := q.db.Exec(ctx, DropClientSessions, arg.WorkspaceID, arg.EndedBefore, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessions
 const DropDeliveries = `-- name: DropDeliveries :one
 with old as (
   select d.webhook_id, d.event_id from deliveries d
-  where d.event_id = any($1::uuid[]) and case when d.state <> 'pending' then d.finished_at < now() - $2::interval
+  where d.event_id = any($1::uuid[]) and case when d.state <> 'pending' then d.finished_at < $2::timestamptz
     else (select s.is_suspended from workspaces s where s.workspace_id = (select w.workspace_id from webhooks w where w.webhook_id = d.webhook_id)) end
   limit $3::integer for update skip locked
 ), log as (
@@ -60,15 +60,15 @@ select count(*)::bigint from gone
 `
 
 type DropDeliveriesParams struct {
-	EventIds  []uuid.UUID
-	Retention time.Duration
-	MaxRows   int32
+	EventIds    []uuid.UUID
+	EndedBefore time.Time
+	MaxRows     int32
 }
 
 // Pending deliveries stay, unless the workspace is suspended, and so do deliveries that finished recently, for
 // example after a replay. Locked rows are skipped to avoid deadlocks.
 func (q *Queries) DropDeliveries(ctx context.Context, arg DropDeliveriesParams) (int64, error) {
-	row := q.db.QueryRow(ctx, DropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
+	row := q.db.QueryRow(ctx, DropDeliveries, arg.EventIds, arg.EndedBefore, arg.MaxRows)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -130,12 +130,12 @@ func (q *Queries) HastenRetention(ctx context.Context, arg HastenRetentionParams
 const OldEvents = `-- name: OldEvents :many
 select o.event_id, o.created_at from (
   (select e.event_id, e.created_at from events e
-    where e.workspace_id = $1 and e.event_id < $2::uuid and e.created_at < now() - $3::interval and e.fanned_out_at is not null
+    where e.workspace_id = $1 and e.event_id < $2::uuid and e.created_at < $3::timestamptz and e.fanned_out_at is not null
       and (e.created_at, e.event_id) > ($4::timestamptz, $5::uuid)
     order by e.created_at, e.event_id limit $6::integer)
   union all
   (select r.event_id, r.created_at from events_rest r
-    where r.workspace_id = $1 and r.event_id >= $2::uuid and r.created_at < now() - $3::interval and r.fanned_out_at is not null
+    where r.workspace_id = $1 and r.event_id >= $2::uuid and r.created_at < $3::timestamptz and r.fanned_out_at is not null
       and (r.created_at, r.event_id) > ($4::timestamptz, $5::uuid)
     order by r.created_at, r.event_id limit $6::integer)
 ) o order by o.created_at, o.event_id limit $6::integer
@@ -144,7 +144,7 @@ select o.event_id, o.created_at from (
 type OldEventsParams struct {
 	WorkspaceID uuid.UUID
 	Before      uuid.UUID
-	Retention   time.Duration
+	EndedBefore time.Time
 	AfterAt     time.Time
 	AfterID     uuid.UUID
 	MaxRows     int32
@@ -160,7 +160,7 @@ func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEven
 	rows, err := q.db.Query(ctx, OldEvents,
 		arg.WorkspaceID,
 		arg.Before,
-		arg.Retention,
+		arg.EndedBefore,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.MaxRows,
@@ -183,6 +183,22 @@ func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEven
 	return items, nil
 }
 
+const ReadRetentionClock = `-- name: ReadRetentionClock :one
+select at as stored, clock_timestamp()::timestamptz as database from retention_clock
+`
+
+type ReadRetentionClockRow struct {
+	Stored   time.Time
+	Database time.Time
+}
+
+func (q *Queries) ReadRetentionClock(ctx context.Context) (ReadRetentionClockRow, error) {
+	row := q.db.QueryRow(ctx, ReadRetentionClock)
+	var i ReadRetentionClockRow
+	err := row.Scan(&i.Stored, &i.Database)
+	return i, err
+}
+
 const RetentionDue = `-- name: RetentionDue :one
 select (retention_due_at <= now())::boolean as due from workspaces where workspace_id = $1
 `
@@ -195,17 +211,45 @@ func (q *Queries) RetentionDue(ctx context.Context, workspaceID uuid.UUID) (bool
 }
 
 const ScheduleRetention = `-- name: ScheduleRetention :exec
-update workspaces set retention_due_at = least(now() + $1::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = $2),
-  (select min(deadline_at) from action_attempts a where a.workspace_id = $2 and a.device_id is null and a.status = 'pending'))
-where workspace_id = $2
+update workspaces set retention_due_at = greatest(now() + $1::interval, least(now() + $2::interval,
+  (select min(old_secret_until) from webhooks w where w.workspace_id = $3),
+  (select min(deadline_at) from action_attempts a where a.workspace_id = $3 and a.device_id is null and a.status = 'pending')))
+where workspace_id = $3
 `
 
 type ScheduleRetentionParams struct {
+	Earliest    time.Duration
 	Pause       time.Duration
 	WorkspaceID uuid.UUID
 }
 
 func (q *Queries) ScheduleRetention(ctx context.Context, arg ScheduleRetentionParams) error {
-	_, err := q.db.Exec(ctx, ScheduleRetention, arg.Pause, arg.WorkspaceID)
+	_, err := q.db.Exec(ctx, ScheduleRetention, arg.Earliest, arg.Pause, arg.WorkspaceID)
+	return err
+}
+
+const StartRetentionClock = `-- name: StartRetentionClock :exec
+insert into retention_clock (at) select least(clock_timestamp(), coalesce(max(a.occurred_at), clock_timestamp())) from audit_log a
+on conflict do nothing
+`
+
+// Starts at the newest entry of the audit log, because the clock may be wrong right now.
+func (q *Queries) StartRetentionClock(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, StartRetentionClock)
+	return err
+}
+
+const StoreRetentionClock = `-- name: StoreRetentionClock :exec
+update retention_clock set at = $1 where at = $2
+`
+
+type StoreRetentionClockParams struct {
+	At    time.Time
+	Known time.Time
+}
+
+// Unless another server has stored it.
+func (q *Queries) StoreRetentionClock(ctx context.Context, arg StoreRetentionClockParams) error {
+	_, err := q.db.Exec(ctx, StoreRetentionClock, arg.At, arg.Known)
 	return err
 }

@@ -78,11 +78,16 @@ func (q *Queries) DropDeliveriesOf(ctx context.Context, arg DropDeliveriesOfPara
 }
 
 const DropOldSecrets = `-- name: DropOldSecrets :execrows
-update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = $1 and old_secret_until <= now()
+update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = $1 and old_secret_until <= $2::timestamptz
 `
 
-func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, DropOldSecrets, workspaceID)
+type DropOldSecretsParams struct {
+	WorkspaceID uuid.UUID
+	At          time.Time
+}
+
+func (q *Queries) DropOldSecrets(ctx context.Context, arg DropOldSecretsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, DropOldSecrets, arg.WorkspaceID, arg.At)
 	if err != nil {
 		return 0, err
 	}

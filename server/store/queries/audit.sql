@@ -34,4 +34,4 @@ order by occurred_at, audit_id limit @max_rows;
 -- name: DropAuditEntries :execrows
 -- Concurrent deletions skip each other's rows.
 delete from audit_log where audit_id in (
-  select a.audit_id from audit_log a where a.occurred_at < now() - @retention::interval order by a.occurred_at, a.audit_id limit @max_rows for update skip locked);
+  select a.audit_id from audit_log a where a.occurred_at < @before::timestamptz order by a.occurred_at, a.audit_id limit @max_rows for update skip locked);

@@ -33,7 +33,7 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_se
 
 -- name: AuthenticateClientSession :one
 -- With its current scope.
-select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.customer_key, s.is_unclaimed, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
 
@@ -67,10 +67,12 @@ order by s.created_at, s.client_session_id
 limit @max_rows::integer;
 
 -- name: ReachOfClientSessions :many
--- The scope of each session, and its number of managed devices.
+-- The scope of each session with its newest webviews, and its number of managed devices.
 select s.client_session_id,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  array(select n.connect_webview_id from (
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
+    order by 1 desc limit @max_webviews::integer) n order by 1)::uuid[] as webviews,
   (select count(*) from client_session_scope r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);

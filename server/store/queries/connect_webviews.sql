@@ -1,9 +1,34 @@
 -- name: InsertConnectWebview :one
 insert into connect_webviews (connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices,
-  redirect_url, failure_url, custom_metadata, customer_key, expires_at)
+  redirect_url, failure_url, custom_metadata, customer_key, expires_at, created_by_session, is_unclaimed)
 values (@connect_webview_id, @workspace_id, @accepted_providers, @accepted_capabilities, @manage_new_devices, @wait_for_devices,
-  @redirect_url, @failure_url, @custom_metadata, @customer_key, @expires_at)
+  @redirect_url, @failure_url, @custom_metadata, @customer_key, @expires_at, sqlc.narg('created_by_session'), @is_unclaimed)
 returning *;
+
+-- name: DropUnusedWebviewsOfSession :exec
+-- Deletes the oldest webviews without a login that a session has created, and keeps the newest. Webviews with a login in
+-- progress are locked and stay.
+delete from connect_webviews where connect_webview_id in (
+  select w.connect_webview_id from connect_webviews w
+  where w.created_by_session = @created_by_session::uuid and w.status <> 'authorized' and w.connected_account_id is null
+  order by w.created_at desc, w.connect_webview_id desc offset @kept::integer for update skip locked
+);
+
+-- name: CountUnclaimedWebviews :one
+-- Open webviews of sessions that reach nothing, up to a maximum.
+select count(*)::integer from (
+  select 1 from connect_webviews where workspace_id = @workspace_id and is_unclaimed and status <> 'authorized'
+  limit @max_rows::integer
+) w;
+
+-- name: DropForgottenWebviews :execrows
+-- Deletes the oldest webviews without a login of sessions that reach nothing.
+delete from connect_webviews where connect_webview_id in (
+  select w.connect_webview_id from connect_webviews w
+  where w.workspace_id = @workspace_id and w.is_unclaimed and w.status <> 'authorized' and w.connected_account_id is null
+    and w.created_at < now() - @age::interval
+  order by w.created_at limit @max_rows::integer for update skip locked
+);
 
 -- name: GetConnectWebview :one
 select * from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;

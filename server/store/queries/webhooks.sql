@@ -39,4 +39,4 @@ where webhook_id = @webhook_id
 returning old_secret_until;
 
 -- name: DropOldSecrets :execrows
-update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = @workspace_id and old_secret_until <= now();
+update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = @workspace_id and old_secret_until <= @at::timestamptz;
