@@ -74,6 +74,9 @@ func (k *Keys) Reload(ctx context.Context) error {
 }
 
 func (k *Keys) load(ctx context.Context) error {
+	if k.source == nil {
+		return errors.New("the keys belong to no database")
+	}
 	kept, err := k.source(ctx)
 	if err != nil {
 		return fmt.Errorf("read the data keys: %w", err)
