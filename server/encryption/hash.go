@@ -35,7 +35,7 @@ func (k *Keys) IndexMAC(scope string, plain []byte) []byte {
 	return keyedHash(k.ring.Load().hash[0], scope, plain)
 }
 
-// Generation returns the generation of new hashes. It rises RefreshInterval after ReplaceServerKey.
+// Generation returns the generation of new hashes. It rises ServerKeyDelay after ReplaceServerKey.
 func (k *Keys) Generation() byte { return byte(k.ring.Load().newest) }
 
 // Lift returns a hash in the newest generation. It keeps what follows the hash.

@@ -78,7 +78,7 @@ func TestMAC_MatchesAcrossGenerations(t *testing.T) {
 		if k.Generation() != before {
 			t.Error("a key is used before every instance has loaded it")
 		}
-		r.stored.Now = r.stored.Now.Add(encryption.RefreshInterval)
+		r.stored.Now = r.stored.Now.Add(encryption.ServerKeyDelay)
 		r.must(k.Reload(t.Context()))
 		macs = append(macs, k.MAC(scope, pin))
 	}

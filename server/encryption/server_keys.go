@@ -14,8 +14,8 @@ const HashKeyName = "hashes"
 // ServerKeyTTL is how long a server key is accepted after a rotation has replaced it.
 const ServerKeyTTL = 7 * 24 * time.Hour
 
-// serverKeyDelay is how long a new server key is only accepted, until every instance has loaded it.
-const serverKeyDelay = RefreshInterval
+// ServerKeyDelay is how long a new server key is only accepted, until every instance has loaded it.
+const ServerKeyDelay = RefreshInterval
 
 // ServerKey is a key that all instances share, as stored: the sealed generations of the key. They are one value, so
 // that nobody without a data key can bring an earlier generation back.
@@ -85,7 +85,7 @@ func accepted(all []generation, now time.Time) []generation {
 // current returns the newest generation that every instance has loaded.
 func current(all []generation, now time.Time) int {
 	newest := len(all) - 1
-	for newest > 0 && all[newest].since.Add(serverKeyDelay).After(now) {
+	for newest > 0 && all[newest].since.Add(ServerKeyDelay).After(now) {
 		newest--
 	}
 	return newest

@@ -150,12 +150,12 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	if err := s.resealAll(ctx, current, tell); err != nil {
 		return err
 	}
-	// Other instances seal with the old key until they reload the keys. They all must know the new hash key before
-	// there are hashes of it.
+	// Other instances seal with the old key until they reload the keys. They all must know the new hash key before one
+	// uses it, and then they reload the keys again.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(encryption.RefreshInterval + s.opt.RotationWait):
+	case <-time.After(encryption.ServerKeyDelay + encryption.RefreshInterval + s.opt.RotationWait):
 	}
 	if err := s.keys.Reload(ctx); err != nil {
 		return err
