@@ -38,8 +38,6 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 		"DropRetiredDataKeys": {"data_keys"},   // a few
 		"ListDataKeys":        {"data_keys"},   // a few
 		"GetOldestServerKey":  {"server_keys"}, // a few
-		"ListServerKeys":      {"server_keys"}, // a few
-		"LockServerKeys":      {"server_keys"}, // a few
 		// once, by the upgrade that adds the column
 		"ListCredentialsWithoutMAC":          {"credentials"},
 		"ListCredentialWorkspacesWithoutMAC": {"credential_workspaces"},

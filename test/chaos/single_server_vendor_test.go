@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"bytes"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -266,9 +267,14 @@ func (a *alone) database() *pgxpool.Pool {
 		if err != nil {
 			a.Fatal(err)
 		}
+		password, err := os.ReadFile(filepath.Join(a.dir, "data/postgres/password"))
+		if err != nil {
+			a.Fatal(err)
+		}
 		if a.pool, err = pgxpool.New(
 			a.Context(),
-			fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable pool_max_conns=2", socket),
+			fmt.Sprintf("host=%s port=5432 user=postgres password=%s dbname=postgres sslmode=disable pool_max_conns=2",
+				socket, bytes.TrimSpace(password)),
 		); err != nil {
 			a.Fatal(err)
 		}
