@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"bytes"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
