@@ -95,7 +95,11 @@ func TestForgedCredential_IsRefused(t *testing.T) {
 	for _, kind := range credentialKinds {
 		attacks := map[string]func(id uuid.UUID, hash []byte){
 			"another workspace": func(id uuid.UUID, _ []byte) {
-				f.write("update credential_workspaces set workspace_id = $2 where credential_id = $1", id, f.other.WorkspaceID)
+				f.write(
+					"update credential_workspaces set workspace_id = $2 where credential_id = $1",
+					id,
+					f.other.WorkspaceID,
+				)
 			},
 			"one more workspace": func(id uuid.UUID, _ []byte) {
 				if kind == domain.APIKey || kind == domain.PublishableKey { // they have exactly one
@@ -110,7 +114,10 @@ func TestForgedCredential_IsRefused(t *testing.T) {
 				f.write("update credential_workspaces set credential_id = $1 where credential_id = $2", id, others.ID)
 			},
 			"more time": func(id uuid.UUID, _ []byte) {
-				f.write("update credentials set expires_at = expires_at + interval '1 year' where credential_id = $1", id)
+				f.write(
+					"update credentials set expires_at = expires_at + interval '1 year' where credential_id = $1",
+					id,
+				)
 			},
 			"no end": func(id uuid.UUID, _ []byte) {
 				f.write("update credentials set expires_at = null where credential_id = $1", id)
@@ -168,9 +175,14 @@ func TestMadeUpToken_IsRefused(t *testing.T) {
 		for _, withHash := range []string{"mac", "null"} {
 			id := uuid.New()
 			if kind == domain.EndUser {
-				f.write(`insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, expires_at, mac)
+				f.write(
+					`insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, expires_at, mac)
 					select $2, workspace_id, $3, token_sealed, expires_at, `+withHash+`
-					from client_sessions where client_session_id = $1`, victim, id, hash[:])
+					from client_sessions where client_session_id = $1`,
+					victim,
+					id,
+					hash[:],
+				)
 			} else {
 				f.write(`insert into credentials (credential_id, kind, hint, token_hash, expires_at, public_token, mac)
 					select $2, kind, hint, $3, expires_at, public_token, `+withHash+`

@@ -51,7 +51,11 @@ func dumped(t *testing.T, dsn, code string) (d dump) {
 }
 
 // reveals returns the columns whose hash tells the PIN to a holder of keys.
-func (d dump) reveals(keys *encryption.Keys, scopes map[string]string, content func(pin string) string) (found []string) {
+func (d dump) reveals(
+	keys *encryption.Keys,
+	scopes map[string]string,
+	content func(pin string) string,
+) (found []string) {
 	for column, hash := range d.hashes {
 		for i := range 10_000 {
 			pin := fmt.Sprintf("%04d", i)
@@ -91,7 +95,14 @@ func TestRotateEncryption_LeakOfBeforeRevealsNoPIN(t *testing.T) {
 		header := apptest.Bearer(s.APIKey)
 		header.Set("Idempotency-Key", "of "+pin)
 		body := fmt.Sprintf(`{"device_id":%q,"code":%q}`, device, pin)
-		if res := s.Send(t, http.MethodPost, "/access_codes/create", header, body, &out); res.StatusCode != http.StatusOK {
+		if res := s.Send(
+			t,
+			http.MethodPost,
+			"/access_codes/create",
+			header,
+			body,
+			&out,
+		); res.StatusCode != http.StatusOK {
 			t.Fatal(res.Status)
 		}
 		return out.Code.ID
@@ -111,7 +122,12 @@ func TestRotateEncryption_LeakOfBeforeRevealsNoPIN(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := leak.reveals(attacker, scopes, content); !slices.Contains(got, "pin_mac") || !slices.Contains(got, "request_mac") {
+	if got := leak.reveals(
+		attacker,
+		scopes,
+		content,
+	); !slices.Contains(got, "pin_mac") ||
+		!slices.Contains(got, "request_mac") {
 		t.Fatalf("the test attacks what it should not: it finds the PIN in %v of the leak", got)
 	}
 
@@ -135,7 +151,12 @@ func TestRotateEncryption_LeakOfBeforeRevealsNoPIN(t *testing.T) {
 		var got struct {
 			Code struct{ Code string } `json:"access_code"`
 		}
-		if status := both.Post(t, "/access_codes/get", map[string]any{"device_id": device, "code": pin}, &got); status != http.StatusOK ||
+		if status := both.Post(
+			t,
+			"/access_codes/get",
+			map[string]any{"device_id": device, "code": pin},
+			&got,
+		); status != http.StatusOK ||
 			got.Code.Code != pin {
 			t.Errorf("the code with a PIN is not found by it: %d", status)
 		}

@@ -268,8 +268,14 @@ func (s *Service) kindOf(ctx context.Context, token string) (domain.CredentialKi
 		for _, key := range keys {
 			accepted.Keys = append(accepted.Keys, key)
 		}
-		_, err = jwt.ParseWithClaims(token, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return accepted, nil },
-			jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(sessionIssuer), jwt.WithExpirationRequired())
+		_, err = jwt.ParseWithClaims(
+			token,
+			&jwt.RegisteredClaims{},
+			func(*jwt.Token) (any, error) { return accepted, nil },
+			jwt.WithValidMethods([]string{"HS256"}),
+			jwt.WithIssuer(sessionIssuer),
+			jwt.WithExpirationRequired(),
+		)
 		if err != nil {
 			return "", unauthorized(domain.ConsoleSession)
 		}

@@ -110,7 +110,7 @@ func TestMAC_MatchesAcrossGenerations(t *testing.T) {
 	}
 }
 
-// What no key has made is returned as it is, and matches nothing.
+// What no key has made is returned unchanged, and matches nothing.
 func TestLift_Garbage(t *testing.T) {
 	t.Parallel()
 	r := newRing(t, 1, encryption.HashKeyName)
@@ -158,7 +158,10 @@ func TestServerKeys_AcceptedForAWeek(t *testing.T) {
 	if all := at(time.Minute); len(all) != 3 || bytes.Equal(all[0], second) || bytes.Equal(all[0], first) {
 		t.Errorf("after two rotations %d keys are accepted", len(all))
 	}
-	if only := at(encryption.ServerKeyTTL); len(only) != 1 || bytes.Equal(only[0], first) || bytes.Equal(only[0], second) {
+	if only := at(
+		encryption.ServerKeyTTL,
+	); len(only) != 1 || bytes.Equal(only[0], first) ||
+		bytes.Equal(only[0], second) {
 		t.Errorf("a week later, %d keys are accepted", len(only))
 	}
 	before := len(r.stored.Server[0].Sealed)

@@ -18,7 +18,7 @@ const ServerKeyTTL = 7 * 24 * time.Hour
 const ServerKeyDelay = RefreshInterval
 
 // ServerKey is a key that all instances share, as stored: the sealed generations of the key. They are one value, so
-// that nobody without a data key can bring an earlier generation back.
+// that bringing an earlier generation back takes a data key.
 type ServerKey struct {
 	Name   string
 	Sealed []byte
@@ -97,7 +97,11 @@ func (k *Keys) openServerKeys(r *ring, stored Stored) error {
 	for _, s := range stored.Server {
 		all, err := r.generationsOf(s)
 		if err != nil {
-			return fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", s.Name, err)
+			return fmt.Errorf(
+				"open the key %s: %w; is the master key the one this database was made with?",
+				s.Name,
+				err,
+			)
 		}
 		if s.Name == HashKeyName {
 			r.hash, r.newest = secrets(all), current(all, stored.Now)

@@ -84,9 +84,16 @@ func (c *Cluster) warnOfSharedUser() {
 		c.opt.Settings["cluster_name"] == commandClusterName {
 		return
 	}
-	c.opt.Log.Warn("the database runs as a user that other programs share, and they can read and change all of it; stop "+
-		"the server, create a user for it (useradd --system "+ownUser+"), and make it the owner of the data (chown -R)",
-		"user", c.account.name, "data", filepath.Dir(c.data.path), "owner", ownUser)
+	c.opt.Log.Warn(
+		"the database runs as a user that other programs share, and they can read and change all of it; stop "+
+			"the server, create a user for it (useradd --system "+ownUser+"), and make it the owner of the data (chown -R)",
+		"user",
+		c.account.name,
+		"data",
+		filepath.Dir(c.data.path),
+		"owner",
+		ownUser,
+	)
 }
 
 func unprivileged(u *user.User) (account, error) {

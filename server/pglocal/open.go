@@ -50,7 +50,12 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 	for end := time.Now().Add(attachTimeout); ; {
 		cluster, err := Start(ctx, own)
 		if err == nil {
-			return &Handle{socket: cluster.socket, password: cluster.password, log: cluster.opt.Log, cluster: cluster}, nil
+			return &Handle{
+				socket:   cluster.socket,
+				password: cluster.password,
+				log:      cluster.opt.Log,
+				cluster:  cluster,
+			}, nil
 		}
 		if !errors.Is(err, ErrInUse) && !errors.Is(err, fs.ErrPermission) {
 			return nil, err
