@@ -15,6 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 )
@@ -160,5 +162,54 @@ func TestRotateEncryption_LeakOfBeforeRevealsNoPIN(t *testing.T) {
 			got.Code.Code != pin {
 			t.Errorf("the code with a PIN is not found by it: %d", status)
 		}
+	}
+}
+
+// What the server has handed out before a rotation stays valid after it, while it makes new ones with the new keys.
+func TestRotateEncryption_OldLinksWork(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithLocks(3),
+		apptest.WithAccess(func(o *access.Options) { o.RotationWait = time.Millisecond }),
+	)
+	session, _ := s.Credential(t, auth.NewCredential{Kind: domain.ConsoleSession})
+	type webview struct {
+		Webview struct {
+			ID  string `json:"connect_webview_id"`
+			URL string `json:"url"`
+		} `json:"connect_webview"`
+	}
+	type page struct {
+		Pagination struct {
+			Cursor *string `json:"next_page_cursor"`
+		}
+	}
+	var made, again webview
+	var first page
+	s.Post(t, "/connect_webviews/create", map[string]any{}, &made)
+	s.Post(t, "/devices/list", map[string]any{"limit": 1}, &first)
+	if made.Webview.URL == "" || first.Pagination.Cursor == nil {
+		t.Fatal("there is no link or no cursor")
+	}
+	if err := s.App.Access.ServerKeys.RotateEncryption(t.Context(), func(keyrotation.Rotation) {}); err != nil {
+		t.Fatal(err)
+	}
+	s.Post(t, "/connect_webviews/get", map[string]any{"connect_webview_id": made.Webview.ID}, &again)
+	if again.Webview.URL == made.Webview.URL {
+		t.Error("the address of the page comes from the old key")
+	}
+	for name, address := range map[string]string{"old": made.Webview.URL, "new": again.Webview.URL} {
+		path := strings.TrimPrefix(address, s.URL)
+		if res := s.Send(t, http.MethodGet, path, nil, "", nil); res.StatusCode != http.StatusOK {
+			t.Errorf("the %s address of the page: %s", name, res.Status)
+		}
+	}
+	body := fmt.Sprintf(`{"limit":1,"page_cursor":%q}`, *first.Pagination.Cursor)
+	header := apptest.Bearer(session)
+	header.Set("Seam-Workspace", s.WorkspaceID)
+	if res := s.Send(t, http.MethodPost, "/devices/list", header, body, nil); res.StatusCode != http.StatusOK {
+		t.Errorf("an old console session with an old cursor: %s", res.Status)
 	}
 }

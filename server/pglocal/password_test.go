@@ -26,7 +26,7 @@ func refuses(t *testing.T, c *pglocal.Cluster) {
 		u.User = user
 		conn, err := pgx.Connect(t.Context(), u.String())
 		if err == nil {
-			conn.Close(t.Context()) //nolint:errcheck // it should not be there
+			conn.Close(t.Context())
 			t.Errorf("%s: accepted", name)
 		} else if refused, isRefused := errors.AsType[*pgconn.PgError](err); isRefused && refused.Code != "28P01" {
 			t.Errorf("%s: %v", name, err)
