@@ -203,5 +203,5 @@ func (s *Service) addressMAC(adapter, address string) []byte {
 	if address == "" {
 		return nil
 	}
-	return s.keys.MAC("connected_accounts.address/"+adapter, []byte(address))
+	return s.keys.IndexMAC("connected_accounts.address/"+adapter, []byte(address))
 }

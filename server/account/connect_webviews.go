@@ -16,6 +16,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -68,13 +69,17 @@ var defaultCapabilities = []string{"lock"}
 
 // webviewToken returns the token in a webview's URL: its identifier with a MAC of this server.
 func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error) {
-	key, err := s.serverKeys.ServerKey(ctx, "connect_webviews")
+	key, err := s.serverKeys.ServerKey(ctx, keyrotation.ConnectPages)
 	if err != nil {
 		return "", err
 	}
+	return webviewTokenOf(key, id), nil
+}
+
+func webviewTokenOf(key []byte, id uuid.UUID) string {
 	h := hmac.New(sha256.New, key)
 	h.Write(id[:])
-	return base64.RawURLEncoding.EncodeToString(append(id[:], h.Sum(nil)[:24]...)), nil
+	return base64.RawURLEncoding.EncodeToString(append(id[:], h.Sum(nil)[:24]...))
 }
 
 func (s *Service) toWebview(ctx context.Context, r dbsqlc.ConnectWebview) (Webview, error) {

@@ -18,7 +18,7 @@ func (s *Service) gatewayMAC(adapter, gateway string) []byte {
 	if gateway == "" {
 		return nil
 	}
-	return s.keys.MAC("connected_accounts.gateway/"+adapter, []byte(gateway))
+	return s.keys.IndexMAC("connected_accounts.gateway/"+adapter, []byte(gateway))
 }
 
 // holdGateway locks the gateway until the end of the transaction. Of two concurrent logins by two addresses the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -34,11 +35,13 @@ func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Works
 		return Webview{}, Workspace{}, gone
 	}
 	id := uuid.UUID(raw[:len(uuid.UUID{})])
-	want, err := s.webviewToken(ctx, id)
+	keys, err := s.serverKeys.ServerKeys(ctx, keyrotation.ConnectPages)
 	if err != nil {
 		return Webview{}, Workspace{}, err
 	}
-	if !hmac.Equal([]byte(token), []byte(want)) {
+	if !slices.ContainsFunc(keys, func(key []byte) bool {
+		return hmac.Equal([]byte(token), []byte(webviewTokenOf(key, id)))
+	}) {
 		return Webview{}, Workspace{}, gone
 	}
 	r, err := s.db.OpenConnectWebview(ctx, id)

@@ -49,10 +49,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWor
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
-			if err := tx.InsertCredentialWorkspace(
-				ctx,
-				dbsqlc.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id},
-			); err != nil {
+			if err := s.auth.GrantWorkspace(ctx, tx, p.CredentialID, id); err != nil {
 				return err
 			}
 		}

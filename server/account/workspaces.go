@@ -99,9 +99,11 @@ func (s *Service) ListWorkspaces(ctx context.Context, p domain.Principal) ([]Wor
 	if err != nil {
 		return nil, fmt.Errorf("list the workspaces: %w", err)
 	}
-	out := make([]Workspace, len(rows))
-	for i, r := range rows {
-		out[i] = toWorkspace(r.Workspace, r.PublishableKey)
+	out := make([]Workspace, 0, len(rows))
+	for _, r := range rows {
+		if s.auth.IsGranted(p.CredentialID, r.Workspace.WorkspaceID, r.Mac) {
+			out = append(out, toWorkspace(r.Workspace, r.PublishableKey))
+		}
 	}
 	return out, nil
 }

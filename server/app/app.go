@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
@@ -169,9 +170,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	); err != nil {
 		return nil, err
 	}
-	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log); err != nil {
-		return nil, err
-	}
+	a.vendors = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log)
 	a.vendors.traces = spans
 	a.health = newHealth(a.Access, c.Health, c.Log)
 	a.metrics = a.newMetering(measured, c.Log)
@@ -191,8 +190,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.delivery, err = newDelivery(a.db.waker, a.Access, c); err != nil {
 		return nil, err
 	}
-	cursorKey, err := a.Access.ServerKeys.ServerKey(ctx, "page_cursors")
-	if err != nil {
+	if _, err := a.Access.ServerKeys.ServerKeys(ctx, keyrotation.PageCursors); err != nil {
 		return nil, err
 	}
 	limiter := ratelimit.New(c.Limits)
@@ -200,7 +198,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Access:         a.Access,
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
-		CursorKey:      cursorKey,
+		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,
 		Limiter:        limiter,

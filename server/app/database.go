@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
@@ -85,6 +86,9 @@ const (
 	openAndMigrate                 // create the database and migrate its schema
 )
 
+// keyedCredentials is the version of the schema whose migration adds keyed hashes to credentials.
+const keyedCredentials = 6
+
 // openDB opens a database whose schema is at least as new as this program's. A server starts the private cluster. A
 // command uses the running cluster, or starts one temporarily.
 func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog.Logger) (_ *openDatabase, err error) {
@@ -122,6 +126,10 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 			dsn = db.joined.DSN("postgres")
 		}
 	}
+	version, err := store.SchemaVersion(ctx, dsn)
+	if err != nil && !errors.Is(err, store.ErrNoSchema) {
+		return nil, err
+	}
 	if db.keys, err = c.prepare(ctx, dsn, may); err != nil {
 		return nil, err
 	}
@@ -138,6 +146,11 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 	}
 	if err := keyrotation.FollowKeys(ctx, db.store, db.keys, may != openExisting); err != nil {
 		return nil, err
+	}
+	if version > 0 && version < keyedCredentials && may == openAndMigrate {
+		if err := auth.BindCredentials(ctx, db.store, db.keys); err != nil {
+			return nil, err
+		}
 	}
 	db.stopKeyRefresh = runInBackground(db.keys.RefreshLoop)
 	if db.waker, err = worker.NewWaker(db.store); err != nil {

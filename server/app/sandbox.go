@@ -18,6 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
@@ -91,7 +92,7 @@ func newSandbox(
 	dir string,
 	log *slog.Logger,
 ) (*Sandbox, error) {
-	key, err := a.ServerKeys.ServerKey(ctx, "sandbox_seed")
+	key, err := a.ServerKeys.ServerKey(ctx, keyrotation.SandboxSeed)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -29,7 +30,7 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.Access.ServerKeys.ServerKey(ctx, "sandbox_seed")
+	key, err := a.Access.ServerKeys.ServerKey(ctx, keyrotation.SandboxSeed)
 	if err != nil {
 		return nil, err
 	}

@@ -72,14 +72,15 @@ func newOld(t *testing.T, hook string) *old {
 			o.must(err)
 			return literal(fresh.Wrapped)
 		},
-		"mac":    func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
-		"hash":   func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
-		"seed":   func() string { return string(seed) },
-		"token":  func() string { return o.token },
-		"secret": func() string { return "whsec_" + base64.StdEncoding.EncodeToString(o.secret) },
-		"lock":   func() string { return account.Locks[0].ID },
-		"serial": func() string { return "SBX-" + strings.ToUpper(account.Locks[0].ID[:8]) }, // another would be another lock
-		"hook":   func() string { return hook },
+		"mac":     func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
+		"hexHash": func() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(o.token))) },
+		"hash":    func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
+		"seed":    func() string { return string(seed) },
+		"token":   func() string { return o.token },
+		"secret":  func() string { return "whsec_" + base64.StdEncoding.EncodeToString(o.secret) },
+		"lock":    func() string { return account.Locks[0].ID },
+		"serial":  func() string { return "SBX-" + strings.ToUpper(account.Locks[0].ID[:8]) }, // another would be another lock
+		"hook":    func() string { return hook },
 	}
 	o.exec("drop schema public cascade; create schema public")
 	return o
@@ -173,17 +174,7 @@ func (o *old) migrate() {
 		o.must(err)
 		name := filepath.Base(step.Source.Path)
 		o.keeps(name, before, o.rowsOn(conn))
-		fixture, err := os.ReadFile(fmt.Sprintf("testdata/upgrade/%05d.sql", step.Source.Version))
-		if errors.Is(err, os.ErrNotExist) && !first {
-			continue
-		}
-		o.must(err)
-		text, err := template.New(name).Funcs(o.fill).Parse(string(fixture))
-		o.must(err)
-		var script bytes.Buffer
-		o.must(text.Execute(&script, nil))
-		o.exec(script.String())
-		if !first {
+		if there := o.insert(step.Source.Version); !there || !first {
 			continue
 		}
 		for table, rows := range o.rowsOn(conn) {
@@ -194,8 +185,34 @@ func (o *old) migrate() {
 	}
 }
 
+// insert runs the file of rows of a migration, if there is one.
+func (o *old) insert(version int64) bool {
+	o.Helper()
+	name := fmt.Sprintf("testdata/upgrade/%05d.sql", version)
+	fixture, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && version > 1 {
+		return false
+	}
+	o.must(err)
+	text, err := template.New(name).Funcs(o.fill).Parse(string(fixture))
+	o.must(err)
+	var script bytes.Buffer
+	o.must(text.Execute(&script, nil))
+	o.exec(script.String())
+	return true
+}
+
 // post sends a request with the credential of the database.
 func (o *old) post(url, path, body string, out any) {
+	o.Helper()
+	status, b := o.send(url, path, body)
+	if status != http.StatusOK {
+		o.Fatalf("%s: %d %s", path, status, b)
+	}
+	o.must(json.Unmarshal(b, out))
+}
+
+func (o *old) send(url, path, body string) (status int, answer []byte) {
 	o.Helper()
 	req, err := http.NewRequestWithContext(o.Context(), http.MethodPost, url+path, strings.NewReader(body))
 	o.must(err)
@@ -206,10 +223,7 @@ func (o *old) post(url, path, body string, out any) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	o.must(err)
-	if res.StatusCode != http.StatusOK {
-		o.Fatalf("%s: %d %s", path, res.StatusCode, b)
-	}
-	o.must(json.Unmarshal(b, out))
+	return res.StatusCode, b
 }
 
 // inbox is a webhook endpoint that accepts events signed with the secret.
@@ -370,4 +384,29 @@ func TestDatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
 	)
 	hook.forget()
 	o.works(o.dsn, hook)
+}
+
+// The server that migrates the database accepts the credentials of the version without keyed hashes. No later start
+// accepts a row without one.
+func TestUpgrade_BindsCredentialsOnce(t *testing.T) {
+	t.Parallel()
+	o := newOld(t, "http://127.0.0.1:9/")
+	db, err := sql.Open("pgx", o.dsn)
+	o.must(err)
+	defer db.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
+	o.must(err)
+	_, err = steps.UpTo(t.Context(), 1)
+	o.must(err)
+	o.insert(1)
+	first := o.serve(o.dsn)
+	if status, b := o.send(first.URL, "/workspaces/get", "{}"); status != http.StatusOK {
+		t.Fatalf("a credential of the version before gets %d %s", status, b)
+	}
+	o.must(first.Stop(t.Context()))
+	o.exec("update credentials set mac = null")
+	second := o.serve(o.dsn)
+	if status, b := o.send(second.URL, "/workspaces/get", "{}"); status != http.StatusUnauthorized {
+		t.Errorf("after the upgrade, a row without a hash gets %d %s", status, b)
+	}
 }

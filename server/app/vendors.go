@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -40,7 +42,6 @@ type vendors struct {
 	sandbox    *Sandbox
 	url        string // where this server listens
 	pushes     string // where vendors reach this server or one of several
-	key        []byte
 	log        *slog.Logger
 	traces     *traces.Traces
 	connecting Connecting // networks of gateways from connect pages
@@ -56,22 +57,17 @@ func newVendors(
 	url, public string,
 	entered Connecting,
 	log *slog.Logger,
-) (*vendors, error) {
-	key, err := a.ServerKeys.ServerKey(ctx, "vendor_pushes")
-	if err != nil {
-		return nil, err
-	}
+) *vendors {
 	v := &vendors{
 		access:     a,
 		sandbox:    s,
 		url:        url,
 		pushes:     strings.TrimRight(cmp.Or(public, url), "/"),
-		key:        key,
 		connecting: entered,
 		log:        log,
 	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	return v, nil
+	return v
 }
 
 func (v *vendors) openers() map[string]reconcile.Opener {
@@ -114,12 +110,12 @@ func opened[C any](account account.Account) (c C, err error) {
 	return c, nil
 }
 
-func (v *vendors) openDeviceCloud(_ context.Context, account account.Account) (adapter.Adapter, error) {
+func (v *vendors) openDeviceCloud(ctx context.Context, account account.Account) (adapter.Adapter, error) {
 	c, err := opened[DeviceCloud](account)
 	if err != nil {
 		return nil, err
 	}
-	return v.deviceCloud(account.ID, c, v.pushes), nil
+	return v.deviceCloud(ctx, account.ID, c, v.pushes)
 }
 
 func (v *vendors) openZWaveJS(_ context.Context, account account.Account) (adapter.Adapter, error) {
@@ -180,19 +176,37 @@ func (v *vendors) openSandbox(ctx context.Context, account account.Account) (ada
 	if v.sandbox.own == nil {
 		at = v.pushes
 	}
-	return v.deviceCloud(account.ID, DeviceCloud{BaseURL: v.sandbox.cloudURL(v.url), Token: token}, at), nil
+	return v.deviceCloud(ctx, account.ID, DeviceCloud{BaseURL: v.sandbox.cloudURL(v.url), Token: token}, at)
 }
 
-func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud, at string) adapter.Adapter {
+func (v *vendors) deviceCloud(
+	ctx context.Context,
+	account uuid.UUID,
+	c DeviceCloud,
+	at string,
+) (adapter.Adapter, error) {
+	urls, err := v.secrets(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	opened := urls[0]
+	for i, secret := range urls {
+		urls[i] = at + vendorsPath + account.String() + "/" + secret
+	}
 	a := devicecloud.New(devicecloud.Config{
-		BaseURL:  c.BaseURL,
-		Token:    c.Token,
-		Provider: c.Provider,
-		PushURL:  at + vendorsPath + account.String() + "/" + v.secret(account),
-		Log:      v.log.With("connected_account_id", account),
+		BaseURL:       c.BaseURL,
+		Token:         c.Token,
+		Provider:      c.Provider,
+		PushURL:       urls[0],
+		OtherPushURLs: urls[1:],
+		Outdated: func() bool {
+			now, err := v.secrets(v.ctx, account)
+			return err == nil && now[0] != opened
+		},
+		Log: v.log.With("connected_account_id", account),
 	})
 	go a.StaySubscribed(v.ctx) // until it is subscribed, the server polls the devices
-	return a
+	return a, nil
 }
 
 func tryLater(w http.ResponseWriter, _ *http.Request) {
@@ -200,17 +214,32 @@ func tryLater(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "try again later", http.StatusServiceUnavailable)
 }
 
-func (v *vendors) secret(account uuid.UUID) string {
-	h := hmac.New(sha256.New, v.key)
-	h.Write(account[:])
-	return hex.EncodeToString(h.Sum(nil)[:16])
+// secrets returns the secrets that are accepted in the URL of an account, the current one first.
+func (v *vendors) secrets(ctx context.Context, account uuid.UUID) (all []string, err error) {
+	keys, err := v.access.ServerKeys.ServerKeys(ctx, keyrotation.VendorPushes)
+	for _, key := range keys {
+		h := hmac.New(sha256.New, key)
+		h.Write(account[:])
+		all = append(all, hex.EncodeToString(h.Sum(nil)[:16]))
+	}
+	return all, err
 }
 
 // ServeHTTP receives events of vendors. Without the account's secret, it answers 404 for every account.
 func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, secret, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, vendorsPath), "/")
 	account, err := uuid.Parse(id)
-	if err != nil || !hmac.Equal([]byte(secret), []byte(v.secret(account))) {
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	secrets, err := v.secrets(r.Context(), account)
+	if err != nil {
+		v.log.Warn("received a vendor's event, and the keys of push URLs cannot be read", "error", err)
+		tryLater(w, r)
+		return
+	}
+	if !slices.ContainsFunc(secrets, func(s string) bool { return hmac.Equal([]byte(secret), []byte(s)) }) {
 		http.NotFound(w, r)
 		return
 	}

@@ -132,15 +132,24 @@ func (s *Service) CreateClientSession(
 		}
 		id, token := domain.NewID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
+		bound := boundSession{
+			id:                id,
+			workspace:         p.WorkspaceID,
+			tokenHash:         hash[:],
+			userIdentifierKey: domain.NonEmpty(n.UserIdentifierKey),
+			customerKey:       domain.NonEmpty(n.CustomerKey),
+			expiresAt:         expires,
+		}
 		if err := tx.InsertClientSession(ctx, dbsqlc.InsertClientSessionParams{
-			ClientSessionID:   id,
-			WorkspaceID:       p.WorkspaceID,
-			TokenHash:         hash[:],
+			ClientSessionID:   bound.id,
+			WorkspaceID:       bound.workspace,
+			TokenHash:         bound.tokenHash,
 			TokenSealed:       s.keys.Seal(sessionPlace(id), []byte(token)),
-			UserIdentifierKey: domain.NonEmpty(n.UserIdentifierKey),
-			CustomerKey:       domain.NonEmpty(n.CustomerKey),
-			ExpiresAt:         expires,
+			UserIdentifierKey: bound.userIdentifierKey,
+			CustomerKey:       bound.customerKey,
+			ExpiresAt:         bound.expiresAt,
 			IsUnclaimed:       p.Kind == domain.PublishableKey,
+			Mac:               s.keys.MAC(bound.hashed()),
 		}); err != nil {
 			return err
 		}
@@ -357,6 +366,9 @@ func (s *Service) readSessions(
 	}
 	out := make([]ClientSession, len(rows))
 	for i, r := range rows {
+		if !s.keys.Match(r.Mac, s.keys.MAC(boundSessionOf(r).hashed())) {
+			return nil, fmt.Errorf("client session %s was changed in the database: delete it", r.ClientSessionID)
+		}
 		token, err := s.keys.Open(sessionPlace(r.ClientSessionID), r.TokenSealed)
 		if err != nil {
 			return nil, fmt.Errorf("open the token of client session %s: %w", r.ClientSessionID, err)

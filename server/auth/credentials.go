@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -98,14 +99,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 			TokenHash:    hash[:],
 			ExpiresAt:    c.ExpiresAt,
 			PublicToken:  public,
+			Mac:          s.keys.MAC(boundCredential{c.ID, c.Kind, hash[:], c.ExpiresAt}.hashed()),
 		}); err != nil {
 			return err
 		}
 		for _, id := range n.WorkspaceIDs {
-			if err := tx.InsertCredentialWorkspace(
-				ctx,
-				dbsqlc.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id},
-			); err != nil {
+			if err := s.GrantWorkspace(ctx, tx, c.ID, id); err != nil {
 				return err
 			}
 		}
@@ -139,7 +138,7 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 	case domain.PAT:
 		return "seam_at1" + base58(8) + "_" + base58(24), nil
 	case domain.ConsoleSession:
-		key, err := s.sessionKey(ctx)
+		key, err := s.serverKeys.ServerKey(ctx, keyrotation.ConsoleSessions)
 		if err != nil {
 			return "", err
 		}
@@ -164,10 +163,6 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 const PublishablePrefix = "seam_pk"
 
 const sessionIssuer = "deviceaccess-server"
-
-func (s *Service) sessionKey(ctx context.Context) ([]byte, error) {
-	return s.serverKeys.ServerKey(ctx, "console_sessions")
-}
 
 // notReserved returns the short part of an API key. It never collides with the prefix of another kind of token.
 func notReserved() string {
@@ -221,6 +216,8 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		return domain.Principal{}, unauthorized(kind)
 	case err != nil:
 		return domain.Principal{}, fmt.Errorf("look up the credential: %w", err)
+	case !s.issued(r, hash[:]):
+		return domain.Principal{}, unauthorized(kind)
 	case r.WorkspaceID == nil && asked != nil:
 		return domain.Principal{}, unknownWorkspace()
 	case (kind == domain.PublishableKey) != (domain.CredentialKind(r.Kind) == domain.PublishableKey):
@@ -245,6 +242,13 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	return p, nil
 }
 
+// issued reports whether the server has issued a credential, and has granted it the workspace.
+func (s *Service) issued(r dbsqlc.FindCredentialRow, tokenHash []byte) bool {
+	b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), tokenHash, r.ExpiresAt}
+	return s.keys.Match(r.Mac, s.keys.MAC(b.hashed())) &&
+		(r.WorkspaceID == nil || s.IsGranted(r.CredentialID, *r.WorkspaceID, r.WorkspaceMac))
+}
+
 // kindOf returns the kind that a token claims by its prefix. It rejects forged console sessions without a
 // query.
 func (s *Service) kindOf(ctx context.Context, token string) (domain.CredentialKind, error) {
@@ -256,12 +260,22 @@ func (s *Service) kindOf(ctx context.Context, token string) (domain.CredentialKi
 	case strings.HasPrefix(token, SessionPrefix):
 		return domain.EndUser, nil
 	case strings.HasPrefix(token, "ey"):
-		key, err := s.sessionKey(ctx)
+		keys, err := s.serverKeys.ServerKeys(ctx, keyrotation.ConsoleSessions)
 		if err != nil {
 			return "", err
 		}
-		_, err = jwt.ParseWithClaims(token, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return key, nil },
-			jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(sessionIssuer), jwt.WithExpirationRequired())
+		accepted := jwt.VerificationKeySet{}
+		for _, key := range keys {
+			accepted.Keys = append(accepted.Keys, key)
+		}
+		_, err = jwt.ParseWithClaims(
+			token,
+			&jwt.RegisteredClaims{},
+			func(*jwt.Token) (any, error) { return accepted, nil },
+			jwt.WithValidMethods([]string{"HS256"}),
+			jwt.WithIssuer(sessionIssuer),
+			jwt.WithExpirationRequired(),
+		)
 		if err != nil {
 			return "", unauthorized(domain.ConsoleSession)
 		}

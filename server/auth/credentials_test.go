@@ -21,6 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -84,6 +85,7 @@ func newKeyring(t testing.TB) *keyring {
 	t.Cleanup(db.Close)
 	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
+	must(keyrotation.FollowKeys(t.Context(), db, keys, true))
 	k := &keyring{
 		db:      db,
 		heard:   &overheard{DBTX: db.Pool},

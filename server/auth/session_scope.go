@@ -177,14 +177,26 @@ func (s *Service) authenticateSession(
 	refuse := func(kind, message string) (domain.Principal, error) {
 		return domain.Principal{}, &domain.Error{Kind: domain.Unauthorized, Type: kind, Message: message}
 	}
-	switch {
-	case store.IsNoRows(err):
+	unknown := func() (domain.Principal, error) {
 		return refuse(
 			"client_session_not_found",
 			"There is no client session with this token; it may have been deleted.",
 		)
+	}
+	switch {
+	case store.IsNoRows(err):
+		return unknown()
 	case err != nil:
 		return domain.Principal{}, fmt.Errorf("look up the client session: %w", err)
+	case !s.keys.Match(r.Mac, s.keys.MAC(boundSession{
+		id:                r.ClientSessionID,
+		workspace:         r.WorkspaceID,
+		tokenHash:         hash,
+		userIdentifierKey: r.UserIdentifierKey,
+		customerKey:       r.CustomerKey,
+		expiresAt:         r.ExpiresAt,
+	}.hashed())):
+		return unknown()
 	case r.Revoked:
 		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
 	case r.Expired:

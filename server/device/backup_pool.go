@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -232,7 +231,7 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 func (t *deviceTx) conflictsWithCode(c *dbsqlc.AccessCode) bool {
 	return slices.ContainsFunc(t.codes, func(other *dbsqlc.AccessCode) bool {
 		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil &&
-			encryption.Equal(other.PinMac, c.PinMac)
+			t.s.keys.Match(other.PinMac, c.PinMac)
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -77,7 +76,7 @@ func (s *Service) setPIN(r *dbsqlc.AccessCode, pin string) {
 		r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
 		r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
 	}
-	if was != nil && !encryption.Equal(was, r.PinMac) {
+	if was != nil && !s.keys.Match(was, r.PinMac) {
 		r.CommonCodeKey = nil
 	}
 }
@@ -330,7 +329,7 @@ func (s *Service) GetCode(
 		WorkspaceID: p.WorkspaceID,
 		DeviceID:    device,
 		IsManaged:   managed,
-		PinMac:      s.keys.MAC(pinScope(device), []byte(pin)),
+		PinMacs:     s.keys.MACs(pinScope(device), []byte(pin)),
 	})
 	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")

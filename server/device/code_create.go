@@ -10,7 +10,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -274,7 +273,7 @@ func defaultNameFor(caps capability.Set) string {
 func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
 	i := slices.IndexFunc(taken, func(c dbsqlc.TakenOnDeviceRow) bool {
-		return c.AccessCodeID != self && !c.Leaving && !c.InPool && encryption.Equal(c.PinMac, mac)
+		return c.AccessCodeID != self && !c.Leaving && !c.InPool && s.keys.Match(c.PinMac, mac)
 	})
 	if i < 0 {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -29,7 +28,7 @@ func (r *reading) owner(f Found) *dbsqlc.AccessCode {
 		// The code's reference was never recorded. The vendor kept our identifier, or the desired or the sent PIN
 		// matches, or the recorded place of the write does.
 		placed := f.PIN == "" && !pinChangedAtDevice(*c, f) && f.Ref != "" && domain.Value(c.WriteRef) == f.Ref
-		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
+		written := placed || r.s.keys.Match(c.PinMac, mac) || r.s.keys.Match(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
 		}
@@ -69,7 +68,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same reports whether the observed state of a code equals its desired state, as far as the device shows it.
 func (r *reading) same(c *dbsqlc.AccessCode, f Found) bool {
-	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || pinChangedAtDevice(*c, f) || f.Disabled {
+	if f.PIN != "" && !r.s.keys.Match(c.PinMac, r.mac(f.PIN)) || pinChangedAtDevice(*c, f) || f.Disabled {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {

@@ -281,7 +281,7 @@ func (s *Service) freeOnAll(
 		if err != nil {
 			return nil, err
 		}
-		there := pinsOf(at.taken)
+		there := s.pinsOf(at.taken)
 		pins = slices.DeleteFunc(pins, func(pin string) bool { return there[s.pinOn(id, pin)] })
 	}
 	return pins, nil

@@ -44,7 +44,7 @@ func (s *Service) generatePIN(
 	if preferred > 0 && preferred <= 12 && slices.Contains(caps.CodeLengths, preferred) {
 		length = preferred
 	}
-	there := pinsOf(taken)
+	there := s.pinsOf(taken)
 	for range 1000 {
 		pin, err := randomPIN(length)
 		if err != nil || fits(pin, caps) && !there[s.pinOn(device, pin)] {
@@ -79,14 +79,14 @@ func fits(pin string, caps capability.Set) bool {
 
 // pinOn returns the MAC of a PIN on a device.
 func (s *Service) pinOn(device uuid.UUID, pin string) string {
-	return string(s.keys.MAC(pinScope(device), []byte(pin)))
+	return string(s.keys.Lift(s.keys.MAC(pinScope(device), []byte(pin))))
 }
 
 // pinsOf returns the MACs of the PINs of codes.
-func pinsOf(taken []dbsqlc.TakenOnDeviceRow) map[string]bool {
+func (s *Service) pinsOf(taken []dbsqlc.TakenOnDeviceRow) map[string]bool {
 	there := make(map[string]bool, len(taken))
 	for _, c := range taken {
-		there[string(c.PinMac)] = true
+		there[string(s.keys.Lift(c.PinMac))] = true
 	}
 	return there
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -258,7 +257,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 
 // saw records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
 func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
-	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
+	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !r.s.keys.Match(c.WritePinMac, mac) {
 		c.WritePinMac = mac
 	}
 }
@@ -305,7 +304,7 @@ func (r *reading) refresh(c *dbsqlc.AccessCode, f Found) {
 	if c.RemovingSince == nil {
 		c.Status = string(StatusSet)
 	}
-	if !encryption.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
+	if !r.s.keys.Match(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
 		r.s.setPIN(c, f.PIN)
 		r.deviceChanged = true
 	}

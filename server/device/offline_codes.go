@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -308,7 +307,7 @@ func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutO
 		if other == c || domain.Value(other.VendorRef) != o.Ref {
 			continue
 		}
-		shows := other.PinMac == nil || encryption.Equal(
+		shows := other.PinMac == nil || t.s.keys.Match(
 			other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)),
 		)
 		if other.IsManaged || !shows {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -48,7 +47,7 @@ func (t *deviceTx) anotherPIN(c *dbsqlc.AccessCode) bool {
 	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
 		return false
 	}
-	return len(c.WritePinMac) > 0 && !encryption.Equal(c.WritePinMac, c.PinMac)
+	return len(c.WritePinMac) > 0 && !t.s.keys.Match(c.WritePinMac, c.PinMac)
 }
 
 // StartAt returns the start time to send to the device at now. For a device that accepts no past start, a past start

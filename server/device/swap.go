@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -103,7 +102,7 @@ func (t *deviceTx) unseenConflict(c *dbsqlc.AccessCode, conflict string) bool {
 	}
 	for _, other := range t.codes {
 		if other != c && other.VendorRef != nil && (other.PinMac == nil ||
-			encryption.Equal(t.macOnDevice(other), c.PinMac)) {
+			t.s.keys.Match(t.macOnDevice(other), c.PinMac)) {
 			return false
 		}
 	}

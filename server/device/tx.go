@@ -10,7 +10,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -327,7 +326,7 @@ func (t *deviceTx) hasPIN(c *dbsqlc.AccessCode, f Failure) bool {
 		return false
 	}
 	next := c.AppliedGen > 0 && c.DesiredGen == c.AppliedGen+1
-	return (t.caps.ListCodes || next) && !encryption.Equal(t.macOnDevice(c), c.PinMac)
+	return (t.caps.ListCodes || next) && !t.s.keys.Match(t.macOnDevice(c), c.PinMac)
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -24,13 +24,26 @@ type DataKey struct {
 	Current bool
 }
 
-// Source returns all data keys.
-type Source func(ctx context.Context) ([]DataKey, error)
+// Stored are the keys in the database.
+type Stored struct {
+	// Data are all data keys.
+	Data []DataKey
+	// Server are the server keys.
+	Server []ServerKey
+	// Now is the time of the database.
+	Now time.Time
+}
+
+// Source returns the stored keys. It must read the server keys before the data keys that seal them.
+type Source func(ctx context.Context) (Stored, error)
 
 // ring holds the keys loaded at one time.
 type ring struct {
 	current key
 	all     map[byte]key
+	server  map[string][][]byte
+	hash    [][]byte // by generation
+	newest  int      // the generation of new hashes, which every instance has loaded
 }
 
 func (r *ring) open(place string, sealed []byte) ([]byte, error) {
@@ -61,12 +74,15 @@ func (k *Keys) Reload(ctx context.Context) error {
 }
 
 func (k *Keys) load(ctx context.Context) error {
+	if k.source == nil {
+		return errors.New("the keys belong to no database")
+	}
 	kept, err := k.source(ctx)
 	if err != nil {
 		return fmt.Errorf("read the data keys: %w", err)
 	}
 	r := &ring{current: k.master, all: maps.Clone(k.masters)}
-	for _, d := range kept {
+	for _, d := range kept.Data {
 		one, err := k.unwrap(d)
 		if err != nil {
 			k.unwrapError.Store(&err)
@@ -78,6 +94,9 @@ func (k *Keys) load(ctx context.Context) error {
 		}
 	}
 	k.unwrapError.Store(nil)
+	if err := k.openServerKeys(r, kept); err != nil {
+		return err
+	}
 	k.ring.Store(r)
 	return nil
 }
@@ -201,10 +220,3 @@ func (k *Keys) unwrap(d DataKey) (key, error) {
 	one.id = d.ID
 	return one, nil
 }
-
-// HashKey returns the key of MAC.
-func (k *Keys) HashKey() []byte { return bytes.Clone(k.mac) }
-
-// SetHashKey sets a separate key for MAC, so that hashes stay the same when the master key changes. Call it before the
-// keys are used.
-func (k *Keys) SetHashKey(mac []byte) { k.mac = bytes.Clone(mac) }

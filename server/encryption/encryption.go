@@ -10,7 +10,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ type Keys struct {
 	source      Source // nil if there are no data keys
 	unwrapError atomic.Pointer[error]
 	loading     sync.Mutex
-	mac         []byte
 }
 
 type key struct {
@@ -42,8 +40,8 @@ type key struct {
 	mac  []byte
 }
 
-// New derives keys from master keys of KeySize bytes. The first one seals and computes keyed hashes, unless SetHashKey
-// is called; all of them open.
+// New derives keys from master keys of KeySize bytes. The first one seals and computes keyed hashes until SetSource
+// loads the keys of a database; all of them open.
 func New(masters ...[]byte) (*Keys, error) {
 	if len(masters) == 0 {
 		return nil, errors.New("no master key")
@@ -59,10 +57,10 @@ func New(masters ...[]byte) (*Keys, error) {
 		}
 		k.masters[one.id] = one
 		if i == 0 {
-			k.master, k.mac = one, one.mac
+			k.master = one
 		}
 	}
-	k.ring.Store(&ring{current: k.master, all: k.masters})
+	k.ring.Store(&ring{current: k.master, all: k.masters, hash: [][]byte{k.master.mac}})
 	return k, nil
 }
 
@@ -116,19 +114,4 @@ func (k *Keys) Open(place string, sealed []byte) ([]byte, error) {
 		r = k.reloadSince(context.Background(), r)
 	}
 	return r.open(place, sealed)
-}
-
-// MAC returns a keyed hash of 16 bytes. It is equal for equal secrets of one scope, and reveals nothing without the
-// key.
-func (k *Keys) MAC(scope string, plain []byte) []byte {
-	h := hmac.New(sha256.New, k.mac)
-	h.Write([]byte(scope))
-	h.Write([]byte{0})
-	h.Write(plain)
-	return h.Sum(nil)[:16]
-}
-
-// Equal compares two MACs in constant time; a missing one equals nothing.
-func Equal(a, b []byte) bool {
-	return len(a) > 0 && hmac.Equal(a, b)
 }

@@ -78,11 +78,11 @@ func TestMAC_EqualAndUnequal(t *testing.T) {
 		"shifted scope": {k.MAC("device/11", []byte("234")), false},
 		"none":          {nil, false},
 	} {
-		if encryption.Equal(a, c.other) != c.equal {
+		if k.Match(a, c.other) != c.equal || k.Match(c.other, a) != c.equal {
 			t.Errorf("%s: equal %v", name, !c.equal)
 		}
 	}
-	if encryption.Equal(nil, nil) {
+	if k.Match(nil, nil) || encryption.Equal(nil, nil) {
 		t.Error("two missing hashes are equal")
 	}
 }
@@ -124,7 +124,7 @@ func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	master := encryption.NewMaster()
 	var kept []encryption.DataKey
 	var reads int
-	source := func(context.Context) ([]encryption.DataKey, error) { reads++; return kept, nil }
+	source := func(context.Context) (encryption.Stored, error) { reads++; return encryption.Stored{Data: kept}, nil }
 	one, other := keys(t, master), keys(t, master)
 	for _, k := range []*encryption.Keys{one, other} {
 		if err := k.SetSource(t.Context(), source); err != nil {
@@ -174,7 +174,7 @@ func TestKeys_UsableWhileSourceFails(t *testing.T) {
 	var fail error
 	if err := k.SetSource(
 		t.Context(),
-		func(context.Context) ([]encryption.DataKey, error) { return nil, fail },
+		func(context.Context) (encryption.Stored, error) { return encryption.Stored{}, fail },
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +196,12 @@ func TestRefreshLoop_SealDoesNotWait(t *testing.T) {
 		kept.Store(&[]encryption.DataKey{})
 		var stuck atomic.Bool
 		k := keys(t, encryption.NewMaster())
-		err := k.SetSource(t.Context(), func(ctx context.Context) ([]encryption.DataKey, error) {
+		err := k.SetSource(t.Context(), func(ctx context.Context) (encryption.Stored, error) {
 			if stuck.Load() {
 				<-ctx.Done()
-				return nil, ctx.Err()
+				return encryption.Stored{}, ctx.Err()
 			}
-			return *kept.Load(), nil
+			return encryption.Stored{Data: *kept.Load()}, nil
 		})
 		if err != nil {
 			t.Fatal(err)

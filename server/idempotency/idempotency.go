@@ -67,7 +67,7 @@ func (s *Service) Once(
 		WorkspaceID:  p.WorkspaceID,
 		CredentialID: p.CredentialID,
 		Operation:    r.Operation,
-		KeyMac:       s.keys.MAC("idempotency_keys.key", name),
+		KeyMac:       s.keys.IndexMAC("idempotency_keys.key", name),
 		RequestMac:   slices.Concat(o.contentMAC, s.scopeMAC(p)),
 		IsPublic:     p.IsPublic(),
 	}
@@ -187,19 +187,20 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		Operation:    o.row.Operation,
 		KeyMac:       o.row.KeyMac,
 	})
+	content, scope := encryption.SplitMAC(r.RequestMac)
 	switch {
 	case store.IsNoRows(err): // released concurrently
 		return nil, keyInUse()
 	case err != nil:
 		return nil, err
-	case len(r.RequestMac) < len(o.contentMAC) || !encryption.Equal(r.RequestMac[:len(o.contentMAC)], o.contentMAC):
+	case !o.s.keys.Match(content, o.contentMAC):
 		return nil, &domain.Error{
 			Kind: domain.Contradiction,
 			Type: KeyReused,
 			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each " +
 				"new request, and the same key only with the same parameters.",
 		}
-	case !scopeStillCovers(r.RequestMac[len(o.contentMAC):], o.row.RequestMac[len(o.contentMAC):]):
+	case !scopeStillCovers(scope, o.row.RequestMac[len(o.contentMAC):]):
 		return nil, &domain.Error{
 			Kind: domain.Contradiction,
 			Type: KeyReused,
@@ -224,7 +225,7 @@ func (s *Service) scopeMAC(p domain.Principal) (all []byte) {
 		return nil
 	}
 	for _, id := range slices.Concat([]uuid.UUID{p.CredentialID}, p.Scope) {
-		all = append(all, s.keys.MAC("idempotency_keys.reach/"+p.CredentialID.String(), id[:])[:scopeMACSize]...)
+		all = append(all, s.keys.IndexMAC("idempotency_keys.reach/"+p.CredentialID.String(), id[:])[:scopeMACSize]...)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package keyrotation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// hashKeyName is the server key for keyed hashes. PINs are compared by their hashes, so this key stays when the
-// encryption keys are rotated.
-const hashKeyName = "hashes"
-
-// FollowKeys makes keys use the data keys and the hash key of a database. Every instance calls it first. With
+// FollowKeys makes keys use the data keys and the server keys of a database. Every instance calls it first. With
 // begin, it creates the first data key if there is none.
 func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin bool) error {
 	if err := keys.SetSource(
 		ctx,
-		func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.SideQueries) },
+		func(ctx context.Context) (encryption.Stored, error) { return storedKeys(ctx, db.SideQueries) },
 	); err != nil {
 		return err
 	}
@@ -30,12 +27,7 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin 
 			return fmt.Errorf("create the first data key: %w", err)
 		}
 	}
-	hash, err := serverKey(ctx, db.SideQueries, keys, hashKeyName, keys.HashKey)
-	if err != nil {
-		return err
-	}
-	keys.SetHashKey(hash)
-	return nil
+	return createServerKey(ctx, db.SideQueries, keys, encryption.HashKeyName, keys.FirstHashKey)
 }
 
 // firstDataKey creates a data key if there is none. The master key then only wraps data keys. Otherwise an
@@ -67,31 +59,31 @@ func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys
 
 // CheckKeys fails where keys do not match a database. The schema may be older than this program.
 func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) error {
-	data := make([]encryption.DataKey, len(kept.Data))
-	for i, d := range kept.Data {
-		data[i] = encryption.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
-	}
-	if err := keys.SetSource(
-		ctx,
-		func(context.Context) ([]encryption.DataKey, error) { return data, nil },
-	); err != nil {
-		return err
+	var all encryption.Stored
+	for _, d := range kept.Data {
+		all.Data = append(all.Data, encryption.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent})
 	}
 	for name, sealed := range kept.Server {
-		if _, err := openServerKey(keys, name, sealed); err != nil {
-			return err
-		}
+		all.Server = append(all.Server, encryption.ServerKey{Name: name, Sealed: sealed})
 	}
-	return nil
+	return keys.SetSource(ctx, func(context.Context) (encryption.Stored, error) { return all, nil })
 }
 
-func dataKeys(ctx context.Context, db *dbsqlc.Queries) ([]encryption.DataKey, error) {
-	rows, err := db.ListDataKeys(ctx)
-	out := make([]encryption.DataKey, len(rows))
-	for i, r := range rows {
-		out[i] = encryption.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped, Current: r.IsCurrent}
+// storedKeys reads the server keys first, because a rotation adds data keys before it seals server keys with them.
+func storedKeys(ctx context.Context, db *dbsqlc.Queries) (all encryption.Stored, err error) {
+	server, err := db.ListServerKeys(ctx)
+	if err != nil {
+		return all, err
 	}
-	return out, err
+	for _, r := range server {
+		all.Now = r.Now
+		all.Server = append(all.Server, encryption.ServerKey{Name: r.Name, Sealed: r.Sealed})
+	}
+	data, err := db.ListDataKeys(ctx)
+	for _, r := range data {
+		all.Data = append(all.Data, encryption.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped, Current: r.IsCurrent})
+	}
+	return all, err
 }
 
 // Rotation is the progress of a rotation of the encryption.
@@ -107,8 +99,9 @@ type Rotation struct {
 // rotation after that deletes the key.
 const retiredKeyTTL = 24 * time.Hour
 
-// RotateEncryption creates a new data key and seals all secrets with it, while any number of instances serve.
-// It calls tell with the progress. After an interruption the next call continues, unless the master key has
+// RotateEncryption creates a new data key and seals all secrets with it, and new server keys, while any number of
+// instances serve. It brings all keyed hashes to the new hash key. Of the other server keys, the old ones are accepted
+// for encryption.ServerKeyTTL. It calls tell with the progress. After an interruption the next call continues, unless the master key has
 // changed. It fails with Conflict while another rotation runs, and where the schema is newer than this program,
 // which would leave unknown columns sealed with the old key. It also fails if a value cannot be opened, and
 // leaves it unchanged.
@@ -157,11 +150,15 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	if err := s.resealAll(ctx, current, tell); err != nil {
 		return err
 	}
-	// Other instances seal with the old key until they reload the keys.
+	// Other instances seal with the old key until they reload the keys. They all must know the new hash key before one
+	// uses it, and then they reload the keys again.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(encryption.RefreshInterval + s.opt.RotationWait):
+	case <-time.After(encryption.ServerKeyDelay + encryption.RefreshInterval + s.opt.RotationWait):
+	}
+	if err := s.keys.Reload(ctx); err != nil {
+		return err
 	}
 	// A transaction may write back a value that it read before the value was sealed again.
 	for left := int64(1); left > 0; {
@@ -210,7 +207,7 @@ func (s *Service) awaitTransactions(ctx context.Context, tell func(Rotation)) er
 // countStale counts the values that are not sealed with the current key.
 func (s *Service) countStale(ctx context.Context, current byte) (left int64, err error) {
 	for _, column := range store.SealedColumns() {
-		n, err := s.db.CountSealedByOthers(ctx, column, current)
+		n, err := s.db.CountSealedByOthers(ctx, column, s.keyOf(column, current))
 		if err != nil {
 			return 0, err
 		}
@@ -219,9 +216,34 @@ func (s *Service) countStale(ctx context.Context, current byte) (left int64, err
 	return left, nil
 }
 
-// startRotation makes a new data key the current one, unless an interrupted rotation can continue. It wraps
+// keyOf returns the key that a rotation brings a column to: the data key, or the generation of the hash key.
+func (s *Service) keyOf(column store.SealedColumn, current byte) byte {
+	if column.Hashed() {
+		return s.keys.Generation()
+	}
+	return current
+}
+
+// renewed returns a value with the current keys.
+func (s *Service) renewed(column store.SealedColumn, was store.Sealed) ([]byte, error) {
+	if column.Hashed() {
+		now := s.keys.Lift(was.Sealed)
+		if bytes.Equal(now, was.Sealed) {
+			return nil, errors.New("a keyed hash was not made by this server: delete its row or set it to null")
+		}
+		return now, nil
+	}
+	plain, err := s.keys.Open(was.Place, was.Sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", was.Place, err)
+	}
+	return s.keys.Seal(was.Place, plain), nil
+}
+
+// startRotation makes a new data key the current one and replaces the server keys, unless an interrupted rotation can
+// continue. It wraps
 // keys with the current master key. A rotation under an earlier master key does not continue, because a holder
-// of that key may have its data key from a dump.
+// of that key may have its keys from a dump.
 func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		rows, err := tx.ListDataKeys(ctx)
@@ -261,6 +283,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 		return errors.Join(
 			tx.RetireDataKeys(ctx),
 			tx.InsertDataKey(ctx, dbsqlc.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}),
+			s.replaceServerKeys(ctx, tx, fresh),
 		)
 	})
 	if err != nil {
@@ -273,14 +296,15 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotation)) error {
 	for _, column := range store.SealedColumns() {
 		for {
-			left, err := s.db.CountSealedByOthers(ctx, column, current)
+			key := s.keyOf(column, current)
+			left, err := s.db.CountSealedByOthers(ctx, column, key)
 			if err != nil {
 				return err
 			}
 			if left == 0 {
 				break
 			}
-			if err := s.reseal(ctx, column, current, left, tell); err != nil {
+			if err := s.reseal(ctx, column, key, left, tell); err != nil {
 				return fmt.Errorf("%s: %w", column, err)
 			}
 		}
@@ -288,11 +312,11 @@ func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotatio
 	return nil
 }
 
-// reseal seals the values of a column again, in one pass.
+// reseal renews the values of a column that have another key, in one pass.
 func (s *Service) reseal(
 	ctx context.Context,
 	column store.SealedColumn,
-	current byte,
+	key byte,
 	total int64,
 	tell func(Rotation),
 ) error {
@@ -302,7 +326,7 @@ func (s *Service) reseal(
 	}
 	progress := Rotation{Column: column.String(), Total: total}
 	for _, part := range parts {
-		if err := s.resealPart(ctx, part, current, &progress, tell); err != nil {
+		if err := s.resealPart(ctx, part, key, &progress, tell); err != nil {
 			return err
 		}
 	}
@@ -312,22 +336,20 @@ func (s *Service) reseal(
 func (s *Service) resealPart(
 	ctx context.Context,
 	column store.SealedColumn,
-	current byte,
+	key byte,
 	progress *Rotation,
 	tell func(Rotation),
 ) error {
 	for block := int64(0); ; {
-		was, next, err := s.db.SealedByOthers(ctx, column, current, block)
+		was, next, err := s.db.SealedByOthers(ctx, column, key, block)
 		if err != nil {
 			return err
 		}
 		now := make([]store.Sealed, len(was))
 		for i, w := range was {
-			plain, err := s.keys.Open(w.Place, w.Sealed)
-			if err != nil {
-				return fmt.Errorf("open %s: %w", w.Place, err)
+			if now[i].Sealed, err = s.renewed(column, w); err != nil {
+				return err
 			}
-			now[i].Sealed = s.keys.Seal(w.Place, plain)
 		}
 		if err := s.db.Reseal(ctx, column, was, now); err != nil {
 			return err

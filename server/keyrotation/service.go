@@ -1,10 +1,9 @@
-// Package keyrotation keeps the keys that columns are encrypted with, and those that all instances share, in the database, and
-// replaces them. It knows which columns are encrypted, and nothing of what is in them.
+// Package keyrotation keeps the keys that columns are encrypted with, and those that all instances share, in the
+// database, and replaces them. It knows which columns are encrypted or hashed, and nothing of what is in them.
 package keyrotation
 
 import (
 	"cmp"
-	"sync"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
@@ -13,10 +12,9 @@ import (
 
 // Service keeps and rotates keys.
 type Service struct {
-	db         *store.DB
-	keys       *encryption.Keys
-	opt        Options
-	serverKeys sync.Map // name → []byte; they never change
+	db   *store.DB
+	keys *encryption.Keys
+	opt  Options
 }
 
 // Options of a Service. The zero value is for production.

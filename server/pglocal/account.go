@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,8 +40,14 @@ func (e *UnreachableError) Error() string {
 	)
 }
 
-// serverAccount returns our own user. As root it returns the owner of the data directory, else the user postgres, else
-// the unprivileged system account. Data is empty or absent before the first start.
+// ownUser is the user that is only for this server, if the machine has it. sharedUsers are users that every machine or
+// every machine with PostgreSQL has.
+const ownUser = "deviceaccess"
+
+var sharedUsers = []string{"postgres", "nobody"}
+
+// serverAccount returns our own user. As root it returns the owner of the data directory, else ownUser, else the user
+// postgres, else the unprivileged system account. Data is empty or absent before the first start.
 func serverAccount(data string) (account, error) {
 	owner, exists, err := ownerOf(data)
 	if err != nil {
@@ -60,7 +67,7 @@ func serverAccount(data string) (account, error) {
 	if exists {
 		return account{name: userName(owner.Uid), cred: &owner}, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range append([]string{ownUser}, sharedUsers...) {
 		if u, err := user.Lookup(name); err == nil {
 			return unprivileged(u)
 		}
@@ -68,6 +75,24 @@ func serverAccount(data string) (account, error) {
 	return account{}, errors.New(
 		"start database: PostgreSQL refuses to run as root, and there is no user postgres to run it as: " +
 			"create one, or run this program as another user",
+	)
+}
+
+// warnOfSharedUser warns the operator of a server, but not of a command, if other programs may run as its user.
+func (c *Cluster) warnOfSharedUser() {
+	if c.account.cred == nil || !slices.Contains(sharedUsers, c.account.name) ||
+		c.opt.Settings["cluster_name"] == commandClusterName {
+		return
+	}
+	c.opt.Log.Warn(
+		"the database runs as a user that other programs share, and they can read and change all of it; stop "+
+			"the server, create a user for it (useradd --system "+ownUser+"), and make it the owner of the data (chown -R)",
+		"user",
+		c.account.name,
+		"data",
+		filepath.Dir(c.data.path),
+		"owner",
+		ownUser,
 	)
 }
 

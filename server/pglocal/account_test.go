@@ -2,6 +2,7 @@ package pglocal_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/user"
@@ -125,4 +126,32 @@ func copyOfTestBinary(t *testing.T) string {
 	}
 	ok(t, os.Chmod(path, 0o755))
 	return path
+}
+
+// Root gets a warning that names the remedy where the server's user is not its own. Commands do not repeat it.
+func TestSharedUserIsNamed(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	need(t)
+	for name, owner := range map[string]string{"nobody": "nobody", "another user": "daemon"} {
+		dir := seeded(t)
+		user := lookup(t, owner)
+		out, err := exec.Command("chown", "-R", strconv.Itoa(int(user.Uid)), dir).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var said strings.Builder
+		log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		stop(t, start(t, pglocal.Options{Dir: dir, Log: log}))
+		if warned := strings.Contains(said.String(), "useradd"); warned != (owner == "nobody") {
+			t.Errorf("%s: the log says %q", name, &said)
+		}
+		said.Reset()
+		h, err := pglocal.Open(t.Context(), pglocal.Options{Dir: dir, NoSync: true, Log: log})
+		ok(t, err)
+		ok(t, h.Close(t.Context()))
+		if said.Len() > 0 {
+			t.Errorf("%s: a command says %q", name, &said)
+		}
+	}
 }

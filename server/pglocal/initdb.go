@@ -69,7 +69,8 @@ func (c *Cluster) makeDataDir(path string) error {
 }
 
 func (c *Cluster) initdb(ctx context.Context, dir string) error {
-	args := []string{"-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-instructions"}
+	// The data directory's own pg_hba.conf is for a server that is started by hand.
+	args := []string{"-D", dir, "-U", "postgres", "-A", "peer", "-E", "UTF8", "--no-instructions"}
 	args = append(args, localeArgs(c.bin.Major)...)
 	if c.opt.NoSync {
 		args = append(args, "--no-sync")

@@ -16,10 +16,11 @@ import (
 
 // Handle gives access to a cluster that this or another process runs.
 type Handle struct {
-	socket  string
-	log     *slog.Logger
-	cluster *Cluster // nil if another process runs it
-	joined  *pgx.Conn
+	socket   string
+	password string
+	log      *slog.Logger
+	cluster  *Cluster // nil if another process runs it
+	joined   *pgx.Conn
 }
 
 const (
@@ -49,7 +50,12 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 	for end := time.Now().Add(attachTimeout); ; {
 		cluster, err := Start(ctx, own)
 		if err == nil {
-			return &Handle{socket: cluster.socket, log: cluster.opt.Log, cluster: cluster}, nil
+			return &Handle{
+				socket:   cluster.socket,
+				password: cluster.password,
+				log:      cluster.opt.Log,
+				cluster:  cluster,
+			}, nil
 		}
 		if !errors.Is(err, ErrInUse) && !errors.Is(err, fs.ErrPermission) {
 			return nil, err
@@ -78,7 +84,7 @@ func Open(ctx context.Context, opt Options) (*Handle, error) {
 // StartedByCommand reports whether the cluster in dir, which another process runs, was started by Open and ends with
 // that command. It fails while the cluster is being started or stopped.
 func StartedByCommand(ctx context.Context, dir string) (bool, error) {
-	conn, _, err := attach(ctx, dir)
+	conn, _, _, err := attach(ctx, dir)
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +99,7 @@ func StartedByCommand(ctx context.Context, dir string) (bool, error) {
 // join returns a Handle for the cluster that another process runs on dir. If that process is a command, it does not
 // stop the cluster before the Handle is closed.
 func join(ctx context.Context, dir string) (*Handle, error) {
-	conn, socket, err := attach(ctx, dir)
+	conn, socket, password, err := attach(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -107,27 +113,27 @@ func join(ctx context.Context, dir string) (*Handle, error) {
 		_ = conn.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return &Handle{socket: socket, joined: conn}, nil
+	return &Handle{socket: socket, password: password, joined: conn}, nil
 }
 
 // attach connects to the server that runs on dir.
-func attach(ctx context.Context, dir string) (*pgx.Conn, string, error) {
+func attach(ctx context.Context, dir string) (conn *pgx.Conn, socket, password string, err error) {
 	data, err := findDataDir(dir)
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	if data.path == "" {
-		return nil, "", fmt.Errorf("there is no database in %s yet", dir)
+		return nil, "", "", fmt.Errorf("there is no database in %s yet", dir)
 	}
 	file, err := readPidFile(data.path)
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	if !file.ready || !filepath.IsAbs(file.socket) {
-		return nil, "", errors.New("its server is not ready")
+		return nil, "", "", errors.New("its server is not ready")
 	}
 	if _, err := os.Stat(file.socket); errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf(
+		return nil, "", "", fmt.Errorf(
 			"this process does not see the directory of its socket, %s: a systemd service with PrivateTmp=yes has "+
 				"a private %s; "+
 				"run it with PrivateTmp=no, or set TMPDIR to a directory that both see",
@@ -135,13 +141,16 @@ func attach(ctx context.Context, dir string) (*pgx.Conn, string, error) {
 			filepath.Dir(file.socket),
 		)
 	}
+	if password, err = readPassword(dir); err != nil {
+		return nil, "", "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn(file.socket, "postgres"))
+	conn, err = pgx.Connect(ctx, dsn(file.socket, "postgres", password))
 	if err != nil {
-		return nil, "", fmt.Errorf("connect to database: %w", err)
+		return nil, "", "", fmt.Errorf("connect to database: %w", err)
 	}
-	return conn, file.socket, nil
+	return conn, file.socket, password, nil
 }
 
 func notPermitted(dir string, err error) error {
@@ -152,8 +161,8 @@ func notPermitted(dir string, err error) error {
 	return fmt.Errorf("the database in %s belongs to %s: run this command as that user or as root: %w", dir, owner, err)
 }
 
-// DSN returns the URL of the database db, for the superuser.
-func (h *Handle) DSN(db string) string { return dsn(h.socket, db) }
+// DSN returns the URL of the database db, for the superuser. It contains the password.
+func (h *Handle) DSN(db string) string { return dsn(h.socket, db, h.password) }
 
 // Close stops the cluster if Open has started it, after all processes that have joined it are done, or when ctx ends.
 func (h *Handle) Close(ctx context.Context) error {

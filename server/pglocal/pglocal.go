@@ -1,5 +1,5 @@
 // Package pglocal runs a private PostgreSQL cluster as a child of this process. It finds or fetches the binaries,
-// initializes a data directory, starts the server without TCP, and stops it. As root, it runs the server as an
+// initializes a data directory, starts the server without TCP and with a password, and stops it. As root, it runs the server as an
 // unprivileged user. It never deletes data.
 //
 // The package must not know what the database contains.
@@ -20,7 +20,8 @@ import (
 
 // Options configures a cluster. Only Dir is required.
 type Options struct {
-	// Dir contains the lock and one data directory per major version, <Dir>/<major>/data. Missing parents are created.
+	// Dir contains the lock, the password, and one data directory per major version, <Dir>/<major>/data. Missing parents
+	// are created.
 	// As root, the unprivileged user that the server runs as must be able to enter it.
 	Dir string
 
@@ -60,6 +61,7 @@ type Cluster struct {
 	account  account
 	lock     *Lock
 	socket   string
+	password string
 	proc     *process
 	stopping atomic.Bool
 	release  func() error
@@ -88,13 +90,15 @@ func Start(ctx context.Context, opt Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context) error {
 	began := time.Now()
 	steps := []func(context.Context) error{
-		c.enterDir, c.chooseBinaries, c.initialise, c.clearStale, c.makeSocketDir, c.launch,
+		c.enterDir, c.chooseBinaries, c.initialise, c.clearStale, c.prepareAuthentication, c.makeSocketDir, c.launch,
+		c.logIn,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	c.warnOfSharedUser()
 	c.opt.Log.Info(
 		"database started",
 		"version",
@@ -145,8 +149,8 @@ func (c *Cluster) chooseBinaries(ctx context.Context) (err error) {
 	return nil
 }
 
-// DSN returns the URL of the database db, for the superuser.
-func (c *Cluster) DSN(db string) string { return dsn(c.socket, db) }
+// DSN returns the URL of the database db, for the superuser. It contains the password.
+func (c *Cluster) DSN(db string) string { return dsn(c.socket, db, c.password) }
 
 // Pid returns the process id of the server.
 func (c *Cluster) Pid() int { return c.proc.cmd.Process.Pid }

@@ -23,21 +23,21 @@ const (
 	maxSocketPath = 103
 )
 
-// dsn returns the URL of a database at the socket in dir. It sets everything that PG… variables of the environment
+// dsn returns the URL of a database at the socket in dir, with the password of the superuser. It sets everything that PG… variables of the environment
 // could change.
-func dsn(dir, db string) string {
+func dsn(dir, db, password string) string {
 	q := url.Values{"host": {dir}, "port": {socketPort}, "sslmode": {"disable"}}
 	u := url.URL{
 		Scheme:   "postgres",
-		User:     url.User("postgres"),
+		User:     url.UserPassword("postgres", password),
 		Path:     "/" + db,
 		RawQuery: q.Encode(),
 	}
 	return u.String()
 }
 
-// makeSocketDir creates the directory of the socket. Only the server's user and root can enter it, so every connection
-// can be trusted. It is never in Dir, whose path may be too long.
+// makeSocketDir creates the directory of the socket. Only the server's user and root can enter it. It is never in Dir,
+// whose path may be too long.
 func (c *Cluster) makeSocketDir(ctx context.Context) error {
 	c.removeStaleSocketDir(ctx)
 	var err error

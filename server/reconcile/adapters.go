@@ -195,13 +195,19 @@ func (r *Adapters) check() {
 	for id, o := range open {
 		account, err := r.access.Accounts.GetAccount(ctx, id)
 		meant := configDiffers(account.Config)
-		if account.Deleted {
+		if account.Deleted || outdated(o.adapter) {
 			meant = anyAdapter
 		}
 		if err == nil && meant(o) {
 			r.hints.Go(func() { r.drop(id, meant) })
 		}
 	}
+}
+
+// outdated reports whether an adapter asks to be opened again.
+func outdated(a adapter.Adapter) bool {
+	o, ok := a.(interface{ Outdated() bool })
+	return ok && o.Outdated()
 }
 
 // Close closes all adapters concurrently and waits for them.

@@ -23,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -94,6 +95,7 @@ func prepare(t *testing.T, o options) *bed {
 	var err error
 	b.keys, err = encryption.New(encryption.NewMaster())
 	b.must(err)
+	b.must(keyrotation.FollowKeys(ctx, b.db, b.keys, true))
 	box := sandbox.New(sandbox.Options{Seed: 7, Speed: cmp.Or(o.speed, 50)})
 	t.Cleanup(box.Close)
 	made, err := box.EnsureAccount(sandbox.AccountSpec{Key: "a", Profiles: []string{o.profile}})

@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -68,6 +69,9 @@ func TestDataKeys_ReadWithLastConnection(t *testing.T) {
 	}
 	defer db.Close()
 	keys, err := encryption.New(encryption.NewMaster())
+	if err == nil {
+		err = keyrotation.FollowKeys(ctx, db, keys, true)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func (silent) WriteHeader(int)             {}
 
 // BenchmarkEdge measures a request through the edge, with a handler that does nothing.
 func BenchmarkEdge(b *testing.B) {
-	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
+	a := answers{pager: pager{keys: cursorKeys(make([]byte, 32))}, rows: 3}
 	edge, err := newEdge(a, knownKeys, Options{Logger: discard})
 	if err != nil {
 		b.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // FuzzCanonical sends anything to operations of every kind: no answer is a 5xx, all have the shape of the contract, and
 // what reaches a handler is what a second, canonical request would bring it.
 func FuzzCanonical(f *testing.F) {
-	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
+	a := answers{pager: pager{keys: cursorKeys(make([]byte, 32))}, rows: 3}
 	handler, err := newEdge(a, knownKeys, Options{Logger: discard})
 	if err != nil {
 		f.Fatal(err)

@@ -376,12 +376,13 @@ func conforms(t *testing.T, where string, op *openapi3.Operation, status int, ou
 func TestNewHandler_InvalidOptions(t *testing.T) {
 	t.Parallel()
 	key := make([]byte, 32)
+	keys := func(key []byte) func() [][]byte { return func() [][]byte { return [][]byte{key} } }
 	for name, o := range map[string]rest.Options{
 		"no cursor key":           {},
-		"short cursor key":        {CursorKey: key[:31]},
-		"public URL, no scheme":   {CursorKey: key, PublicURL: "api.example"},
-		"public URL, other":       {CursorKey: key, PublicURL: "ftp://api.example"},
-		"public URL without host": {CursorKey: key, PublicURL: "https:///x"},
+		"short cursor key":        {CursorKeys: keys(key[:31])},
+		"public URL, no scheme":   {CursorKeys: keys(key), PublicURL: "api.example"},
+		"public URL, other":       {CursorKeys: keys(key), PublicURL: "ftp://api.example"},
+		"public URL without host": {CursorKeys: keys(key), PublicURL: "https:///x"},
 	} {
 		o.Access = &access.Services{}
 		if _, err := rest.NewHandler(o); err == nil {
@@ -389,7 +390,7 @@ func TestNewHandler_InvalidOptions(t *testing.T) {
 		}
 	}
 	if _, err := rest.NewHandler(
-		rest.Options{Access: &access.Services{}, CursorKey: key, PublicURL: "https://api.example/base/"},
+		rest.Options{Access: &access.Services{}, CursorKeys: keys(key), PublicURL: "https://api.example/base/"},
 	); err != nil {
 		t.Errorf("good options: %v", err)
 	}

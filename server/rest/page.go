@@ -22,7 +22,7 @@ const pageCursor = "page_cursor"
 
 // pager decodes and encodes page cursors.
 type pager struct {
-	key            []byte
+	keys           func() [][]byte // the current one first
 	publicURL      *url.URL
 	trustForwarded bool
 }
@@ -34,7 +34,7 @@ type page struct {
 	pager    *pager
 	exchange *exchange
 	query    map[string]any // the parameters of the list, without the cursor
-	list     []byte         // the list's digest
+	list     [][]byte       // what identifies the list
 }
 
 // open returns the page that the request asks for. It returns an error if the cursor is invalid or belongs to other
@@ -50,7 +50,7 @@ func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	delete(opened.query, pageCursor)
 	// Without defaults, cursors stay valid when parameters or defaults change.
 	params, _ := canonical(x.operation.body, opened.query, false)
-	opened.list = p.digest("list", x.principal.WorkspaceID[:], []byte(x.operation.path), params)
+	opened.list = [][]byte{x.principal.WorkspaceID[:], []byte(x.operation.path), params}
 	cursor, _ := x.params[pageCursor].(string)
 	if cursor == "" {
 		return opened, nil
@@ -120,7 +120,7 @@ func firstOf(list string) string {
 //
 //	1 version | 8 microseconds since 1970 | 16 id | 16 digest of the list | 16 digest of all that
 //
-// The list is the workspace, the path and the parameters. Cursors stay valid as long as the key.
+// The list is the workspace, the path and the parameters. Cursors stay valid as long as the key is accepted.
 const (
 	cursorVersion = 1
 	cursorSize    = 57
@@ -129,22 +129,27 @@ const (
 
 var cursorText = base64.RawURLEncoding
 
-func (p *pager) seal(at domain.Position, list []byte) string {
+func (p *pager) seal(at domain.Position, list [][]byte) string {
+	key := p.keys()[0]
 	b := make([]byte, 0, cursorSize)
 	b = append(b, cursorVersion)
 	b = binary.BigEndian.AppendUint64(b, uint64(at.At.UnixMicro()))
 	b = append(b, at.ID[:]...)
-	b = append(b, list...)
-	b = append(b, p.digest("cursor", b)...)
+	b = append(b, digest(key, "list", list...)...)
+	b = append(b, digest(key, "cursor", b)...)
 	return cursorText.EncodeToString(b)
 }
 
-func (p *pager) unseal(cursor string, list []byte) (at domain.Position, err error) {
+func (p *pager) unseal(cursor string, list [][]byte) (at domain.Position, err error) {
 	b, err := cursorText.DecodeString(cursor)
-	if err != nil || len(b) != cursorSize || b[0] != cursorVersion || !hmac.Equal(b[41:], p.digest("cursor", b[:41])) {
+	var key []byte
+	if err == nil && len(b) == cursorSize && b[0] == cursorVersion {
+		key = p.signer(b)
+	}
+	if key == nil {
 		return at, invalid([]issue{{path: []string{pageCursor}, message: "Invalid cursor"}})
 	}
-	if !bytes.Equal(b[25:41], list) {
+	if !bytes.Equal(b[25:41], digest(key, "list", list...)) {
 		return at, &failure{
 			status: http.StatusBadRequest, kind: "mismatched_page_parameters",
 			message: "When using next_page_cursor, the request must send parameters identical to the initial request.",
@@ -155,9 +160,19 @@ func (p *pager) unseal(cursor string, list []byte) (at domain.Position, err erro
 	return at, nil
 }
 
+// signer returns the key that made the last digest of a cursor, or nil.
+func (p *pager) signer(cursor []byte) []byte {
+	for _, key := range p.keys() {
+		if hmac.Equal(cursor[41:], digest(key, "cursor", cursor[:41])) {
+			return key
+		}
+	}
+	return nil
+}
+
 // digest is keyed. It distinguishes its purposes and the boundaries of its parts.
-func (p *pager) digest(purpose string, parts ...[]byte) []byte {
-	h := hmac.New(sha256.New, p.key)
+func digest(key []byte, purpose string, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte(purpose))
 	for _, part := range parts {
 		var size [8]byte

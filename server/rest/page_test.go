@@ -184,7 +184,7 @@ func TestCursors_OtherList(t *testing.T) {
 func TestCursors_OtherKey(t *testing.T) {
 	t.Parallel()
 	cursor, _, _ := nextPage(setup(t).send(t, request{method: "POST", path: "/devices/list", body: `{"limit":2}`}))
-	other := setup(t, func(a *answers) { a.pager.key = []byte("another key of more than 32 bytes") })
+	other := setup(t, func(a *answers) { a.pager.keys = cursorKeys([]byte("another key of more than 32 bytes")) })
 	res := other.send(
 		t,
 		request{method: "POST", path: "/devices/list", body: `{"limit":2,"page_cursor":"` + cursor + `"}`},

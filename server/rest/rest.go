@@ -40,9 +40,9 @@ type Options struct {
 	// Simulator changes simulated devices.
 	Simulator Simulator
 
-	// CursorKey signs page cursors. It has at least 32 random bytes. Cursors are valid as long as the key stays the
-	// same.
-	CursorKey []byte
+	// CursorKeys returns the keys of page cursors. The first one signs, and cursors of all of them are valid. Each has
+	// at least 32 random bytes.
+	CursorKeys func() [][]byte
 	// PublicURL is the URL at which clients reach the service. By default, each request's own URL is used.
 	PublicURL string
 	// TrustForwarded reports whether X-Forwarded-Proto, -Host and -For come from a trusted proxy.
@@ -92,10 +92,10 @@ type Simulator interface {
 
 // NewHandler returns the handler of the whole API.
 func NewHandler(o Options) (http.Handler, error) {
-	if len(o.CursorKey) < 32 {
+	if o.CursorKeys == nil || len(o.CursorKeys()) == 0 || len(o.CursorKeys()[0]) < 32 {
 		return nil, errors.New("the cursor key has fewer than 32 bytes")
 	}
-	pager := pager{key: o.CursorKey, trustForwarded: o.TrustForwarded}
+	pager := pager{keys: o.CursorKeys, trustForwarded: o.TrustForwarded}
 	if o.PublicURL != "" {
 		u, err := url.Parse(o.PublicURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -291,7 +291,7 @@ func (l *lockedBuffer) String() string {
 
 func setup(t *testing.T, adjust ...func(*answers)) bundle {
 	t.Helper()
-	a := answers{pager: pager{key: bytes.Repeat([]byte{7}, 32)}, rows: 65}
+	a := answers{pager: pager{keys: cursorKeys(bytes.Repeat([]byte{7}, 32))}, rows: 65}
 	for _, f := range adjust {
 		f(&a)
 	}
@@ -418,4 +418,9 @@ func serve(t *testing.T, handler http.Handler, r *http.Request) response {
 		t.Errorf("status %d with %s", res.status, res.raw)
 	}
 	return res
+}
+
+// cursorKeys returns a source of keys for page cursors.
+func cursorKeys(keys ...[]byte) func() [][]byte {
+	return func() [][]byte { return keys }
 }

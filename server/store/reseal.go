@@ -10,6 +10,8 @@ import (
 
 // SealedColumn is a column with sealed values. The place for which a value is sealed consists of a prefix and
 // identifiers of the row.
+//
+// A column with keyed hashes is one as well: a hash key takes the place of the data key, and hashes have no place.
 type SealedColumn struct {
 	table, column string
 	place         string // SQL expression for a row
@@ -17,7 +19,22 @@ type SealedColumn struct {
 
 func (c SealedColumn) String() string { return c.table + "." + c.column }
 
-// SealedColumns returns all sealed columns.
+// Hashed reports whether the column has keyed hashes.
+func (c SealedColumn) Hashed() bool { return c.place == hashed }
+
+const hashed = "''"
+
+// byOthers returns the SQL condition for values with a key other than $1. A hash of the first key, which has a multiple
+// of 8 bytes, does not name its key.
+func (c SealedColumn) byOthers() string {
+	if c.Hashed() {
+		return fmt.Sprintf("case when length(%[1]s) %% 8 = 0 then length(%[1]s) > 0 and $1 > 0 "+
+			"else get_byte(%[1]s, 0) <> $1 end", c.column)
+	}
+	return fmt.Sprintf("get_byte(%s, 0) <> $1", c.column)
+}
+
+// SealedColumns returns all columns that a rotation of the keys renews.
 func SealedColumns() []SealedColumn {
 	return []SealedColumn{
 		{"server_keys", "sealed", "'server_keys.sealed/' || name"},
@@ -30,6 +47,12 @@ func SealedColumns() []SealedColumn {
 		{"client_sessions", "token_sealed", "'client_sessions.token/' || client_session_id"},
 		{"idempotency_keys", "answer_sealed", "'idempotency_keys.answer/' || idempotency_key_id"},
 		{"delivery_attempts", "excerpt_sealed", "'delivery_attempts.excerpt/' || webhook_id || '/' || event_id"},
+		{"access_codes", "pin_mac", hashed},
+		{"access_codes", "write_pin_mac", hashed},
+		{"idempotency_keys", "request_mac", hashed},
+		{"credentials", "mac", hashed},
+		{"credential_workspaces", "mac", hashed},
+		{"client_sessions", "mac", hashed},
 	}
 }
 
@@ -56,7 +79,7 @@ type Sealed struct {
 
 // CountSealedByOthers counts the values that were sealed with a key other than key.
 func (db *DB) CountSealedByOthers(ctx context.Context, c SealedColumn, key byte) (n int64, err error) {
-	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where get_byte(%s, 0) <> $1", c.table, c.column), int32(key)).
+	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where %s", c.table, c.byOthers()), int32(key)).
 		Scan(&n)
 	return n, err
 }
@@ -81,8 +104,8 @@ func (db *DB) SealedByOthers(
 	}
 	const some = 64 // blocks of 8 KiB
 	found, err := db.Pool.Query(ctx, fmt.Sprintf(`select ctid::text, %s, %s from %s
-		where ctid >= format('(%%s,0)', $2::bigint)::tid and ctid < format('(%%s,0)', $3::bigint)::tid and get_byte(%s, 0) <> $1`,
-		c.place, c.column, c.table, c.column), int32(key), block, block+some)
+		where ctid >= format('(%%s,0)', $2::bigint)::tid and ctid < format('(%%s,0)', $3::bigint)::tid and %s`,
+		c.place, c.column, c.table, c.byOthers()), int32(key), block, block+some)
 	if err != nil {
 		return nil, 0, err
 	}

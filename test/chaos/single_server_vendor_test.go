@@ -266,9 +266,14 @@ func (a *alone) database() *pgxpool.Pool {
 		if err != nil {
 			a.Fatal(err)
 		}
+		password, err := os.ReadFile(filepath.Join(a.dir, "data/postgres/password"))
+		if err != nil {
+			a.Fatal(err)
+		}
 		if a.pool, err = pgxpool.New(
 			a.Context(),
-			fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable pool_max_conns=2", socket),
+			fmt.Sprintf("host=%s port=5432 user=postgres password=%s dbname=postgres sslmode=disable pool_max_conns=2",
+				socket, bytes.TrimSpace(password)),
 		); err != nil {
 			a.Fatal(err)
 		}

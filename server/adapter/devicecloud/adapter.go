@@ -43,6 +43,10 @@ type Config struct {
 	Provider string
 	// PushURL is where Receive is served, for Subscribe. The vendor must be able to reach it.
 	PushURL string
+	// OtherPushURLs are former or future URLs of Receive. Subscribe deletes webhooks there.
+	OtherPushURLs []string
+	// Outdated, if not nil, reports whether another PushURL has replaced this one.
+	Outdated func() bool
 	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
 	HTTP *http.Client
 	// Log defaults to no logging.
@@ -55,6 +59,8 @@ type Adapter struct {
 	token    string
 	provider string
 	pushURL  string
+	others   []string
+	outdated func() bool
 	// hidden matches what vendor messages must not show.
 	hidden []*regexp.Regexp
 	http   *http.Client
@@ -96,6 +102,8 @@ func New(c Config) *Adapter {
 		token:    c.Token,
 		provider: c.Provider,
 		pushURL:  c.PushURL,
+		others:   c.OtherPushURLs,
+		outdated: c.Outdated,
 		hidden:   hidden(c.PushURL),
 		http:     &client,
 		log:      c.Log,

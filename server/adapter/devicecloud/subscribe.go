@@ -57,7 +57,7 @@ func (a *Adapter) webhooks(ctx context.Context) ([]webhook, error) {
 // Subscribe registers Config.PushURL as a webhook at the vendor and then sends a Resync, because earlier changes may
 // not have been pushed. Repeated calls create no second webhook if the vendor lists webhooks, or keeps one per URL as
 // the guide requires. A webhook with the same path at another address belongs to the server's former address and is
-// deleted. Subscribe fails like Devices, and with Invalid when the vendor rejects the URL.
+// deleted, and so are those at Config.OtherPushURLs. Subscribe fails like Devices, and with Invalid when the vendor rejects the URL.
 func (a *Adapter) Subscribe(ctx context.Context) error {
 	if err := a.subscribe(ctx); err != nil {
 		return err
@@ -77,7 +77,8 @@ func (a *Adapter) subscribe(ctx context.Context) error {
 // ensureWebhook creates a webhook unless a suitable one exists among known.
 func (a *Adapter) ensureWebhook(ctx context.Context, known []webhook) error {
 	for _, w := range known {
-		elsewhere := w.URL != a.pushURL && samePath(w.URL, a.pushURL)
+		elsewhere := w.URL != a.pushURL && samePath(w.URL, a.pushURL) ||
+			slices.ContainsFunc(a.others, func(other string) bool { return samePath(w.URL, other) })
 		// While a dead webhook exists, the vendor may reject another one with the same URL, or leave it unchanged.
 		dead := w.URL == a.pushURL && !w.works()
 		if inPath(w.ID) && (elsewhere || dead) {
@@ -101,6 +102,9 @@ func (a *Adapter) ensureWebhook(ctx context.Context, known []webhook) error {
 		account: true,
 	}, nil)
 }
+
+// Outdated reports whether the adapter must be opened again, because another push URL has replaced its own.
+func (a *Adapter) Outdated() bool { return a.outdated != nil && a.outdated() }
 
 // warnAfter is the number of consecutive failures after which StaySubscribed logs a warning.
 const warnAfter = 5

@@ -389,7 +389,7 @@ func Bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
 
 // StartAnother starts another instance on the same database with the same simulated locks, as after a restart.
-func (s *Server) StartAnother(t testing.TB) *Server {
+func (s *Server) StartAnother(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	again := &Server{
 		t:           t,
@@ -399,6 +399,9 @@ func (s *Server) StartAnother(t testing.TB) *Server {
 	}
 	c := s.config
 	c.Wrap, c.Sandboxing.URL = again.record, s.cloud
+	for _, o := range opts {
+		o(&c)
+	}
 	again.checkConformance(t)
 	again.run(t, c)
 	return again

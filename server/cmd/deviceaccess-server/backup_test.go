@@ -197,7 +197,7 @@ func TestBackupAndRestore(t *testing.T) {
 		}
 		if memory := p.ok(
 			"sandbox",
-			"memory",
+			"codes",
 			"--data-dir",
 			at(dir),
 			"--endpoint",

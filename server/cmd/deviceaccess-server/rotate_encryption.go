@@ -19,8 +19,10 @@ func rotateCommand() *cli.Command {
 		Usage: "re-encrypt all PINs and secrets with a new data key, also while servers run",
 		Description: "A data key encrypts the secrets in the database. The database contains it, encrypted with the " +
 			"master\n" +
-			"key. This command creates a new data key, re-encrypts all secrets, and retires the old data keys. If\n" +
-			"it stops early, run it again: it resumes, or starts over if the master key has changed.\n\n" +
+			"key. This command creates a new data key, re-encrypts all secrets, and retires the old data keys. It\n" +
+			"also replaces the key of the PIN hashes and the other keys of the server; links and addresses of before stay\n" +
+			"valid for a week. If it stops early, run it again: it resumes, or starts over if the master key has changed.\n" +
+			"Run it only when all servers have this version.\n\n" +
 			"To change the master key:\n" +
 			"  1. Give every server the new and the old key (--master-key NEW,OLD, or two lines in master.key, the new key\n" +
 			"     first), and restart it.\n" +

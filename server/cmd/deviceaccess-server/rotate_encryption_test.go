@@ -201,7 +201,11 @@ func (v *vault) left() (pins, all int64, keys []dbsqlc.DataKey) {
 		v.Fatal(keys, err)
 	}
 	for _, c := range store.SealedColumns() {
-		n, err := v.db.CountSealedByOthers(v.Context(), c, byte(keys[len(keys)-1].KeyID))
+		key := byte(keys[len(keys)-1].KeyID)
+		if c.Hashed() {
+			key = byte(len(keys) - 1) // each rotation adds a data key and a generation of the hash key
+		}
+		n, err := v.db.CountSealedByOthers(v.Context(), c, key)
 		if err != nil {
 			v.Fatal(err)
 		}

@@ -47,11 +47,15 @@ var stages = []stage{
 // dsn returns the DSN of the private database of a server on p's data, if it has one.
 func (p *program) dsn() (dsn string, ok bool) {
 	socket, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/lock"))
+	if err != nil || len(socket) == 0 {
+		return "", false
+	}
+	password, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/password"))
 	return fmt.Sprintf(
-			"host=%s port=5432 user=postgres dbname=postgres sslmode=disable",
-			socket,
-		), err == nil &&
-			len(socket) > 0
+		"host=%s port=5432 user=postgres password=%s dbname=postgres sslmode=disable",
+		socket,
+		bytes.TrimSpace(password),
+	), err == nil
 }
 
 // reached reports whether a server on p's data has reached a stage.

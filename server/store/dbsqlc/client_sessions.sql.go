@@ -45,20 +45,23 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 }
 
 const AuthenticateClientSession = `-- name: AuthenticateClientSession :one
-select s.client_session_id, s.workspace_id, s.customer_key, s.is_unclaimed, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.user_identifier_key, s.customer_key, s.is_unclaimed, s.expires_at, s.mac, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
 `
 
 type AuthenticateClientSessionRow struct {
-	ClientSessionID uuid.UUID
-	WorkspaceID     uuid.UUID
-	CustomerKey     *string
-	IsUnclaimed     bool
-	IsSuspended     bool
-	Revoked         bool
-	Expired         bool
-	Accounts        []uuid.UUID
+	ClientSessionID   uuid.UUID
+	WorkspaceID       uuid.UUID
+	UserIdentifierKey *string
+	CustomerKey       *string
+	IsUnclaimed       bool
+	ExpiresAt         time.Time
+	Mac               []byte
+	IsSuspended       bool
+	Revoked           bool
+	Expired           bool
+	Accounts          []uuid.UUID
 }
 
 // With its current scope.
@@ -68,8 +71,11 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	err := row.Scan(
 		&i.ClientSessionID,
 		&i.WorkspaceID,
+		&i.UserIdentifierKey,
 		&i.CustomerKey,
 		&i.IsUnclaimed,
+		&i.ExpiresAt,
+		&i.Mac,
 		&i.IsSuspended,
 		&i.Revoked,
 		&i.Expired,
@@ -122,7 +128,7 @@ func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimed
 }
 
 const DeleteClientSession = `-- name: DeleteClientSession :one
-delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
+delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
 
 type DeleteClientSessionParams struct {
@@ -145,6 +151,7 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.Mac,
 	)
 	return i, err
 }
@@ -155,7 +162,7 @@ delete from client_sessions where client_session_id in (
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
     and not exists (select 1 from client_session_scope r where r.client_session_id = s.client_session_id)
   order by s.created_at limit $3::integer for update of s skip locked
-) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
+) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
 
 type EndForgottenSessionsParams struct {
@@ -186,6 +193,7 @@ func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSess
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}
@@ -198,7 +206,7 @@ func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSess
 }
 
 const GetClientSession = `-- name: GetClientSession :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions where workspace_id = $1 and client_session_id = $2
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions where workspace_id = $1 and client_session_id = $2
 `
 
 type GetClientSessionParams struct {
@@ -221,12 +229,13 @@ func (q *Queries) GetClientSession(ctx context.Context, arg GetClientSessionPara
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.Mac,
 	)
 	return i, err
 }
 
 const GetClientSessionOfEndUser = `-- name: GetClientSessionOfEndUser :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions
 where workspace_id = $1 and user_identifier_key = $2::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -252,12 +261,13 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.Mac,
 	)
 	return i, err
 }
 
 const GetClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions
 where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -283,6 +293,7 @@ func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientS
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.Mac,
 	)
 	return i, err
 }
@@ -318,8 +329,8 @@ func (q *Queries) GrantWebviewsToClientSession(ctx context.Context, arg GrantWeb
 }
 
 const InsertClientSession = `-- name: InsertClientSession :exec
-insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed, mac)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertClientSessionParams struct {
@@ -331,6 +342,7 @@ type InsertClientSessionParams struct {
 	CustomerKey       *string
 	ExpiresAt         time.Time
 	IsUnclaimed       bool
+	Mac               []byte
 }
 
 func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessionParams) error {
@@ -343,6 +355,7 @@ func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessi
 		arg.CustomerKey,
 		arg.ExpiresAt,
 		arg.IsUnclaimed,
+		arg.Mac,
 	)
 	return err
 }
@@ -361,7 +374,7 @@ func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uu
 }
 
 const ListClientSessions = `-- name: ListClientSessions :many
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at from client_sessions s
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions s
 where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and (s.created_at, s.client_session_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or s.client_session_id = $4::uuid)
@@ -418,6 +431,44 @@ func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessions
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.Mac,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListClientSessionsWithoutMAC = `-- name: ListClientSessionsWithoutMAC :many
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions where mac is null for update
+`
+
+func (q *Queries) ListClientSessionsWithoutMAC(ctx context.Context) ([]ClientSession, error) {
+	rows, err := q.db.Query(ctx, ListClientSessionsWithoutMAC)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClientSession{}
+	for rows.Next() {
+		var i ClientSession
+		if err := rows.Scan(
+			&i.ClientSessionID,
+			&i.WorkspaceID,
+			&i.TokenHash,
+			&i.TokenSealed,
+			&i.UserIdentifierKey,
+			&i.UserIdentityID,
+			&i.CustomerKey,
+			&i.IsUnclaimed,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}
@@ -537,6 +588,20 @@ func (q *Queries) SeesWebview(ctx context.Context, arg SeesWebviewParams) (bool,
 	var sees bool
 	err := row.Scan(&sees)
 	return sees, err
+}
+
+const SetClientSessionMAC = `-- name: SetClientSessionMAC :exec
+update client_sessions set mac = $1 where client_session_id = $2
+`
+
+type SetClientSessionMACParams struct {
+	Mac             []byte
+	ClientSessionID uuid.UUID
+}
+
+func (q *Queries) SetClientSessionMAC(ctx context.Context, arg SetClientSessionMACParams) error {
+	_, err := q.db.Exec(ctx, SetClientSessionMAC, arg.Mac, arg.ClientSessionID)
+	return err
 }
 
 const SetIdentityOfClientSession = `-- name: SetIdentityOfClientSession :exec

@@ -7,7 +7,6 @@ package dbsqlc
 
 import (
 	"context"
-
 	"time"
 )
 
@@ -38,17 +37,6 @@ select sealed from server_keys order by created_at, name limit 1
 
 func (q *Queries) GetOldestServerKey(ctx context.Context) ([]byte, error) {
 	row := q.db.QueryRow(ctx, GetOldestServerKey)
-	var sealed []byte
-	err := row.Scan(&sealed)
-	return sealed, err
-}
-
-const GetServerKey = `-- name: GetServerKey :one
-select sealed from server_keys where name = $1
-`
-
-func (q *Queries) GetServerKey(ctx context.Context, name string) ([]byte, error) {
-	row := q.db.QueryRow(ctx, GetServerKey, name)
 	var sealed []byte
 	err := row.Scan(&sealed)
 	return sealed, err
@@ -130,6 +118,36 @@ func (q *Queries) ListDataKeys(ctx context.Context) ([]DataKey, error) {
 	return items, nil
 }
 
+const ListServerKeys = `-- name: ListServerKeys :many
+select name, sealed, now()::timestamptz as now from server_keys order by name
+`
+
+type ListServerKeysRow struct {
+	Name   string
+	Sealed []byte
+	Now    time.Time
+}
+
+func (q *Queries) ListServerKeys(ctx context.Context) ([]ListServerKeysRow, error) {
+	rows, err := q.db.Query(ctx, ListServerKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListServerKeysRow{}
+	for rows.Next() {
+		var i ListServerKeysRow
+		if err := rows.Scan(&i.Name, &i.Sealed, &i.Now); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockRotation = `-- name: LockRotation :one
 select pg_try_advisory_xact_lock(hashtextextended('data_keys', 0)) as locked
 `
@@ -139,6 +157,50 @@ func (q *Queries) LockRotation(ctx context.Context) (bool, error) {
 	var locked bool
 	err := row.Scan(&locked)
 	return locked, err
+}
+
+const LockServerKeys = `-- name: LockServerKeys :many
+select name, sealed, now()::timestamptz as now from server_keys order by name for update
+`
+
+type LockServerKeysRow struct {
+	Name   string
+	Sealed []byte
+	Now    time.Time
+}
+
+func (q *Queries) LockServerKeys(ctx context.Context) ([]LockServerKeysRow, error) {
+	rows, err := q.db.Query(ctx, LockServerKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LockServerKeysRow{}
+	for rows.Next() {
+		var i LockServerKeysRow
+		if err := rows.Scan(&i.Name, &i.Sealed, &i.Now); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ReplaceServerKey = `-- name: ReplaceServerKey :exec
+update server_keys set sealed = $1 where name = $2
+`
+
+type ReplaceServerKeyParams struct {
+	Sealed []byte
+	Name   string
+}
+
+func (q *Queries) ReplaceServerKey(ctx context.Context, arg ReplaceServerKeyParams) error {
+	_, err := q.db.Exec(ctx, ReplaceServerKey, arg.Sealed, arg.Name)
+	return err
 }
 
 const RetireDataKeys = `-- name: RetireDataKeys :exec

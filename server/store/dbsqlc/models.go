@@ -172,6 +172,7 @@ type ClientSession struct {
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 	RevokedAt         *time.Time
+	Mac               []byte
 }
 
 type CodeDevice struct {
@@ -234,6 +235,19 @@ type ConnectedAccount struct {
 	DeletedAt            *time.Time
 	WakeSeq              int64
 	DueAt                *time.Time
+}
+
+type Credential struct {
+	CredentialID uuid.UUID
+	Kind         string
+	Name         string
+	Hint         string
+	TokenHash    []byte
+	PublicToken  *string
+	CreatedAt    time.Time
+	ExpiresAt    *time.Time
+	RevokedAt    *time.Time
+	Mac          []byte
 }
 
 type DataKey struct {

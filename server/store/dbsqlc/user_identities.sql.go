@@ -27,7 +27,7 @@ func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentity
 }
 
 const EndSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
-delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at
+delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
 
 type EndSessionsOfIdentityParams struct {
@@ -56,6 +56,7 @@ func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfId
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) err
 }
 
 const FindCredential = `-- name: FindCredential :one
-select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, c.expires_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = $1::uuid or (c.kind in ('api_key', 'publishable_key') and $1::uuid is null))
@@ -86,7 +86,10 @@ type FindCredentialRow struct {
 	CredentialID    uuid.UUID
 	Kind            string
 	Name            string
+	ExpiresAt       *time.Time
+	Mac             []byte
 	WorkspaceID     *uuid.UUID
+	WorkspaceMac    []byte
 	Suspended       bool
 	PublishableKeys bool
 }
@@ -99,7 +102,10 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 		&i.CredentialID,
 		&i.Kind,
 		&i.Name,
+		&i.ExpiresAt,
+		&i.Mac,
 		&i.WorkspaceID,
+		&i.WorkspaceMac,
 		&i.Suspended,
 		&i.PublishableKeys,
 	)
@@ -148,8 +154,8 @@ func (q *Queries) HoldWorkspace(ctx context.Context, workspaceID uuid.UUID) (uui
 }
 
 const InsertCredential = `-- name: InsertCredential :exec
-insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type InsertCredentialParams struct {
@@ -160,6 +166,7 @@ type InsertCredentialParams struct {
 	TokenHash    []byte
 	ExpiresAt    *time.Time
 	PublicToken  *string
+	Mac          []byte
 }
 
 func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialParams) error {
@@ -171,21 +178,23 @@ func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialPara
 		arg.TokenHash,
 		arg.ExpiresAt,
 		arg.PublicToken,
+		arg.Mac,
 	)
 	return err
 }
 
 const InsertCredentialWorkspace = `-- name: InsertCredentialWorkspace :exec
-insert into credential_workspaces (credential_id, workspace_id) values ($1, $2)
+insert into credential_workspaces (credential_id, workspace_id, mac) values ($1, $2, $3)
 `
 
 type InsertCredentialWorkspaceParams struct {
 	CredentialID uuid.UUID
 	WorkspaceID  uuid.UUID
+	Mac          []byte
 }
 
 func (q *Queries) InsertCredentialWorkspace(ctx context.Context, arg InsertCredentialWorkspaceParams) error {
-	_, err := q.db.Exec(ctx, InsertCredentialWorkspace, arg.CredentialID, arg.WorkspaceID)
+	_, err := q.db.Exec(ctx, InsertCredentialWorkspace, arg.CredentialID, arg.WorkspaceID, arg.Mac)
 	return err
 }
 
@@ -260,8 +269,37 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 	return items, nil
 }
 
+const ListCredentialWorkspacesWithoutMAC = `-- name: ListCredentialWorkspacesWithoutMAC :many
+select credential_id, workspace_id from credential_workspaces where mac is null for update
+`
+
+type ListCredentialWorkspacesWithoutMACRow struct {
+	CredentialID uuid.UUID
+	WorkspaceID  uuid.UUID
+}
+
+func (q *Queries) ListCredentialWorkspacesWithoutMAC(ctx context.Context) ([]ListCredentialWorkspacesWithoutMACRow, error) {
+	rows, err := q.db.Query(ctx, ListCredentialWorkspacesWithoutMAC)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListCredentialWorkspacesWithoutMACRow{}
+	for rows.Next() {
+		var i ListCredentialWorkspacesWithoutMACRow
+		if err := rows.Scan(&i.CredentialID, &i.WorkspaceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ListCredentials = `-- name: ListCredentials :many
-select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
+select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, c.mac, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id
 `
@@ -276,6 +314,7 @@ type ListCredentialsRow struct {
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
+	Mac          []byte
 	WorkspaceIds []uuid.UUID
 }
 
@@ -298,6 +337,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.Mac,
 			&i.WorkspaceIds,
 		); err != nil {
 			return nil, err
@@ -310,14 +350,50 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 	return items, nil
 }
 
+const ListCredentialsWithoutMAC = `-- name: ListCredentialsWithoutMAC :many
+select credential_id, kind, name, hint, token_hash, public_token, created_at, expires_at, revoked_at, mac from credentials where mac is null for update
+`
+
+func (q *Queries) ListCredentialsWithoutMAC(ctx context.Context) ([]Credential, error) {
+	rows, err := q.db.Query(ctx, ListCredentialsWithoutMAC)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Credential{}
+	for rows.Next() {
+		var i Credential
+		if err := rows.Scan(
+			&i.CredentialID,
+			&i.Kind,
+			&i.Name,
+			&i.Hint,
+			&i.TokenHash,
+			&i.PublicToken,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+			&i.Mac,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ListWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key, c.mac from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
 type ListWorkspacesOfCredentialRow struct {
 	Workspace      Workspace
 	PublishableKey *string
+	Mac            []byte
 }
 
 func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID uuid.UUID) ([]ListWorkspacesOfCredentialRow, error) {
@@ -342,6 +418,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.Workspace.CreatedAt,
 			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}
@@ -443,6 +520,35 @@ func (q *Queries) RevokeCredential(ctx context.Context, credentialID uuid.UUID) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const SetCredentialMAC = `-- name: SetCredentialMAC :exec
+update credentials set mac = $1 where credential_id = $2
+`
+
+type SetCredentialMACParams struct {
+	Mac          []byte
+	CredentialID uuid.UUID
+}
+
+func (q *Queries) SetCredentialMAC(ctx context.Context, arg SetCredentialMACParams) error {
+	_, err := q.db.Exec(ctx, SetCredentialMAC, arg.Mac, arg.CredentialID)
+	return err
+}
+
+const SetCredentialWorkspaceMAC = `-- name: SetCredentialWorkspaceMAC :exec
+update credential_workspaces set mac = $1 where credential_id = $2 and workspace_id = $3
+`
+
+type SetCredentialWorkspaceMACParams struct {
+	Mac          []byte
+	CredentialID uuid.UUID
+	WorkspaceID  uuid.UUID
+}
+
+func (q *Queries) SetCredentialWorkspaceMAC(ctx context.Context, arg SetCredentialWorkspaceMACParams) error {
+	_, err := q.db.Exec(ctx, SetCredentialWorkspaceMAC, arg.Mac, arg.CredentialID, arg.WorkspaceID)
+	return err
 }
 
 const UpdateWorkspace = `-- name: UpdateWorkspace :exec

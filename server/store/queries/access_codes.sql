@@ -13,7 +13,7 @@ where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and 
 
 -- name: GetAccessCodeByPIN :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
-where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = @pin_mac and c.is_managed = @is_managed and not c.in_pool
+where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = any(@pin_macs::bytea[]) and c.is_managed = @is_managed and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1;
 
 -- name: FindAccessCode :one

@@ -1,6 +1,12 @@
 -- name: InsertClientSession :exec
-insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed)
-values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at, @is_unclaimed);
+insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed, mac)
+values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at, @is_unclaimed, @mac);
+
+-- name: ListClientSessionsWithoutMAC :many
+select * from client_sessions where mac is null for update;
+
+-- name: SetClientSessionMAC :exec
+update client_sessions set mac = @mac where client_session_id = @client_session_id;
 
 -- name: CountUnclaimedSessions :one
 -- Valid unclaimed sessions, up to a maximum.
@@ -33,7 +39,7 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_se
 
 -- name: AuthenticateClientSession :one
 -- With its current scope.
-select s.client_session_id, s.workspace_id, s.customer_key, s.is_unclaimed, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.user_identifier_key, s.customer_key, s.is_unclaimed, s.expires_at, s.mac, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
 

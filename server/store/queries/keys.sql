@@ -1,5 +1,11 @@
--- name: GetServerKey :one
-select sealed from server_keys where name = @name;
+-- name: ListServerKeys :many
+select name, sealed, now()::timestamptz as now from server_keys order by name;
+
+-- name: LockServerKeys :many
+select name, sealed, now()::timestamptz as now from server_keys order by name for update;
+
+-- name: ReplaceServerKey :exec
+update server_keys set sealed = @sealed where name = @name;
 
 -- name: GetOldestServerKey :one
 select sealed from server_keys order by created_at, name limit 1;

@@ -51,15 +51,27 @@ select sqlc.embed(w), k.public_token as publishable_key from workspaces w left j
 select sqlc.embed(w), k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id;
 
 -- name: ListWorkspacesOfCredential :many
-select sqlc.embed(w), k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
+select sqlc.embed(w), k.public_token as publishable_key, c.mac from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = @credential_id order by w.created_at, w.workspace_id;
 
 -- name: InsertCredential :exec
-insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token)
-values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_token);
+insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac)
+values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_token, @mac);
 
 -- name: InsertCredentialWorkspace :exec
-insert into credential_workspaces (credential_id, workspace_id) values (@credential_id, @workspace_id);
+insert into credential_workspaces (credential_id, workspace_id, mac) values (@credential_id, @workspace_id, @mac);
+
+-- name: ListCredentialsWithoutMAC :many
+select * from credentials where mac is null for update;
+
+-- name: SetCredentialMAC :exec
+update credentials set mac = @mac where credential_id = @credential_id;
+
+-- name: ListCredentialWorkspacesWithoutMAC :many
+select credential_id, workspace_id from credential_workspaces where mac is null for update;
+
+-- name: SetCredentialWorkspaceMAC :exec
+update credential_workspaces set mac = @mac where credential_id = @credential_id and workspace_id = @workspace_id;
 
 -- name: CountWorkspacesOfCredential :one
 -- Up to a maximum.
@@ -67,7 +79,7 @@ select count(*) from (select from credential_workspaces where credential_id = @c
 
 -- name: FindCredential :one
 -- The requested workspace, if the credential may act in it. A key without a requested workspace gets its own.
-select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, c.expires_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = sqlc.narg('workspace_id')::uuid or (c.kind in ('api_key', 'publishable_key') and sqlc.narg('workspace_id')::uuid is null))
