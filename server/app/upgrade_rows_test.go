@@ -132,8 +132,8 @@ func insertRow(ctx context.Context, conn *pgx.Conn, table string, columns []colu
 		kind, isList := strings.CutSuffix(c.Type, "[]")
 		expr := values[kind]
 		switch words := word.FindStringSubmatch(c.Check); {
-		case c.Of != "": // the same row for all columns of a key
-			expr = fmt.Sprintf("(select %s from %s order by ctid limit 1)", pgx.Identifier{c.Its}.Sanitize(), c.Of)
+		case c.Of != "": // the newest row, for all columns of a key
+			expr = fmt.Sprintf("(select %s from %s order by ctid desc limit 1)", pgx.Identifier{c.Its}.Sanitize(), c.Of)
 		case words != nil:
 			expr = "'" + words[1] + "'"
 		case expr == "":
