@@ -20,6 +20,24 @@ var ErrTransactionPooling = errors.New(
 		"(pool_mode = session in PgBouncer), or name the address of PostgreSQL in the URL",
 )
 
+// Explain adds what to do to an error of a database that misses requirements which CheckRequirements cannot see.
+func Explain(err error) error {
+	switch {
+	case errors.Is(err, ErrTransactionPooling):
+	case hasCode(err, duplicateStatement, undefinedStatement):
+		return fmt.Errorf("%w (%w)", ErrTransactionPooling, err)
+	case hasCode(err, insufficientPrivilege):
+		return fmt.Errorf("%w: connect as the owner of the schema and its tables, or make the user their owner", err)
+	case hasCode(err, tooManyConnections):
+		return fmt.Errorf(
+			"%w: raise the connection limit of the role, the database, or the server, or lower --max-connections of the "+
+				"servers that use it",
+			err,
+		)
+	}
+	return err
+}
+
 // connectPlain connects without prepared statements, which do not work through every pooler.
 func connectPlain(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(dsn)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -99,5 +100,34 @@ func TestIsUnavailable(t *testing.T) {
 				t.Errorf("IsUnavailable(%v) = %t", err, got)
 			}
 		})
+	}
+}
+
+// Facts that a test's PostgreSQL cannot have.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	fits := facts{
+		version:   MinPostgres,
+		encoding:  "UTF8",
+		user:      "u",
+		database:  "d",
+		schema:    "public",
+		mayCreate: true,
+	}
+	old, standby := fits, fits
+	old.version--
+	standby.isStandby, standby.isReadOnly = true, true
+	for _, c := range []struct {
+		facts facts
+		want  string
+	}{
+		{fits, ""},
+		{old, "the database is PostgreSQL 13; version 14 or newer is needed"},
+		{standby, "the database is a standby, which takes no writes: name the primary"},
+	} {
+		err := c.facts.check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
 	}
 }
