@@ -399,7 +399,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 		})
 	case f.CustomerKey != "" && f.Managed:
@@ -409,7 +409,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 		})
 		for _, r := range rows {
@@ -422,7 +422,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 			Scope:         accounts,
 		})
