@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxSearch is the number of characters of the longest text that a search finds. PostgreSQL compiles a pattern for each.
+// maxSearch is the number of characters of the longest text that a search finds. PostgreSQL compiles the pattern, whose size
+// must be bounded. Names, addresses, and values of metadata are not longer.
 const maxSearch = 500
 
 // noMatch is a pattern that matches nothing.
