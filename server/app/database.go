@@ -196,8 +196,11 @@ func (c Database) explainUnusable(err error) error {
 	if c.DatabaseURL == "" {
 		return err
 	}
-	if explained := store.Explain(err); explained != err || !errors.Is(err, store.ErrNotConnected) { //nolint:errorlint // is it the same
+	if explained := store.Explain(err); explained != nil {
 		return explained
+	}
+	if !errors.Is(err, store.ErrNotConnected) {
+		return err
 	}
 	return fmt.Errorf(
 		"%w; check that PostgreSQL runs there and accepts this user, and check host, port, user, password, and database "+

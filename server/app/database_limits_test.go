@@ -20,7 +20,7 @@ func limitedTo(t *testing.T, connections string) (dsn string) {
 	t.Helper()
 	dsn = storetest.New(t)
 	conn := must(pgx.Connect(t.Context(), dsn))(t)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing is pending
+	defer conn.Close(t.Context())
 	role := "limited_" + connections
 	for _, statement := range []string{
 		"drop schema public cascade",

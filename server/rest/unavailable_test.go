@@ -31,7 +31,8 @@ func TestUnavailableDatabase_AsksToRetry(t *testing.T) {
 	}
 	write := func() *http.Response {
 		t.Helper()
-		return s.Send(t, http.MethodPost, "/webhooks/create", apptest.Bearer(s.APIKey), `{"url":"https://hooks.example/x"}`, nil)
+		const hook = `{"url":"https://hooks.example/x"}`
+		return s.Send(t, http.MethodPost, "/webhooks/create", apptest.Bearer(s.APIKey), hook, nil)
 	}
 	read := func() *http.Response {
 		t.Helper()
@@ -40,7 +41,8 @@ func TestUnavailableDatabase_AsksToRetry(t *testing.T) {
 	open := func() *http.Response { t.Helper(); return s.Send(t, http.MethodGet, page.Path, nil, "", nil) }
 	trigger := func(statement string) func() {
 		return func() {
-			s.Exec(t, "create function fails() returns trigger language plpgsql as $$ begin "+statement+"; return new; end $$")
+			body := "$$ begin " + statement + "; return new; end $$"
+			s.Exec(t, "create function fails() returns trigger language plpgsql as "+body)
 			s.Exec(t, "create trigger fails before insert on webhooks for each row execute function fails()")
 		}
 	}
@@ -60,8 +62,9 @@ func TestUnavailableDatabase_AsksToRetry(t *testing.T) {
 		c.ill()
 		for i, ask := range c.ask {
 			res := ask()
-			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-				t.Errorf("%s, request %d: %d, Retry-After %q", c.name, i+1, res.StatusCode, res.Header.Get("Retry-After"))
+			after := res.Header.Get("Retry-After")
+			if res.StatusCode != http.StatusServiceUnavailable || after == "" {
+				t.Errorf("%s, request %d: %d, Retry-After %q", c.name, i+1, res.StatusCode, after)
 			}
 		}
 		c.cured()

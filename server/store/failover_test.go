@@ -58,7 +58,8 @@ func TestFailover_ReplacesReadOnlyConnections(t *testing.T) {
 		}
 		t.Cleanup(conn.Release)
 		var readOnly bool
-		if err := conn.QueryRow(t.Context(), "select current_setting('transaction_read_only')::boolean").Scan(&readOnly); err != nil || readOnly {
+		const state = "select current_setting('transaction_read_only')::boolean"
+		if err := conn.QueryRow(t.Context(), state).Scan(&readOnly); err != nil || readOnly {
 			t.Errorf("a connection is read-only: %t, %v", readOnly, err)
 		}
 	}

@@ -77,7 +77,7 @@ func (p *pooler) give(c *pgconn.HijackedConn) {
 
 // serve serves a client until it leaves.
 func (p *pooler) serve(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // the client has left
+	defer conn.Close()
 	client := pgproto3.NewBackend(conn, conn)
 	if _, err := client.ReceiveStartupMessage(); err != nil {
 		p.t.Error(err)
@@ -122,7 +122,12 @@ func (p *pooler) serve(conn net.Conn) {
 }
 
 // forward sends the answers to a message that ends a round trip to the client. It returns the status of the transaction.
-func forward(message pgproto3.FrontendMessage, from *pgproto3.Frontend, to *pgproto3.Backend, status byte) (byte, error) {
+func forward(
+	message pgproto3.FrontendMessage,
+	from *pgproto3.Frontend,
+	to *pgproto3.Backend,
+	status byte,
+) (byte, error) {
 	switch message.(type) {
 	case *pgproto3.Query, *pgproto3.Sync:
 	default:

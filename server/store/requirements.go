@@ -20,10 +20,10 @@ var ErrTransactionPooling = errors.New(
 		"(pool_mode = session in PgBouncer), or name the address of PostgreSQL in the URL",
 )
 
-// Explain adds what to do to an error of a database that misses requirements which CheckRequirements cannot see.
+// Explain adds what to do to an error of a database that misses requirements which CheckRequirements cannot see. It returns
+// nil for other errors.
 func Explain(err error) error {
 	switch {
-	case errors.Is(err, ErrTransactionPooling):
 	case hasCode(err, duplicateStatement, undefinedStatement):
 		return fmt.Errorf("%w (%w)", ErrTransactionPooling, err)
 	case hasCode(err, insufficientPrivilege):
@@ -35,7 +35,7 @@ func Explain(err error) error {
 			err,
 		)
 	}
-	return err
+	return nil
 }
 
 // connectPlain connects without prepared statements, which do not work through every pooler.
@@ -116,7 +116,9 @@ func (f facts) check() error {
 			"the user %s may not create tables in the schema %s of the database %s: grant it (grant create on schema %[2]s "+
 				"to %[1]s), or create a schema of its own (create schema deviceaccess authorization %[1]s) and add "+
 				"search_path=deviceaccess to the URL",
-			f.user, f.schema, f.database,
+			f.user,
+			f.schema,
+			f.database,
 		)
 	}
 	return nil
@@ -170,7 +172,7 @@ func ReadConnLimit(ctx context.Context, dsn string) (l ConnLimit, err error) {
 		return l, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // read only
-	var role, database, isSuper = -1, -1, false
+	role, database, isSuper := -1, -1, false
 	var user, name string
 	err = conn.QueryRow(ctx, `select current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4
 			- coalesce(current_setting('reserved_connections', true)::int4, 0),

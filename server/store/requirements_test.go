@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -20,7 +21,7 @@ func run(t *testing.T, dsn string, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing is pending
+	defer conn.Close(ctx)
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -49,15 +50,15 @@ func created(t *testing.T, dsn, options string) string {
 }
 
 // withRole returns the URL of dsn for a new role without privileges, which is dropped after the test.
-func withRole(t *testing.T, dsn, options string) (url, role string) {
+func withRole(t *testing.T, dsn, options string) string {
 	t.Helper()
 	name := nameOf(t, dsn)
-	role = "role_" + name[:min(len(name), 50)]
+	role := "role_" + name[:min(len(name), 50)]
 	run(t, dsn, "create role "+role+" login "+options)
 	t.Cleanup(func() {
 		run(t, dsn, "drop owned by "+role, "drop role "+role)
 	})
-	return strings.Replace(dsn, "//postgres@", "//"+role+"@", 1), role
+	return strings.Replace(dsn, "//postgres@", "//"+role+"@", 1)
 }
 
 // A database on which the server cannot work is refused before the first change, and the error says what to do.
@@ -85,7 +86,7 @@ func TestCheckRequirements(t *testing.T) {
 			want: "is read-only (default_transaction_read_only): name the primary",
 		},
 		"schema of another role": {
-			make: func(t *testing.T, dsn string) string { t.Helper(); dsn, _ = withRole(t, dsn, ""); return dsn },
+			make: func(t *testing.T, dsn string) string { t.Helper(); return withRole(t, dsn, "") },
 			want: "grant create on schema public to role_",
 		},
 		"no schema": {
@@ -130,7 +131,7 @@ func TestExplain_NamesPooler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close(t.Context()) //nolint:errcheck // nothing is pending
+		defer conn.Close(t.Context())
 		var n int
 		failed = conn.QueryRow(t.Context(), "select $1::int", 1).Scan(&n)
 	}
@@ -141,7 +142,7 @@ func TestExplain_NamesPooler(t *testing.T) {
 		t.Errorf("explained as %v", err)
 	}
 	other := errors.New("another fault")
-	if err := store.Explain(other); !errors.Is(err, other) || errors.Is(err, store.ErrTransactionPooling) {
+	if err := store.Explain(other); err != nil {
 		t.Errorf("explained as %v", err)
 	}
 }
@@ -162,12 +163,13 @@ func TestReadConnLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := storetest.New(t)
-			url, _ := withRole(t, dsn, c.role)
+			url := withRole(t, dsn, c.role)
 			if c.database != "" {
 				run(t, dsn, "alter database "+pgx.Identifier{nameOf(t, dsn)}.Sanitize()+" "+c.database)
 			}
 			limit, err := store.ReadConnLimit(t.Context(), url)
-			if err != nil || !strings.Contains(limit.Of, c.of) || c.want != 0 && limit.Connections != c.want || limit.Connections < 1 {
+			want := cmp.Or(c.want, limit.Connections)
+			if err != nil || !strings.Contains(limit.Of, c.of) || limit.Connections != want || want < 1 {
 				t.Errorf("the limit is %+v, %v; want %d of %s", limit, err, c.want, c.of)
 			}
 		})

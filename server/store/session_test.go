@@ -70,7 +70,7 @@ func setDefault(t *testing.T, dsn, setting, value string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing is pending
+	defer conn.Close(t.Context())
 	name := pgx.Identifier{conn.Config().Database}.Sanitize()
 	alter := "set default_transaction_read_only = off; set statement_timeout = 0; alter database " + name + " set " + setting
 	if _, err := conn.Exec(t.Context(), alter+" = '"+value+"'"); err != nil {

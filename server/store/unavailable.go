@@ -30,8 +30,17 @@ const (
 
 // unavailable are the codes of IsUnavailable.
 var unavailable = []string{
-	readOnlyTransaction, serializationFailure, deadlockDetected, diskFull, outOfMemory, tooManyConnections, lockNotAvailable,
-	adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout,
+	readOnlyTransaction,
+	serializationFailure,
+	deadlockDetected,
+	diskFull,
+	outOfMemory,
+	tooManyConnections,
+	lockNotAvailable,
+	adminShutdown,
+	crashShutdown,
+	cannotConnectNow,
+	idleSessionTimeout,
 }
 
 // hasCode reports whether the database ended a statement, or refused a connection, with one of codes.
