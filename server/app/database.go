@@ -102,8 +102,8 @@ func (c Database) poolSize(ctx context.Context, dsn string, log *slog.Logger) (i
 	fits := max(least, int32(min(limit.Connections-connsOfCommand, int(c.MaxConns)))) //nolint:gosec // at most MaxConns
 	if fits < c.MaxConns {
 		log.Warn(
-			"using fewer database connections than --max-connections because the database does not accept as many and "+
-				"some for commands; raise its limit, or lower --max-connections",
+			"using fewer database connections than --database-connections because the database does not accept as many and "+
+				"some for commands; raise its limit, or lower --database-connections",
 			"connections", fits, "max_connections", c.MaxConns, "limit", limit.Connections, "limited_by", limit.Of,
 		)
 	}

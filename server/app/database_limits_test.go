@@ -35,7 +35,7 @@ func limitedTo(t *testing.T, connections string) (dsn string) {
 	return strings.Replace(dsn, "//postgres@", "//"+role+"@", 1)
 }
 
-// A server uses fewer connections than --max-connections if the database accepts fewer, and names the limit.
+// A server uses fewer connections than --database-connections if the database accepts fewer, and names the limit.
 func TestStart_FitsConnectionsToLimit(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -56,7 +56,7 @@ func TestStart_FitsConnectionsToLimit(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--max-connections", "connections=9", "limit=12", "alter role limited_12"} {
+	for _, want := range []string{"--database-connections", "connections=9", "limit=12", "alter role limited_12"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log.String())
 		}

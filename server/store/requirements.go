@@ -30,7 +30,7 @@ func Explain(err error) error {
 		return fmt.Errorf("%w: connect as the owner of the schema and its tables, or make the user their owner", err)
 	case hasCode(err, tooManyConnections):
 		return fmt.Errorf(
-			"%w: raise the connection limit of the role, the database, or the server, or lower --max-connections of the "+
+			"%w: raise the connection limit of the role, the database, or the server, or lower --database-connections of the "+
 				"servers that use it",
 			err,
 		)
