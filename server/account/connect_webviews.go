@@ -359,7 +359,7 @@ func (s *Service) ListWebviews(
 		AfterID:     page.After.ID,
 		MaxRows:     page.Rows(),
 		CustomerKey: domain.NonEmpty(f.CustomerKey),
-		Search:      domain.NonEmpty(f.Search),
+		Pattern:     store.SearchPattern(f.Search),
 		Session:     session,
 	}
 	if arg.Metadata, arg.WithoutMetadata, err = domain.MetadataConditions(f.Metadata); err != nil {

@@ -159,7 +159,7 @@ func (s *Service) ListConnectedAccounts(
 		AfterID:     page.After.ID,
 		MaxRows:     page.Rows(),
 		CustomerKey: domain.NonEmpty(f.CustomerKey),
-		Search:      domain.NonEmpty(f.Search),
+		Pattern:     store.SearchPattern(f.Search),
 		Scope:       p.Scope,
 	}
 	var err error

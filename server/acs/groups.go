@@ -87,7 +87,7 @@ type GroupFilter struct {
 
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFilter) ([]Group, error) {
-	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
+	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Pattern: store.SearchPattern(f.Search)}
 	if !(conditions{
 		{f.SystemID, &arg.AcsSystemID},
 		{f.UserID, &arg.AcsUserID},
@@ -160,7 +160,7 @@ func (s *Service) ListEntrances(
 		AfterID:     page.After.ID,
 		MaxRows:     page.Rows(),
 		CustomerKey: nonEmpty(f.CustomerKey),
-		Search:      nonEmpty(f.Search),
+		Pattern:     store.SearchPattern(f.Search),
 		Ids:         identifiers(f.IDs),
 	}
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {

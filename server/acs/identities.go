@@ -196,7 +196,7 @@ func (s *Service) ListIdentities(
 		AfterAt:     page.After.At,
 		AfterID:     page.After.ID,
 		MaxRows:     page.Rows(),
-		Search:      nonEmpty(f.Search),
+		Pattern:     store.SearchPattern(f.Search),
 		Ids:         identifiers(f.IDs),
 	}
 	if p.Kind == domain.EndUser {

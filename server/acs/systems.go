@@ -81,7 +81,7 @@ func (s *Service) ListSystems(ctx context.Context, p domain.Principal, f SystemF
 	arg := dbsqlc.ListAcsSystemsParams{
 		WorkspaceID: p.WorkspaceID,
 		CustomerKey: nonEmpty(f.CustomerKey),
-		Search:      nonEmpty(f.Search),
+		Pattern:     store.SearchPattern(f.Search),
 		Scope:       p.Scope,
 	}
 	if !(conditions{{f.AccountID, &arg.ConnectedAccountID}, {f.IdentityID, &arg.UserIdentityID}}).read() {

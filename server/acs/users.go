@@ -245,7 +245,7 @@ func (s *Service) ListUsers(
 		MaxRows:       page.Rows(),
 		IdentityEmail: nonEmpty(f.IdentityEmail),
 		IdentityPhone: nonEmpty(f.IdentityPhone),
-		Search:        nonEmpty(f.Search),
+		Pattern:       store.SearchPattern(f.Search),
 		Scope:         p.Scope,
 	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {

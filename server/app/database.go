@@ -77,6 +77,40 @@ type openDatabase struct {
 // each of its two job queues.
 const ConnsOutsidePool = 3
 
+// MinConns is the minimum number of connections of a server.
+const MinConns = 4 + ConnsOutsidePool
+
+// connsOfCommand is the number of connections that a server leaves for a command.
+const connsOfCommand = 3
+
+// poolSize returns the size of a server's pool: as large as MaxConns allows, and smaller if the database accepts fewer
+// connections. 0 is the default of the driver.
+func (c Database) poolSize(ctx context.Context, dsn string, log *slog.Logger) (int32, error) {
+	if c.MaxConns == 0 {
+		return 0, nil
+	}
+	limit, err := store.ReadConnLimit(ctx, dsn)
+	if err != nil {
+		return 0, err
+	}
+	least := min(MinConns, c.MaxConns)
+	if limit.Connections < int(least) {
+		return 0, fmt.Errorf(
+			"the database accepts %d connections, and a server needs at least %d: raise the limit of %s",
+			limit.Connections, least, limit.Of,
+		)
+	}
+	fits := max(least, int32(min(limit.Connections-connsOfCommand, int(c.MaxConns)))) //nolint:gosec // at most MaxConns
+	if fits < c.MaxConns {
+		log.Warn(
+			"using fewer database connections than --database-connections because the database does not accept as many and "+
+				"some for commands; raise its limit, or lower --database-connections",
+			"connections", fits, "max_connections", c.MaxConns, "limit", limit.Connections, "limited_by", limit.Of,
+		)
+	}
+	return max(1, fits-ConnsOutsidePool), nil
+}
+
 // openMode is what opening a database may change in it.
 type openMode int
 
@@ -95,7 +129,7 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(c.explainUnreachable(err), db.close(ctx))
+			err = errors.Join(c.explainUnusable(err), db.close(ctx))
 		}
 	}()
 	if err := c.checkMasterKey(); err != nil {
@@ -138,8 +172,10 @@ func openDB(ctx context.Context, c Database, serve bool, may openMode, log *slog
 		options = append(options, store.WithTracing)
 	}
 	pool := c.MaxConns
-	if serve && pool > 0 {
-		pool = max(1, pool-ConnsOutsidePool)
+	if serve {
+		if pool, err = c.poolSize(ctx, dsn, log); err != nil {
+			return nil, err
+		}
 	}
 	if db.store, err = store.Open(ctx, dsn, pool, options...); err != nil {
 		return nil, err
@@ -168,9 +204,15 @@ func (c Database) checkMasterKey() error {
 	return err
 }
 
-// explainUnreachable adds the next step to the error of a database of --database-url that cannot be reached.
-func (c Database) explainUnreachable(err error) error {
-	if c.DatabaseURL == "" || !errors.Is(err, store.ErrNotConnected) {
+// explainUnusable adds the next step to the error of a database of --database-url that cannot be used.
+func (c Database) explainUnusable(err error) error {
+	if c.DatabaseURL == "" {
+		return err
+	}
+	if explained := store.Explain(err); explained != nil {
+		return explained
+	}
+	if !errors.Is(err, store.ErrNotConnected) {
 		return err
 	}
 	return fmt.Errorf(

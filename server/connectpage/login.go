@@ -371,8 +371,13 @@ func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, pag
 	}
 }
 
-// serverError responds to an internal error.
+// serverError responds to an internal error, or to one of the database that passes.
 func (h *handler) serverError(w http.ResponseWriter, r *http.Request, up string, err error) {
 	h.Log.ErrorContext(r.Context(), "a login page failed", "error", err)
-	h.render(w, r, http.StatusInternalServerError, brokenPage(up))
+	status := http.StatusInternalServerError
+	if domain.DatabaseUnavailable(err) {
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	h.render(w, r, status, brokenPage(up))
 }

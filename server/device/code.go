@@ -398,7 +398,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 		})
 	case f.CustomerKey != "" && f.Managed:
@@ -408,7 +408,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 		})
 		for _, r := range rows {
@@ -421,7 +421,7 @@ func (s *Service) findCodes(
 			AfterAt:       page.After.At,
 			AfterID:       page.After.ID,
 			AccessCodeIds: domain.ParseIDs(f.IDs),
-			Search:        domain.NonEmpty(f.Search),
+			Pattern:       store.SearchPattern(f.Search),
 			MaxRows:       page.Rows(),
 			Scope:         accounts,
 		})

@@ -327,7 +327,7 @@ func (s *Service) findDevices(
 		Manufacturer:  domain.NonEmpty(f.Manufacturer),
 		IncludeIf:     domain.ListOf(f.IncludeIf),
 		ExcludeIf:     domain.ListOf(f.ExcludeIf),
-		Search:        domain.NonEmpty(f.Search),
+		Pattern:       store.SearchPattern(f.Search),
 		CustomerKey:   domain.NonEmpty(f.CustomerKey),
 		IsManaged:     !f.Unmanaged,
 		Scope:         p.Scope,

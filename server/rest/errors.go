@@ -68,16 +68,24 @@ func failureOf(err error) *failure {
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), domain.WaitedTooLong(err):
-		return &failure{
-			status:  http.StatusServiceUnavailable,
-			kind:    "service_unavailable",
-			message: "The request was not finished in time; try again",
-		}
+		return unavailable("The request was not finished in time; try again")
+	case domain.DatabaseUnavailable(err):
+		return unavailable("The service is temporarily unavailable, because its database is; try again")
 	}
 	return &failure{
 		status:  http.StatusInternalServerError,
 		kind:    "internal_server_error",
 		message: "Something went wrong inside the service; the log has the reason under this request_id",
+	}
+}
+
+// unavailable returns the failure of a request that can succeed later.
+func unavailable(message string) *failure {
+	return &failure{
+		status:     http.StatusServiceUnavailable,
+		kind:       "service_unavailable",
+		message:    message,
+		retryAfter: 1,
 	}
 }
 
@@ -88,7 +96,7 @@ func failureOfDomain(err *domain.Error) *failure {
 		message: err.Message,
 		data:    err.Data,
 	}
-	if err.Type == idempotency.KeyInUse || err.Kind == domain.TooMany {
+	if err.Type == idempotency.KeyInUse || err.Kind == domain.TooMany || err.Kind == domain.Unavailable {
 		f.retryAfter = 1
 	}
 	if err.Type != invalidInput {

@@ -124,6 +124,11 @@ func TestRefusals(t *testing.T) {
 		"too many":                      {request{"POST", "/devices/get", `{"name":"too many"}`, nil}, 429, "too_many_requests", "20 wait"},
 		"too slow":                      {request{"POST", "/devices/get", `{"name":"too slow"}`, nil}, 503, "service_unavailable", "The request was not finished in time; try again"},
 		"locked out":                    {request{"POST", "/devices/get", `{"name":"locked out"}`, nil}, 503, "service_unavailable", "The request was not finished in time; try again"},
+		"database restarts":             {request{"POST", "/devices/get", `{"name":"restarts"}`, nil}, 503, "service_unavailable", "The service is temporarily unavailable, because its database is; try again"},
+		"database disk full":            {request{"POST", "/devices/get", `{"name":"disk full"}`, nil}, 503, "service_unavailable", "The service is temporarily unavailable, because its database is; try again"},
+		"database refused":              {request{"POST", "/devices/get", `{"name":"refused"}`, nil}, 503, "service_unavailable", "The service is temporarily unavailable, because its database is; try again"},
+		"database cut off":              {request{"POST", "/devices/get", `{"name":"cut off"}`, nil}, 503, "service_unavailable", "The service is temporarily unavailable, because its database is; try again"},
+		"fault in a query":              {request{"POST", "/devices/get", `{"name":"wrong type"}`, nil}, 500, "internal_server_error", internalMessage},
 		"unforeseen":                    {request{"POST", "/devices/get", `{"name":"unforeseen"}`, nil}, 500, "internal_server_error", internalMessage},
 		"error without a kind":          {request{"POST", "/devices/get", `{"name":"no kind"}`, nil}, 500, "internal_server_error", internalMessage},
 		"data that is no JSON":          {request{"POST", "/devices/get", `{"name":"bad data"}`, nil}, 500, "internal_server_error", internalMessage},
@@ -139,7 +144,7 @@ func TestRefusals(t *testing.T) {
 			if test.status == 401 && res.header.Get("WWW-Authenticate") != "Bearer" {
 				t.Error("a 401 names no scheme")
 			}
-			if (test.status == 429) != (res.header.Get("Retry-After") == "1") {
+			if (test.status == 429 || test.status == 503) != (res.header.Get("Retry-After") == "1") {
 				t.Errorf("to be tried again after %q s", res.header.Get("Retry-After"))
 			}
 			if test.method == http.MethodHead {

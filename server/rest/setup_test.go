@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,6 +241,11 @@ var failures = map[string]error{
 		"read the device: %w",
 		&pgconn.PgError{Code: "55P03", Message: "canceling statement due to lock timeout"},
 	),
+	"restarts":   fmt.Errorf("read the device: %w", &pgconn.PgError{Severity: "FATAL", Code: "57P01"}),
+	"disk full":  fmt.Errorf("write the device: %w", &pgconn.PgError{Code: "53100"}),
+	"refused":    fmt.Errorf("read the device: %w", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
+	"cut off":    fmt.Errorf("read the device: %w", io.ErrUnexpectedEOF),
+	"wrong type": fmt.Errorf("read the device: %w", &pgconn.PgError{Code: "42804"}),
 	"bad data": &domain.Error{
 		Kind:    domain.NotFound,
 		Type:    "device_not_found",

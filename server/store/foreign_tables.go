@@ -21,16 +21,11 @@ const ours = `select count(*) = 4 from pg_class where relnamespace = $1::regname
 
 // refuseForeignTables fails if a migration would create tables next to those of another application.
 func refuseForeignTables(ctx context.Context, db *sql.DB) error {
-	var schema sql.NullString
+	var schema string
 	if err := db.QueryRowContext(ctx, "select quote_ident(current_schema())").Scan(&schema); err != nil {
 		return fmt.Errorf("look for a schema in the database: %w", err)
 	}
-	if !schema.Valid {
-		return fmt.Errorf(
-			"no schema of the database's search_path is there, or may be used: make it first (create schema deviceaccess), or name another in the URL (search_path=)",
-		)
-	}
-	others, err := names(ctx, db, tablesOfOthers, schema.String)
+	others, err := names(ctx, db, tablesOfOthers, schema)
 	if err != nil {
 		return fmt.Errorf("look for tables of others in the database: %w", err)
 	}
@@ -38,7 +33,7 @@ func refuseForeignTables(ctx context.Context, db *sql.DB) error {
 		return nil
 	}
 	var isOurs bool
-	if err := db.QueryRowContext(ctx, ours, schema.String).Scan(&isOurs); err != nil {
+	if err := db.QueryRowContext(ctx, ours, schema).Scan(&isOurs); err != nil {
 		return fmt.Errorf("look for tables in the database: %w", err)
 	}
 	if isOurs {
@@ -51,7 +46,7 @@ func refuseForeignTables(ctx context.Context, db *sql.DB) error {
 		"the schema %q of the database has tables of something else (%s), and none of this server: nothing has been changed. "+
 			"Name another database, or give the server a schema of its own in this one: make it (create schema deviceaccess), and add search_path=deviceaccess to the URL, "+
 			"as in postgres://host/name?search_path=deviceaccess",
-		schema.String,
+		schema,
 		strings.Join(others, ", "),
 	)
 }

@@ -31,8 +31,8 @@ func noteFull(c *pgconn.Config) *atomic.Int64 {
 	return at
 }
 
-// Condition returns the state of the database. It writes a row, unless the database is read-only. It uses a connection
-// outside of the pool.
+// Condition returns the state of the database. It writes a row, unless the database is read-only. Then it replaces
+// the connections, which may be those to the primary before a failover. It uses a connection outside of the pool.
 func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	if at := db.full.Load(); at != 0 {
 		c.Full = time.Unix(0, at)
@@ -43,6 +43,7 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 		return c, fmt.Errorf("read the state of the database: %w", err)
 	}
 	if c.ReadOnly {
+		db.failover.reset()
 		return c, nil
 	}
 	_, err = db.side.Exec(

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"embed"
 	"encoding/hex"
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
+	"github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -23,9 +23,6 @@ import (
 
 //go:embed migrations/*.sql
 var migrations embed.FS
-
-// MinPostgres is the oldest major version of PostgreSQL that the schema works on.
-const MinPostgres = 14
 
 // A migration that does not get its locks is retried every migrateInterval, for migrateTimeout.
 const (
@@ -39,18 +36,16 @@ const (
 func Migrate(ctx context.Context, dsn string) error { return migrate(ctx, dsn, migrations) }
 
 func migrate(ctx context.Context, dsn string, files fs.FS) error {
-	db, err := sql.Open("pgx", dsn)
+	if err := CheckRequirements(ctx, dsn); err != nil {
+		return err
+	}
+	pool, err := migrationPool(ctx, dsn)
 	if err != nil {
 		return notConnected(err)
 	}
+	defer pool.Close()
+	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close() //nolint:errcheck // nothing is pending
-	var version int
-	if err := db.QueryRowContext(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
-		return notConnected(err)
-	}
-	if version/10000 < MinPostgres {
-		return fmt.Errorf("the database is PostgreSQL %d; version %d or newer is needed", version/10000, MinPostgres)
-	}
 	if err := refuseForeignTables(ctx, db); err != nil {
 		return err
 	}
@@ -73,10 +68,24 @@ func migrate(ctx context.Context, dsn string, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
-	if err := retryMigration(ctx, func() error { return migrateRiver(ctx, dsn) }); err != nil {
+	if err := retryMigration(ctx, func() error { return migrateRiver(ctx, pool) }); err != nil {
 		return err
 	}
 	return firstPartitions(ctx, dsn)
+}
+
+// migrationPool returns a pool for migrations, which may run long, and set their own lock_timeout.
+func migrationPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, ownSettings+"; set statement_timeout = 0")
+		return err
+	}
+	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
 // retryMigration retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
@@ -119,12 +128,7 @@ func firstPartitions(ctx context.Context, dsn string) error {
 }
 
 // migrateRiver migrates the tables of the job queue, which River defines.
-func migrateRiver(ctx context.Context, dsn string) error {
-	pool, err := pgxpool.New(ctx, dsn)
-	if err != nil {
-		return notConnected(err)
-	}
-	defer pool.Close()
+func migrateRiver(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return notConnected(err)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -32,6 +31,7 @@ type DB struct {
 	side        timedQueries
 	sidePool    *pgxpool.Pool
 	full        *atomic.Int64
+	failover    *failover
 }
 
 // unprepared sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
@@ -44,57 +44,14 @@ func (p unprepared) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 // Option changes how Open connects.
 type Option func(*pgxpool.Config)
 
-// idleTxTimeout is how long a transaction may be idle. A server that hangs or is cut off in a transaction would otherwise
-// keep its row locks, while other servers take over its leases and wait for the rows.
-const idleTxTimeout = 15 * time.Second
-
-// lockTimeout is how long a statement waits for a lock before its transaction is retried. Statements of a hung server would
-// otherwise get a row one after another, and each keep it for idleTxTimeout.
-//
-// A statement may wait twice for a row: for its place at the head of the queue, and for the row. Both waits together
-// must be shorter than idleTxTimeout. So a row is free after idleTxTimeout if the hung server held it, and after twice queued plus
-// idleTxTimeout if the server was waiting for it. A part of WithAmbientTx that times out keeps the locks of the earlier parts for
-// idleTxTimeout.
-const lockTimeout = 5 * time.Second
-
-// byIndex disables sequential scans if there is an index. PostgreSQL plans one for tables with few rows and for
-// partitions that were analyzed while empty, and keeps that plan for up to a minute after the table has started to grow.
-// It also disables JIT compilation, which the inflated cost of a sequential scan would trigger.
-const byIndex = "set enable_seqscan = off; set jit = off"
-
 // Open connects to dsn, a libpq connection string or URL, and checks that the database answers. It fails with
 // ErrNotConnected.
 func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
-	cfg, err := pgxpool.ParseConfig(dsn)
+	cfg, err := poolConfig(dsn, maxConns, options)
 	if err != nil {
 		return nil, notConnected(err)
 	}
-	if maxConns > 0 {
-		cfg.MaxConns = maxConns
-	}
-	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
-	cfg.ConnConfig.DialFunc = dialer(cfg.ConnConfig).DialContext
-	cfg.PingTimeout = cmp.Or(cfg.PingTimeout, pingTimeout)
-	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	settings := "-- name: SetUpConnection :exec\n" + byIndex
-	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": idleTxTimeout, "lock_timeout": lockTimeout} {
-		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
-			settings += fmt.Sprintf("; set %s = %d", name, limit.Milliseconds())
-		}
-	}
-	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		registerUUID(conn.TypeMap())
-		registerTimes(conn.TypeMap())
-		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-		defer cancel()
-		// Not while connecting: poolers refuse connections with parameters that they do not know.
-		_, err := conn.Exec(ctx, settings)
-		return err
-	}
-	for _, o := range options {
-		o(cfg)
-	}
-	full := noteFull(&cfg.ConnConfig.Config)
+	full, failover := noteFull(&cfg.ConnConfig.Config), detectFailover(&cfg.ConnConfig.Config)
 	pool, err := newPool(ctx, cfg)
 	if err != nil {
 		return nil, notConnected(err)
@@ -110,7 +67,13 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		pool.Close()
 		return nil, notConnected(err)
 	}
-	db := &DB{Pool: pool, sidePool: side, full: full}
+	failover.watch(pool, side)
+	db := &DB{
+		Pool:     pool,
+		sidePool: side,
+		full:     full,
+		failover: failover,
+	}
 	db.side = timedQueries{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
 		conn, err := side.Acquire(ctx)
 		if err != nil {
@@ -121,6 +84,35 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	db.SideQueries = dbsqlc.New(db.side)
 	db.Queries, db.UnpreparedQueries = dbsqlc.New(ambientQueries{db}), dbsqlc.New(unprepared{ambientQueries{db}})
 	return db, nil
+}
+
+// poolConfig returns the configuration of a pool whose sessions have the settings that the server needs.
+func poolConfig(dsn string, maxConns int32, options []Option) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if maxConns > 0 {
+		cfg.MaxConns = maxConns
+	}
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
+	cfg.ConnConfig.DialFunc = dialer(cfg.ConnConfig).DialContext
+	cfg.PingTimeout = cmp.Or(cfg.PingTimeout, pingTimeout)
+	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	settings := sessionSettings(cfg.ConnConfig.RuntimeParams)
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		registerUUID(conn.TypeMap())
+		registerTimes(conn.TypeMap())
+		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		defer cancel()
+		// Not while connecting: poolers refuse connections with parameters that they do not know.
+		_, err := conn.Exec(ctx, settings)
+		return err
+	}
+	for _, o := range options {
+		o(cfg)
+	}
+	return cfg, nil
 }
 
 // Close closes all connections, after waiting for those in use.
@@ -155,8 +147,8 @@ func (tx Tx) AfterCommit(f func()) { *tx.then = append(*tx.then, f) }
 // maxTries is how often a transaction that others obstruct is tried.
 const maxTries = 5
 
-// InTx runs f in a transaction, and commits it if f returns nil. It runs f again after a deadlock or a lock timeout, so
-// f must set all variables outside of itself each time.
+// InTx runs f in a transaction, and commits it if f returns nil. It runs f again after a deadlock, a serialization
+// failure, a lock timeout, or on a read-only connection, so f must set all variables outside of itself each time.
 //
 // Within WithAmbientTx it is a part of that transaction: a rollback affects only the part, but the commit and the retry affect
 // the whole.
@@ -198,11 +190,13 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// retryDeadlocks runs a transaction, and retries it after a deadlock or a lock timeout.
+// retryDeadlocks runs a transaction, and retries it after a deadlock, a serialization failure, or a lock timeout. It
+// retries once on a new connection if the connection was read-only.
 func retryDeadlocks(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		if !isDeadlock(err) && !IsLockTimeout(err) || try == maxTries {
+		isStale := try == 1 && hasCode(err, readOnlyTransaction)
+		if !isDeadlock(err) && !IsLockTimeout(err) && !isStale || try == maxTries {
 			return err
 		}
 		select { // not in step with the other
@@ -213,21 +207,11 @@ func retryDeadlocks(ctx context.Context, run func() error) error {
 	}
 }
 
-const ( // PostgreSQL, appendix A
-	deadlockDetected = "40P01"
-	diskFull         = "53100"
-	lockNotAvailable = "55P03"
-	undefinedTable   = "42P01"
-)
-
 // IsNoRows reports whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
 // isNoTable reports whether a statement names a table that does not exist.
-func isNoTable(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == undefinedTable
-}
+func isNoTable(err error) bool { return hasCode(err, undefinedTable) }
 
 // Violates reports whether the constraint or unique index of that name refused a statement.
 func Violates(err error, constraint string) bool {
@@ -236,13 +220,7 @@ func Violates(err error, constraint string) bool {
 }
 
 // IsLockTimeout reports whether a statement ended because of lock_timeout.
-func IsLockTimeout(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == lockNotAvailable
-}
+func IsLockTimeout(err error) bool { return hasCode(err, lockNotAvailable) }
 
-// isDeadlock reports whether the database ended a transaction because of a deadlock.
-func isDeadlock(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == deadlockDetected
-}
+// isDeadlock reports whether the database ended a transaction because of a concurrent one.
+func isDeadlock(err error) bool { return hasCode(err, deadlockDetected, serializationFailure) }

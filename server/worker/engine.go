@@ -153,7 +153,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		return nil
 	}))
 	var err error
-	e.client, err = river.NewClient(riverpgxv5.New(e.db.Pool), &river.Config{
+	e.client, err = river.NewClient(queueDriver{riverpgxv5.New(e.db.Pool), e.db}, &river.Config{
 		Queues:  queues,
 		Workers: workers,
 		// The default of 100 ms limits throughput and adds latency.

@@ -72,7 +72,7 @@ func TestAlertsUseMetricsOfServer(t *testing.T) {
 	well := s.scrape()
 	s.takesNoWrites()
 	s.is(http.StatusServiceUnavailable, http.MethodGet, s.Key, "/health", "")
-	s.is(http.StatusInternalServerError, http.MethodPost, s.Key, "/access_codes/create", code)
+	s.is(http.StatusServiceUnavailable, http.MethodPost, s.Key, "/access_codes/create", code)
 	var broken scrape
 	s.until("all of its connections are new", func() bool {
 		broken = s.scrape()

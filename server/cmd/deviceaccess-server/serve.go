@@ -188,7 +188,7 @@ func serveCommand() *cli.Command {
 				Value:     16 + app.ConnsOutsidePool,
 				Category:  "Data",
 				Usage:     "use at most `NUMBER` database connections",
-				Validator: atLeast(4 + app.ConnsOutsidePool),
+				Validator: atLeast(app.MinConns),
 			},
 			&cli.BoolFlag{
 				Name:     "sandbox",

@@ -749,7 +749,7 @@ select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
-  and ($6::text is null or strpos(lower(c.name), lower($6::text)) > 0)
+  and ($6::text is null or c.name ~ $6::text)
 order by c.created_at, c.access_code_id
 limit $7::integer
 `
@@ -760,7 +760,7 @@ type ListAccessCodesParams struct {
 	AfterID       uuid.UUID
 	AccessCodeIds []uuid.UUID
 	Scope         []uuid.UUID
-	Search        *string
+	Pattern       *string
 	MaxRows       int32
 }
 
@@ -777,7 +777,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 		arg.AfterID,
 		arg.AccessCodeIds,
 		arg.Scope,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -890,7 +890,7 @@ select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and d.connected_account_id = any($4::uuid[])
   and ($5::uuid[] is null or c.access_code_id = any($5::uuid[]))
-  and ($6::text is null or strpos(lower(c.name), lower($6::text)) > 0)
+  and ($6::text is null or c.name ~ $6::text)
 order by c.created_at, c.access_code_id
 limit $7::integer
 `
@@ -901,7 +901,7 @@ type ListAccessCodesOfAccountsParams struct {
 	AfterID       uuid.UUID
 	AccountIds    []uuid.UUID
 	AccessCodeIds []uuid.UUID
-	Search        *string
+	Pattern       *string
 	MaxRows       int32
 }
 
@@ -918,7 +918,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 		arg.AfterID,
 		arg.AccountIds,
 		arg.AccessCodeIds,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -1001,7 +1001,7 @@ select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
-  and ($7::text is null or strpos(lower(c.name), lower($7::text)) > 0)
+  and ($7::text is null or c.name ~ $7::text)
 order by c.created_at, c.access_code_id
 limit $8::integer
 `
@@ -1013,7 +1013,7 @@ type ListAccessCodesOfDeviceParams struct {
 	AfterAt       time.Time
 	AfterID       uuid.UUID
 	AccessCodeIds []uuid.UUID
-	Search        *string
+	Pattern       *string
 	MaxRows       int32
 }
 
@@ -1030,7 +1030,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 		arg.AfterAt,
 		arg.AfterID,
 		arg.AccessCodeIds,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {

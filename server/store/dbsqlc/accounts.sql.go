@@ -176,8 +176,8 @@ where workspace_id = $1 and deleted_at is null
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
   and ($7::text[] is null or not custom_metadata ?| $7::text[])
-  and ($8::text is null or strpos(lower(display_name), lower($8::text)) > 0
-    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($8::text)) > 0)
+  and ($8::text is null or display_name ~ $8::text
+    or concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username') ~ $8::text)
 order by created_at, connected_account_id
 limit $9::integer
 `
@@ -190,7 +190,7 @@ type FindAccountsParams struct {
 	CustomerKey     *string
 	Metadata        []byte
 	WithoutMetadata []string
-	Search          *string
+	Pattern         *string
 	MaxRows         int32
 }
 
@@ -204,7 +204,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.WithoutMetadata,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -201,7 +201,7 @@ where e.workspace_id = $1 and (e.created_at, e.acs_entrance_id) > ($2::timestamp
   and ($5::uuid is null or s.connected_account_id = $5::uuid)
   and ($6::text is null or a.customer_key = $6::text)
   and ($7::uuid[] is null or e.acs_entrance_id = any($7::uuid[]))
-  and ($8::text is null or strpos(lower(e.name), lower($8::text)) > 0)
+  and ($8::text is null or e.name ~ $8::text)
 order by e.created_at, e.acs_entrance_id
 limit $9::integer
 `
@@ -214,7 +214,7 @@ type FindAcsEntrancesParams struct {
 	ConnectedAccountID *uuid.UUID
 	CustomerKey        *string
 	Ids                []uuid.UUID
-	Search             *string
+	Pattern            *string
 	MaxRows            int32
 }
 
@@ -233,7 +233,7 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 		arg.ConnectedAccountID,
 		arg.CustomerKey,
 		arg.Ids,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -435,7 +435,7 @@ where g.workspace_id = $1
     where u.acs_user_id = $3::uuid))
   and ($4::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
     where u.user_identity_id = $4::uuid))
-  and ($5::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower($5::text)) > 0)
+  and ($5::text is null or concat_ws(chr(10), g.name, g.acs_access_group_id::text) ~ $5::text)
 order by g.created_at, g.acs_access_group_id
 `
 
@@ -444,7 +444,7 @@ type ListAcsAccessGroupsParams struct {
 	AcsSystemID    *uuid.UUID
 	AcsUserID      *uuid.UUID
 	UserIdentityID *uuid.UUID
-	Search         *string
+	Pattern        *string
 }
 
 type ListAcsAccessGroupsRow struct {
@@ -463,7 +463,7 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 		arg.AcsSystemID,
 		arg.AcsUserID,
 		arg.UserIdentityID,
-		arg.Search,
+		arg.Pattern,
 	)
 	if err != nil {
 		return nil, err
@@ -585,7 +585,7 @@ where s.workspace_id = $1 and s.removed_at is null
   and ($4::uuid is null or exists (select 1 from acs_users u where u.acs_system_id = s.acs_system_id and u.is_managed
     and u.user_identity_id = $4::uuid))
   and ($5::uuid[] is null or s.connected_account_id = any($5::uuid[]))
-  and ($6::text is null or strpos(lower(s.name), lower($6::text)) > 0)
+  and ($6::text is null or s.name ~ $6::text)
 order by s.created_at, s.acs_system_id
 `
 
@@ -595,7 +595,7 @@ type ListAcsSystemsParams struct {
 	CustomerKey        *string
 	UserIdentityID     *uuid.UUID
 	Scope              []uuid.UUID
-	Search             *string
+	Pattern            *string
 }
 
 type ListAcsSystemsRow struct {
@@ -615,7 +615,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 		arg.CustomerKey,
 		arg.UserIdentityID,
 		arg.Scope,
-		arg.Search,
+		arg.Pattern,
 	)
 	if err != nil {
 		return nil, err

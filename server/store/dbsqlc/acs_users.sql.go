@@ -423,8 +423,8 @@ where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id
   and ($8::text is null or lower(i.email_address) = lower($8::text))
   and ($9::text is null or i.phone_number = $9::text)
   and ($10::timestamptz is null or u.created_at < $10::timestamptz)
-  and ($11::text is null or strpos(lower(concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
-    u.user_identity_id::text, i.full_name, i.phone_number)), lower($11::text)) > 0)
+  and ($11::text is null or concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
+    u.user_identity_id::text, i.full_name, i.phone_number) ~ $11::text)
 order by u.created_at, u.acs_user_id
 limit $12::integer
 `
@@ -440,7 +440,7 @@ type FindAcsUsersParams struct {
 	IdentityEmail  *string
 	IdentityPhone  *string
 	CreatedBefore  *time.Time
-	Search         *string
+	Pattern        *string
 	MaxRows        int32
 }
 
@@ -465,7 +465,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 		arg.IdentityEmail,
 		arg.IdentityPhone,
 		arg.CreatedBefore,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {

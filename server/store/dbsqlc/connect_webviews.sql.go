@@ -204,8 +204,8 @@ where workspace_id = $1
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
   and ($7::text[] is null or not custom_metadata ?| $7::text[])
-  and ($8::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
-    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower($8::text)) > 0)
+  and ($8::text is null or concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
+    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata))) ~ $8::text)
 order by created_at, connect_webview_id
 limit $9::integer
 `
@@ -218,7 +218,7 @@ type FindConnectWebviewsParams struct {
 	CustomerKey     *string
 	Metadata        []byte
 	WithoutMetadata []string
-	Search          *string
+	Pattern         *string
 	MaxRows         int32
 }
 
@@ -232,7 +232,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.WithoutMetadata,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {

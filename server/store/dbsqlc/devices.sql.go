@@ -196,7 +196,7 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and ($12::text[] is null or not flags && $12::text[])
   and ($13::jsonb is null or d.custom_metadata @> $13::jsonb)
   and ($14::text[] is null or not d.custom_metadata ?| $14::text[])
-  and ($15::text is null or strpos(lower(coalesce(nickname, name)), lower($15::text)) > 0)
+  and ($15::text is null or coalesce(nickname, name) ~ $15::text)
   and ($16::text is null or exists (select 1 from connected_accounts a
     where a.connected_account_id = d.connected_account_id and a.customer_key = $16::text))
   and ($17::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
@@ -220,7 +220,7 @@ type FindDevicesParams struct {
 	ExcludeIf        []string
 	Metadata         []byte
 	WithoutMetadata  []string
-	Search           *string
+	Pattern          *string
 	CustomerKey      *string
 	ConnectWebviewID *uuid.UUID
 	MaxRows          int32
@@ -243,7 +243,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.ExcludeIf,
 		arg.Metadata,
 		arg.WithoutMetadata,
-		arg.Search,
+		arg.Pattern,
 		arg.CustomerKey,
 		arg.ConnectWebviewID,
 		arg.MaxRows,

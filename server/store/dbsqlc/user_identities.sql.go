@@ -92,7 +92,7 @@ where i.workspace_id = $1 and (i.created_at, i.user_identity_id) > ($2::timestam
   and ($5::uuid[] is null or i.user_identity_id = any($5::uuid[]))
   and ($6::uuid is null or i.user_identity_id = (select c.user_identity_id from client_sessions c where c.client_session_id = $6::uuid))
   and ($7::text is null
-    or strpos(lower(concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text)), lower($7::text)) > 0)
+    or concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text) ~ $7::text)
 order by i.created_at, i.user_identity_id
 limit $8::integer
 `
@@ -104,7 +104,7 @@ type FindUserIdentitiesParams struct {
 	CreatedBefore *time.Time
 	Ids           []uuid.UUID
 	Session       *uuid.UUID
-	Search        *string
+	Pattern       *string
 	MaxRows       int32
 }
 
@@ -117,7 +117,7 @@ func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentities
 		arg.CreatedBefore,
 		arg.Ids,
 		arg.Session,
-		arg.Search,
+		arg.Pattern,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -25,7 +25,7 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
   and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
-  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
@@ -35,7 +35,7 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and d.connected_account_id = any(@account_ids::uuid[])
   and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
-  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
@@ -44,7 +44,7 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed and not c.in_pool
   and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
-  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 

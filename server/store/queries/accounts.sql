@@ -26,8 +26,8 @@ where workspace_id = @workspace_id and deleted_at is null
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
-  and (sqlc.narg('search')::text is null or strpos(lower(display_name), lower(sqlc.narg('search')::text)) > 0
-    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or display_name ~ sqlc.narg('pattern')::text
+    or concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username') ~ sqlc.narg('pattern')::text)
 order by created_at, connected_account_id
 limit @max_rows::integer;
 

@@ -42,7 +42,7 @@ where s.workspace_id = @workspace_id and s.removed_at is null
   and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.acs_system_id = s.acs_system_id and u.is_managed
     and u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
   and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
-  and (sqlc.narg('search')::text is null or strpos(lower(s.name), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or s.name ~ sqlc.narg('pattern')::text)
 order by s.created_at, s.acs_system_id;
 
 -- name: SetAcsSystemUnlisted :exec
@@ -106,7 +106,7 @@ where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@a
   and (sqlc.narg('connected_account_id')::uuid is null or s.connected_account_id = sqlc.narg('connected_account_id')::uuid)
   and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('ids')::uuid[] is null or e.acs_entrance_id = any(sqlc.narg('ids')::uuid[]))
-  and (sqlc.narg('search')::text is null or strpos(lower(e.name), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or e.name ~ sqlc.narg('pattern')::text)
 order by e.created_at, e.acs_entrance_id
 limit @max_rows::integer;
 
@@ -144,7 +144,7 @@ where g.workspace_id = @workspace_id
     where u.acs_user_id = sqlc.narg('acs_user_id')::uuid))
   and (sqlc.narg('user_identity_id')::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
     where u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
-  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), g.name, g.acs_access_group_id::text) ~ sqlc.narg('pattern')::text)
 order by g.created_at, g.acs_access_group_id;
 
 -- name: ListAcsGroupsOfSystems :many

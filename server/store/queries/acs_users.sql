@@ -28,8 +28,8 @@ where u.workspace_id = @workspace_id and u.is_managed = @is_managed and (u.creat
   and (sqlc.narg('identity_email')::text is null or lower(i.email_address) = lower(sqlc.narg('identity_email')::text))
   and (sqlc.narg('identity_phone')::text is null or i.phone_number = sqlc.narg('identity_phone')::text)
   and (sqlc.narg('created_before')::timestamptz is null or u.created_at < sqlc.narg('created_before')::timestamptz)
-  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
-    u.user_identity_id::text, i.full_name, i.phone_number)), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
+    u.user_identity_id::text, i.full_name, i.phone_number) ~ sqlc.narg('pattern')::text)
 order by u.created_at, u.acs_user_id
 limit @max_rows::integer;
 

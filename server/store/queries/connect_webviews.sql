@@ -47,8 +47,8 @@ where workspace_id = @workspace_id
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
-  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
-    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
+    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata))) ~ sqlc.narg('pattern')::text)
 order by created_at, connect_webview_id
 limit @max_rows::integer;
 

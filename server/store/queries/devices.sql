@@ -62,7 +62,7 @@ where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is
   and (sqlc.narg('exclude_if')::text[] is null or not flags && sqlc.narg('exclude_if')::text[])
   and (sqlc.narg('metadata')::jsonb is null or d.custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not d.custom_metadata ?| sqlc.narg('without_metadata')::text[])
-  and (sqlc.narg('search')::text is null or strpos(lower(coalesce(nickname, name)), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null or coalesce(nickname, name) ~ sqlc.narg('pattern')::text)
   and (sqlc.narg('customer_key')::text is null or exists (select 1 from connected_accounts a
     where a.connected_account_id = d.connected_account_id and a.customer_key = sqlc.narg('customer_key')::text))
   and (sqlc.narg('connect_webview_id')::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w

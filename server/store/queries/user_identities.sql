@@ -30,8 +30,8 @@ where i.workspace_id = @workspace_id and (i.created_at, i.user_identity_id) > (@
   and (sqlc.narg('created_before')::timestamptz is null or i.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('ids')::uuid[] is null or i.user_identity_id = any(sqlc.narg('ids')::uuid[]))
   and (sqlc.narg('session')::uuid is null or i.user_identity_id = (select c.user_identity_id from client_sessions c where c.client_session_id = sqlc.narg('session')::uuid))
-  and (sqlc.narg('search')::text is null
-    or strpos(lower(concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text)), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('pattern')::text is null
+    or concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text) ~ sqlc.narg('pattern')::text)
 order by i.created_at, i.user_identity_id
 limit @max_rows::integer;
 

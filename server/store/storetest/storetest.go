@@ -38,8 +38,9 @@ const (
 )
 
 var (
-	// clusterOnce is set by Main.
+	// clusterOnce and newCluster are set by Main.
 	clusterOnce func() (*cluster, error)
+	newCluster  func() (*cluster, error)
 
 	databases atomic.Int64
 )
@@ -49,15 +50,18 @@ var (
 // Version names what migrate makes in a cache that all packages and all branches share, so it has to change with it: a hash
 // of the migrations, and not a number counted by hand.
 func Main(m *testing.M, migrate Migrate, version string) {
-	var started *cluster
-	clusterOnce = sync.OnceValues(func() (_ *cluster, err error) {
+	newCluster = func() (*cluster, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(startTimeout))
 		defer cancel()
 		cache, err := cacheDir()
 		if err != nil {
 			return nil, err
 		}
-		started, err = startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version})
+		return startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version})
+	}
+	var started *cluster
+	clusterOnce = sync.OnceValues(func() (_ *cluster, err error) {
+		started, err = newCluster()
 		return started, err
 	})
 	testenv.Unset()
@@ -82,13 +86,7 @@ func New(t testing.TB) (dsn string) {
 	if clusterOnce == nil {
 		t.Fatal("storetest.New: the package's TestMain has to call storetest.Main")
 	}
-	c, err := clusterOnce()
-	if errors.Is(err, pglocal.ErrNoBinaries) {
-		Missing(t, "%v", err)
-	}
-	if err != nil {
-		t.Fatalf("start a database for the tests: %v", err)
-	}
+	c := started(t, clusterOnce)
 	name := databaseName(t.Name())
 	if err := c.create(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -101,6 +99,39 @@ func New(t testing.TB) (dsn string) {
 		}
 	})
 	return c.server.DSN(name)
+}
+
+// NewOnCluster is New on a PostgreSQL of its own, for tests that change settings of the whole PostgreSQL.
+func NewOnCluster(t testing.TB) (dsn string) {
+	t.Helper()
+	NeedPostgres(t)
+	if newCluster == nil {
+		t.Fatal("storetest.NewOnCluster: the package's TestMain has to call storetest.Main")
+	}
+	c := started(t, newCluster)
+	t.Cleanup(func() {
+		if err := c.stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	name := databaseName(t.Name())
+	if err := c.create(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	return c.server.DSN(name)
+}
+
+// started returns a cluster that start starts.
+func started(t testing.TB, start func() (*cluster, error)) *cluster {
+	t.Helper()
+	c, err := start()
+	if errors.Is(err, pglocal.ErrNoBinaries) {
+		Missing(t, "%v", err)
+	}
+	if err != nil {
+		t.Fatalf("start a database for the tests: %v", err)
+	}
+	return c
 }
 
 // NeedPostgres skips the test with -short, whatever REQUIRE_ALL says. New does so. A test that starts PostgreSQL or a server of
