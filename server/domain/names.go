@@ -38,7 +38,7 @@ func CheckName(name string) *Error {
 	return nil
 }
 
-// CleanName returns a vendor's name as it is stored: without the characters that CheckName refuses.
+// CleanName returns a vendor's name in the form that is stored: without the characters that CheckName refuses.
 func CleanName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

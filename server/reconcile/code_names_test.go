@@ -52,7 +52,9 @@ func TestNames_RecreatedOnlyIfTheLockNotices(t *testing.T) {
 	} {
 		got := b.rename(code, step.name)
 		events := b.events(code.ID)
-		removals := len(slices.DeleteFunc(events, func(e string) bool { return e != "access_code.removed_from_device" }))
+		removals := len(
+			slices.DeleteFunc(events, func(e string) bool { return e != "access_code.removed_from_device" }),
+		)
 		if b.named("345678") != step.want || *got.Name != step.name || removals != step.removals {
 			t.Errorf("%q: the lock has %q, and the code left it %d times, want %q and %d times",
 				step.name, b.named("345678"), removals, step.want, step.removals)

@@ -142,7 +142,11 @@ func TestNames_OfAdoptedCodes(t *testing.T) {
 	if status := s.Post(t, "/access_codes/unmanaged/convert_to_managed", id, nil); status != http.StatusOK {
 		t.Fatalf("convert the code: %d", status)
 	}
-	apptest.Until(t, "the code is managed", func() bool { return s.Post(t, "/access_codes/get", id, nil) == http.StatusOK })
+	apptest.Until(
+		t,
+		"the code is managed",
+		func() bool { return s.Post(t, "/access_codes/get", id, nil) == http.StatusOK },
+	)
 	const want = "Reservation 2025-07"
 	if got := untilNamed(t, s, made.AccessCodeID); *got.Name != want || appearance(got) != want {
 		t.Errorf("its name is %q, and it appears as %q", *got.Name, appearance(got))

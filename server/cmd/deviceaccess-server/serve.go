@@ -394,7 +394,7 @@ func withDatabaseConnections(d app.Database, n int) app.Database {
 	return d
 }
 
-// isTerminal reports whether people read a file as it is written.
+// isTerminal reports whether people read a file while it is written.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
