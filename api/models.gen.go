@@ -407,6 +407,9 @@ type AccessCode struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id"`
 
+	// Appearance How the code is shown on its device and in the app of the vendor.
+	Appearance AccessCodeAppearance `json:"appearance"`
+
 	// Code The PIN. Null until the vendor has assigned it.
 	Code *string `json:"code"`
 
@@ -472,6 +475,12 @@ type AccessCode struct {
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
+}
+
+// AccessCodeAppearance How the code is shown on its device and in the app of the vendor.
+type AccessCodeAppearance struct {
+	// Name The name that the device has. It differs from the name of the code if the vendor limits the length or the characters of names, or requires unique names. Null before the server has sent it, and if the device stores no names.
+	Name *string `json:"name"`
 }
 
 // AccessCodeCreatedResponse A managed code and the action attempt that sets it.
@@ -1091,10 +1100,10 @@ type CodeConstraint struct {
 	// ConstraintType The type of the constraint, such as `no_zeros`, `name_length`. New values may be added.
 	ConstraintType string `json:"constraint_type"`
 
-	// MaxLength For name_length: the maximum number of characters.
+	// MaxLength For name_length: the maximum number of characters. The server shortens a longer name for the device.
 	MaxLength int `json:"max_length,omitempty,omitzero"`
 
-	// MinLength For name_length: the minimum number of characters.
+	// MinLength For name_length: the minimum number of characters. The server extends a shorter name for the device.
 	MinLength int `json:"min_length,omitempty,omitzero"`
 }
 
@@ -1328,7 +1337,7 @@ type CreateAccessCodeRequest struct {
 	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
 
-	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
 	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
@@ -1343,7 +1352,7 @@ type CreateAccessCodeRequest struct {
 	// MaxTimeRounding How much the time frame of an offline code may be extended. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 	MaxTimeRounding CreateAccessCodeRequestMaxTimeRounding `json:"max_time_rounding,omitempty,omitzero"`
 
-	// Name Its name.
+	// Name Its name. The device gets it in a form that its vendor accepts; `appearance` shows that form.
 	Name string `json:"name,omitempty,omitzero"`
 
 	// PreferNativeScheduling Whether to let the device enforce the time frame, if it supports that.
@@ -1352,7 +1361,7 @@ type CreateAccessCodeRequest struct {
 	// PreferredCodeLength The number of digits of a generated PIN, if the device allows it.
 	PreferredCodeLength int `json:"preferred_code_length,omitempty,omitzero"`
 
-	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
 	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
@@ -1476,7 +1485,7 @@ type CreateMultipleAccessCodesRequest struct {
 	// DeviceIds The devices.
 	DeviceIds []ID `json:"device_ids"`
 
-	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
 	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
@@ -1491,7 +1500,7 @@ type CreateMultipleAccessCodesRequest struct {
 	// PreferredCodeLength The number of digits of a generated PIN, if the devices allow it.
 	PreferredCodeLength int `json:"preferred_code_length,omitempty,omitzero"`
 
-	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
 	// UseBackupAccessCodePool As in `/access_codes/create`.
@@ -2236,7 +2245,7 @@ type ListAcsUsersRequest struct {
 	// AcsSystemID An identifier. Clients must treat it as opaque.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
 
 	// Limit The maximum number of records on a page. A page never has more than 1,000.
@@ -2479,7 +2488,7 @@ type ListEventsRequest struct {
 	// Limit The maximum number of records to return.
 	Limit int `json:"limit,omitempty,omitzero"`
 
-	// Since A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// Since A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	Since Timestamp `json:"since,omitempty,omitzero"`
 
 	// SpaceID Only events of this space. This server has no spaces, so no event matches.
@@ -2767,7 +2776,7 @@ type ListUnmanagedDevicesRequest struct {
 
 // ListUserIdentitiesRequest Filters for user identities. All of them must match.
 type ListUserIdentitiesRequest struct {
-	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
 
 	// CredentialManagerAcsSystemID Only identities with a credential of this credential manager. This server has none, so no identity matches.
@@ -3167,7 +3176,7 @@ type TimelineResources struct {
 	EventID ID `json:"event_id,omitempty,omitzero"`
 }
 
-// Timestamp A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+// Timestamp A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 type Timestamp = string
 
 // UnmanagedAccessCode A code on a device that this workspace does not manage.
@@ -3451,7 +3460,7 @@ type UpdateAccessCodeRequest struct {
 	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
 	// IsExternalModificationAllowed Whether the server keeps changes made at the device, with a warning, instead of reverting them.
@@ -3463,7 +3472,7 @@ type UpdateAccessCodeRequest struct {
 	// Name Its new name.
 	Name *string `json:"name,omitempty"`
 
-	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
 	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
@@ -3547,13 +3556,13 @@ type UpdateMultipleAccessCodesRequest struct {
 	// CommonCodeKey The key of the codes.
 	CommonCodeKey string `json:"common_code_key"`
 
-	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
 
 	// Name Their new name.
 	Name *string `json:"name,omitempty"`
 
-	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 }
 

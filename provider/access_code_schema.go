@@ -45,8 +45,8 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"name": schema.StringAttribute{
 				Optional: true,
 				Computed: true,
-				MarkdownDescription: "The name of the code, as the lock's app shows it. By default the server " +
-					"chooses one.",
+				MarkdownDescription: "The name of the code, up to 255 characters. A lock that limits the names of " +
+					"codes gets a shortened form. By default the server chooses one.",
 				Validators: []validator.String{validators.NotEmpty{Hint: "Give it a name, or leave it " +
 					"out: then the server chooses one."}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},

@@ -139,6 +139,7 @@ func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("status"), isText("set")),
 			statecheck.ExpectKnownValue(address, tfjsonpath.New("is_managed"), knownvalue.Bool(true)))
 	}
+	const long, longer = "Reservation 2025-07 Ana Gómez", "Ana Gómez, Reservation 2025-07" // some locks shorten them
 	onLocks := func(name string, want bool) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			for _, profile := range profiles {
@@ -154,6 +155,8 @@ func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 		CheckDestroy: onLocks("Guest B", false),
 		Steps: []resource.TestStep{
 			{Config: locks("Guest A"), ConfigStateChecks: checks, Check: onLocks("Guest A", true)},
+			{Config: locks(long), ConfigStateChecks: checks, Check: onLocks("Guest A", false)},
+			{Config: locks(longer), ConfigStateChecks: checks},
 			{Config: locks("Guest B"), ConfigStateChecks: checks, Check: onLocks("Guest B", true)},
 		},
 	})

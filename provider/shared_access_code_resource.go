@@ -428,8 +428,8 @@ func (r *sharedAccessCodeResource) Schema(
 			},
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The name of the code on each lock, such as the person's name. Some locks " +
-					"accept short names only.",
+				MarkdownDescription: "The name of the code on each lock, such as the person's name, up to 255 " +
+					"characters. A lock that limits the names of codes gets a shortened form.",
 				Validators: []validator.String{validators.NotEmpty{Hint: "Give it a name, such as that of " +
 					"the person."}},
 			},

@@ -91,7 +91,7 @@ func (s *Service) recordSystem(
 	r dbsqlc.AcsSystem,
 	known bool,
 ) (_ dbsqlc.AcsSystem, err error) {
-	name, zone := domain.Storable(f.Name), nonEmpty(domain.Storable(f.TimeZone))
+	name, zone := domain.CleanName(f.Name), nonEmpty(domain.Storable(f.TimeZone))
 	if known {
 		err = tx.UpdateAcsSystem(ctx,
 			dbsqlc.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
@@ -229,7 +229,7 @@ func (s *Service) recordGroupsAndEntrances(
 				WorkspaceID:      r.WorkspaceID,
 				AcsSystemID:      r.AcsSystemID,
 				VendorRef:        g.Ref,
-				Name:             domain.Storable(g.Name),
+				Name:             domain.CleanName(g.Name),
 				EntranceRefs:     refsOf(g.Entrances),
 			})
 		}
@@ -263,7 +263,7 @@ func (s *Service) recordEntrances(
 				WorkspaceID:   r.WorkspaceID,
 				AcsSystemID:   r.AcsSystemID,
 				VendorRef:     e.Ref,
-				Name:          domain.Storable(e.Name),
+				Name:          domain.CleanName(e.Name),
 			})
 		}
 	}

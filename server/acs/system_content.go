@@ -31,7 +31,8 @@ func (f *FoundUser) ownerID() uuid.UUID {
 }
 
 func (f *FoundUser) normalize() {
-	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
+	f.FullName = domain.CleanName(f.FullName)
+	for _, t := range []*string{&f.Email, &f.Phone} {
 		*t = domain.Storable(*t)
 	}
 	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)

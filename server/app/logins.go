@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -273,7 +274,7 @@ func (l *logins) logInToSandbox(
 	n = account.NewAccount{
 		WorkspaceID: in.ID,
 		Adapter:     account.SandboxAdapter,
-		DisplayName: display + " of " + out.Email,
+		DisplayName: display + " of " + domain.CleanName(out.Email),
 		Address:     out.Account,
 		User:        account.UserIdentifier{Email: out.Email},
 	}

@@ -242,9 +242,6 @@ func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
 		return false, err
 	}
 	name := poolName
-	if checkName(name, t.caps) != nil {
-		name = defaultNameFor(t.caps)
-	}
 	c, err := t.tx.InsertAccessCode(ctx, dbsqlc.InsertAccessCodeParams{
 		AccessCodeID:           row.AccessCodeID,
 		WorkspaceID:            t.d.WorkspaceID,

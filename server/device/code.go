@@ -34,6 +34,7 @@ type Code struct {
 	DeviceID                    uuid.UUID
 	Managed                     bool
 	Name                        *string
+	VendorName                  *string // the name that the device has; nil: none, or not sent yet
 	PIN                         *string // nil: hidden, or not chosen yet
 	CommonCodeKey               *string // shared by codes with the same PIN
 	StartsAt, EndsAt            *time.Time
@@ -105,6 +106,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		DeviceID:                    r.DeviceID,
 		Managed:                     r.IsManaged,
 		Name:                        r.Name,
+		VendorName:                  r.VendorName,
 		PIN:                         domain.NonEmpty(pin),
 		StartsAt:                    r.StartsAt,
 		EndsAt:                      r.EndsAt,

@@ -87,6 +87,7 @@ func saveCode(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
 		AccessCodeID:                c.AccessCodeID,
 		IsManaged:                   c.IsManaged,
 		Name:                        c.Name,
+		VendorName:                  c.VendorName,
 		PinSealed:                   c.PinSealed,
 		PinMac:                      c.PinMac,
 		StartsAt:                    c.StartsAt,
@@ -129,7 +130,7 @@ func saveCode(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
 // where the device is not affected. A repeated request returns another attempt with the same result, and
 // retries what the device has rejected.
 //
-// It fails with NotFound, with Invalid where the device does not accept the PIN, name, or time frame, and with
+// It fails with NotFound, with Invalid where the device does not accept the PIN or time frame, and with
 // TooMany where twenty changes of it wait. It fails with Conflict where the PIN is on the device already
 // (duplicate_access_code) or the code is being deleted.
 func (s *Service) UpdateCode(ctx context.Context, p domain.Principal, ch CodeChange) (Attempt, error) {
@@ -230,9 +231,6 @@ func (s *Service) applyChange(
 		ch.PIN != domain.Value(was.PIN)
 	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
 	violations := []error{err}
-	if named {
-		violations = append(violations, checkName(*ch.Name, caps))
-	}
 	if coded {
 		violations = append(violations, checkChangedPIN(ch.PIN, caps))
 	}

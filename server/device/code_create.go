@@ -37,8 +37,8 @@ const defaultName = "New Access Code"
 // CreateCode creates a code for a device, and the attempt to program it.
 //
 // It fails with NotFound for the device, and with Conflict (duplicate_access_code) where the PIN is on the
-// device already. It fails with Invalid where the device does not support codes, does not accept the PIN, name,
-// or time frame, is full, or is offline while EvenIfOffline is false.
+// device already. It fails with Invalid where the device does not support codes, does not accept the PIN or
+// time frame, is full, or is offline while EvenIfOffline is false.
 func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode) (c Code, a Attempt, err error) {
 	device, err := uuid.Parse(n.DeviceID)
 	if err != nil {
@@ -184,13 +184,12 @@ func (s *Service) newCode(
 			"The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out",
 		)
 	}
-	name := defaultNameFor(caps)
+	name := defaultName
 	if n.Name != nil {
 		name = *n.Name
 	}
 	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
 	if err := domain.All(
-		checkName(name, caps),
 		checkNewPIN(n.PIN, caps),
 		err,
 		checkPool(n.BackupPool, starts != nil || err != nil),
@@ -256,16 +255,6 @@ func checkNewPIN(pin string, caps capability.Set) error {
 	default:
 		return checkPIN(pin, caps)
 	}
-}
-
-// defaultNameFor returns the default name of a code, short enough for the device.
-func defaultNameFor(caps capability.Set) string {
-	for _, name := range []string{defaultName, "Access Code", "Code"} {
-		if checkName(name, caps) == nil {
-			return name
-		}
-	}
-	return defaultName
 }
 
 // checkFree fails with Conflict where another code than self has the PIN. It ignores codes that are being

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,21 +16,26 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// codeState holds the fields of a code that clients can change.
+// codeState holds the fields of a code that clients can change, and the name that its device got.
 type codeState struct {
 	Name     *string    `json:"name"`
 	PIN      *string    `json:"code"`
 	StartsAt *time.Time `json:"starts_at"`
 	EndsAt   *time.Time `json:"ends_at"`
+	// VendorName is nil in states without a name of their own for the device, which got Name.
+	VendorName *string `json:"vendor_name,omitempty"`
 }
+
+func (s codeState) vendorName() string { return domain.Value(cmp.Or(s.VendorName, s.Name)) }
 
 func (s *Service) stateOf(c dbsqlc.AccessCode) (codeState, error) {
 	pin, err := s.pinOf(c)
 	return codeState{
-		Name:     c.Name,
-		PIN:      domain.NonEmpty(pin),
-		StartsAt: utc(c.StartsAt),
-		EndsAt:   utc(c.EndsAt),
+		Name:       c.Name,
+		PIN:        domain.NonEmpty(pin),
+		StartsAt:   utc(c.StartsAt),
+		EndsAt:     utc(c.EndsAt),
+		VendorName: c.VendorName,
 	}, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
@@ -105,22 +104,6 @@ func differentDigits(p string) int {
 		}
 	}
 	return n
-}
-
-// checkName checks a name against the rules of a device. It fails with Invalid.
-func checkName(name string, caps capability.Set) error {
-	for _, c := range caps.Constraints {
-		if c.Type != "name_length" {
-			continue
-		}
-		switch n := utf8.RuneCountInString(name); {
-		case n < c.MinLength:
-			return domain.Invalidf("name", "On this device a name has at least %d characters", c.MinLength)
-		case c.MaxLength > 0 && n > c.MaxLength:
-			return domain.Invalidf("name", "On this device a name has at most %d characters", c.MaxLength)
-		}
-	}
-	return nil
 }
 
 // parseTimeFrame parses both ends of a time frame; two empty texts are no time frame. It fails with Invalid if only one

@@ -84,8 +84,11 @@ func (s *Service) RecordDevices(ctx context.Context, h domain.Fence, account uui
 				continue
 			}
 			seen[f.Ref] = true
-			for _, text := range []*string{&f.Name, &f.Type, &f.Provider, &f.Manufacturer, &f.Model, &f.SerialNumber} {
+			for _, text := range []*string{&f.Type, &f.Provider, &f.SerialNumber} {
 				*text = domain.Storable(*text)
+			}
+			for _, name := range []*string{&f.Name, &f.Manufacturer, &f.Model} {
+				*name = domain.CleanName(*name)
 			}
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)

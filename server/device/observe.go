@@ -162,7 +162,7 @@ func sent(c *dbsqlc.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != ni
 
 // match finds the row of an observed code and records the differences.
 func (r *reading) match(ctx context.Context, f Found) error {
-	f.Name = domain.Storable(f.Name)
+	f.Name = domain.CleanName(f.Name)
 	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)
 	c := r.owner(f)
 	if c == nil {
@@ -215,6 +215,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 		return nil
 	}
 	defer r.saw(c, f)
+	r.sawName(c, f)
 	// Clients cannot choose a PIN on such a device.
 	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) {
 		r.s.setPIN(c, f.PIN)
@@ -259,6 +260,17 @@ func (r *reading) match(ctx context.Context, f Found) error {
 func (r *reading) saw(c *dbsqlc.AccessCode, f Found) {
 	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !r.s.keys.Match(c.WritePinMac, mac) {
 		c.WritePinMac = mac
+	}
+}
+
+// sawName records the name that the device shows for a code without a pending write. Before the read lag has passed,
+// it may be the previous one.
+func (r *reading) sawName(c *dbsqlc.AccessCode, f Found) {
+	if c.AppliedGen < c.DesiredGen || c.WriteGen > 0 {
+		return
+	}
+	if stale := c.AppliedAt != nil && c.AppliedAt.Add(r.s.opt.ReadLag).After(r.now); f.Name == "" || !stale {
+		c.VendorName = domain.NonEmpty(f.Name)
 	}
 }
 
@@ -392,7 +404,7 @@ func (r *reading) convert(ctx context.Context) error {
 			continue
 		}
 		if !c.IsManaged {
-			c.IsManaged = true
+			c.IsManaged, c.VendorName = true, c.Name
 			c.AppliedGen, c.AppliedAt = c.DesiredGen, &r.now
 			if err := r.recordConfirmed(ctx, c, changedExternally); err != nil {
 				return err

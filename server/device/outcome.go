@@ -33,7 +33,7 @@ func (s *Service) RecordPutStarted(
 				c.WriteRef = nil
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
-			c.Status = string(StatusSetting)
+			c.Status, c.VendorName = string(StatusSetting), &w.Name
 		}
 		return nil
 	})

@@ -22,7 +22,8 @@ func (t *deviceTx) needsRecreate(c *dbsqlc.AccessCode) bool {
 	return !lost && c.WriteGen < c.DesiredGen && t.holderOfPIN(c) == nil
 }
 
-// skipRecreate records a change as applied if it does not affect the device, because the device keeps no time frames.
+// skipRecreate records a change as applied if it does not affect the device, because the device keeps no
+// time frames, or gets the same shortened name.
 // This avoids a needless removal. A code that was pulled from the pool stays, too, and is removed when its time ends.
 func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error {
 	if !t.needsRecreate(c) || c.AppliedGen == 0 || c.WriteGen > 0 || c.WriteAt != nil {
@@ -32,9 +33,12 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 	if err != nil || has == nil {
 		return err
 	}
+	name, err := t.vendorName(c)
+	if err != nil || has.vendorName() != name {
+		return err
+	}
 	wanted, err := t.s.stateOf(*c)
-	if err != nil || domain.Value(has.Name) != domain.Value(wanted.Name) ||
-		domain.Value(has.PIN) != domain.Value(wanted.PIN) {
+	if err != nil || domain.Value(has.PIN) != domain.Value(wanted.PIN) {
 		return err
 	}
 	framed := sameTime(has.StartsAt, wanted.StartsAt) && sameTime(has.EndsAt, wanted.EndsAt)

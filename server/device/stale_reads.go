@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -12,11 +13,12 @@ import (
 // renamed reports whether the shown name of a code differs from the last confirmed one, or need not differ. Devices may
 // change names or keep none, but a code with the old name has not been written.
 func (r *reading) renamed(c *dbsqlc.AccessCode, f Found) (bool, error) {
-	if f.Name == "" || f.Name == domain.Value(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
+	sent := domain.Value(cmp.Or(c.VendorName, c.Name))
+	if f.Name == "" || f.Name == sent || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
 	}
 	has, err := r.s.appliedOf(*c)
-	return has == nil || f.Name != domain.Value(has.Name), err
+	return has == nil || f.Name != has.vendorName(), err
 }
 
 // mayReappear reports whether a code that must leave and is not shown may still be on the device: a stale list omits

@@ -28,6 +28,8 @@ type deviceTx struct {
 	now     time.Time
 	// pinIndex caches the result of codesByPIN.
 	pinIndex pinIndex
+	// named lists the codes by the names that the device may have, in lower case; nil before listNames.
+	named map[string][]*dbsqlc.AccessCode
 	// moment is now by the database's clock, to which the deadlines of attempts refer.
 	moment time.Time
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -182,7 +183,7 @@ func (r *reading) reclaimPoolCode(ctx context.Context, f Found) (left bool, err 
 	}
 	for i, was := range rows {
 		if was.AccessCodeID != key &&
-			(domain.Value(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
+			(domain.Value(was.VendorRef) != f.Ref || domain.Value(cmp.Or(was.VendorName, was.Name)) != f.Name) {
 			continue
 		}
 		pin, err := r.s.pinOf(was)

@@ -59,8 +59,9 @@ type CodeWork struct {
 	// Gen is the generation of the desired state to set.
 	Gen int64
 	// Ref is the reference of the code on the device; empty before it is there.
-	Ref  string
-	PIN  string
+	Ref string
+	PIN string
+	// Name is the name that the device gets.
 	Name string
 	// StartsAt and EndsAt are set if the device enforces the time frame.
 	StartsAt, EndsAt *time.Time
@@ -217,7 +218,6 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		Action:           action,
 		Gen:              c.DesiredGen,
 		Ref:              domain.Value(c.VendorRef),
-		Name:             domain.Value(c.Name),
 		New:              c.VendorRef == nil,
 		Leaving:          leaving,
 		TemporaryRemoval: recreate || leaving && t.stepsAside(c),
@@ -229,6 +229,10 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		if w.state, err = t.s.stateOf(*c); err != nil {
 			return w, nil, err
 		}
+		if w.Name, err = t.vendorName(c); err != nil {
+			return w, nil, err
+		}
+		w.state.VendorName = &w.Name
 		if !t.caps.ProviderPIN { // otherwise the vendor keeps its own
 			w.PIN = domain.Value(w.state.PIN)
 		}

@@ -1,7 +1,9 @@
 package domain
 
 import (
+	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -9,8 +11,8 @@ import (
 // Commands are held to this rule only.
 const maxName = 255
 
-// CheckText fails with Invalid for text that cannot be stored in the field or searched for. An empty text
-// passes.
+// CheckText fails with Invalid for text that cannot be stored in the field or searched for, or that could disguise
+// itself where it is shown. An empty text passes.
 func CheckText(field, text string) error {
 	what := "The " + strings.ReplaceAll(field, "_", " ")
 	switch n := utf8.RuneCountInString(text); {
@@ -21,7 +23,48 @@ func CheckText(field, text string) error {
 	case n > maxName:
 		return Invalidf(field, "%s has %d characters. Use at most %d", what, n, maxName)
 	}
+	if i := strings.IndexFunc(text, disguises); i >= 0 {
+		return Invalidf(field, "%s contains a %s. Leave it out", what, describe(text[i:]))
+	}
 	return nil
+}
+
+// CheckName fails with Invalid for a name that CheckText refuses for its characters. Names are written to terminals,
+// consoles, and locks.
+func CheckName(name string) *Error {
+	if i := strings.IndexFunc(name, disguises); i >= 0 {
+		return Invalidf("", "String must not contain a %s. Leave it out", describe(name[i:]))
+	}
+	return nil
+}
+
+// CleanName returns a vendor's name in the form that is stored: without the characters that CheckName refuses.
+func CleanName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case !disguises(r):
+			return r
+		case unicode.IsSpace(r): // such as a line break
+			return ' '
+		}
+		return -1
+	}, Storable(name))
+}
+
+// disguises reports whether a character changes how the text around it is shown: a control character, a line or
+// paragraph separator, or a character that changes the direction of writing.
+func disguises(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// describe names the first character of a text.
+func describe(text string) string {
+	r, _ := utf8.DecodeRuneInString(text)
+	kind := "control character"
+	if unicode.Is(unicode.Bidi_Control, r) {
+		kind = "character that changes the direction of writing"
+	}
+	return fmt.Sprintf("%s (U+%04X)", kind, r)
 }
 
 // CheckLabel is CheckText for a required name.

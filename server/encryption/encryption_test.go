@@ -119,6 +119,26 @@ func TestKeyFile_CreatedOnceAndPrivate(t *testing.T) {
 	}
 }
 
+func TestKeyFile_OfEveryoneIsRefused(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[os.FileMode]bool{
+		0o400: false, 0o600: false, 0o640: false, 0o660: false, // a group is the choice of its operator
+		0o644: true, 0o604: true, 0o602: true, 0o606: true, 0o666: true, 0o444: true,
+	} {
+		path := filepath.Join(t.TempDir(), "master.key")
+		if _, err := encryption.ReadOrCreateFile(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := encryption.ReadFile(path)
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "`chmod 600 "+path+"`") {
+			t.Errorf("mode %04o: %d keys, %v", mode, len(keys), err)
+		}
+	}
+}
+
 func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
 	t.Parallel()
 	master := encryption.NewMaster()

@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"unicode"
 
@@ -40,9 +42,26 @@ func NewMaster() []byte {
 	return b
 }
 
-// ReadFile reads the master keys in path; the first one seals. Its error matches fs.ErrNotExist if there is no file.
+// others are the permissions of other users than the owner and the group to read and write a file.
+const others fs.FileMode = 0o006
+
+// ReadFile reads the master keys in path; the first one seals. Its error matches fs.ErrNotExist if there is no file. It
+// fails for a file that every user of the machine can read or write.
 func ReadFile(path string) ([][]byte, error) {
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&others != 0 && runtime.GOOS != "windows" { // which has no such permissions
+		return nil, fmt.Errorf("every user of this machine can read or write the master key (mode %04o): run "+
+			"`chmod 600 %s`, and rotate the key if another user may have read it", mode, path)
+	}
+	b, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("read the master key: %w", err)
 	}

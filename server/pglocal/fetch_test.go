@@ -270,6 +270,46 @@ func TestFetch_ErrorsNameRemedies(t *testing.T) {
 	}
 }
 
+// TestChildEnvironment checks what other programs learn: nothing that we did not choose.
+func TestChildEnvironment(t *testing.T) { // not parallel: it changes the environment
+	dir := t.TempDir()
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", dir+":"+path)
+	for _, name := range []string{
+		"DEVICEACCESS_MASTER_KEY", "DEVICEACCESS_DATABASE_URL", "DATABASE_URL", "SEAM_API_KEY", "PGPASSWORD",
+		"AWS_SECRET_ACCESS_KEY", "OTEL_EXPORTER_OTLP_HEADERS",
+	} {
+		t.Setenv(name, "a-secret")
+	}
+	t.Setenv("npm_config_registry", "")
+	t.Setenv("NPM_CONFIG_REGISTRY", "")
+	t.Setenv("npm_config_userconfig", "/elsewhere/.npmrc")
+	record := func(name, says string) { script(t, filepath.Join(dir, name), "env >'"+dir+"'/"+name+".env\n"+says) }
+	record("npm", "echo http://npm.example/")
+	record("postgres", "echo 'postgres (PostgreSQL) 16.1'")
+	record("initdb", "exit 1")
+	if _, err := findRegistry(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspect(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"npm", "postgres"} {
+		env, err := os.ReadFile(filepath.Join(dir, name+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case strings.Contains(string(env), "a-secret"):
+			t.Errorf("%s receives the secrets of the server", name)
+		case !strings.Contains(string(env), "PATH="+dir):
+			t.Errorf("%s does not receive PATH", name)
+		case name == "npm" && !strings.Contains(string(env), "npm_config_userconfig=/elsewhere/.npmrc"):
+			t.Errorf("%s does not receive where its settings are", name)
+		}
+	}
+}
+
 func TestRegistryOfTheEnvironment(t *testing.T) { // not parallel: it changes the environment
 	t.Setenv("npm_config_registry", "")
 	t.Setenv("NPM_CONFIG_REGISTRY", "http://upper.example/")

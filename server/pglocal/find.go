@@ -170,7 +170,9 @@ func inspect(ctx context.Context, dir string) (Binaries, error) {
 			return Binaries{}, fmt.Errorf("%s does not contain PostgreSQL: there is no program %s", dir, name)
 		}
 	}
-	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version")
+	cmd.Env = childEnv()
+	out, err := cmd.Output()
 	if err != nil {
 		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: %w", dir, err)
 	}

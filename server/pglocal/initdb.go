@@ -77,7 +77,7 @@ func (c *Cluster) initdb(ctx context.Context, dir string) error {
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.Dir, "initdb"), args...)
 	cmd.Dir = dir
-	cmd.Env = serverEnv()
+	cmd.Env = childEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.cred, Setpgid: true}
 	cmd.WaitDelay = time.Second
 	dieWithParent(cmd.SysProcAttr, syscall.SIGKILL)

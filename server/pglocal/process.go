@@ -60,7 +60,7 @@ func (c *Cluster) spawn(context.Context) error {
 	p.cmd = exec.Command( //nolint:noctx // it outlives the context of its start, and Stop ends it
 		filepath.Join(c.bin.Dir, "postgres"), c.serverArgs()...)
 	p.cmd.Dir = c.data.path
-	p.cmd.Env = serverEnv()
+	p.cmd.Env = childEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.tail, p.tail
 	p.cmd.WaitDelay = logGrace
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.cred, Setpgid: true}
@@ -131,11 +131,12 @@ func (c *Cluster) serverArgs() []string {
 	return args
 }
 
-// serverEnv is the part of our environment that PostgreSQL receives. Another user may read it there, and PG… and LC_…
-// variables would change its behavior.
-func serverEnv() []string {
+// childEnv is the part of our environment that other programs receive: what PostgreSQL needs, and the variables with
+// the names. Another user may read it there, ours contains secrets, and PG… and LC_… variables would change the behavior
+// of PostgreSQL.
+func childEnv(names ...string) []string {
 	env := []string{"LC_ALL=C", "TZ=UTC"}
-	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
+	for _, name := range append(names, "PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

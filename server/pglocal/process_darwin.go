@@ -15,7 +15,9 @@ func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 // serversOf returns the first process of a server on data. Its children do not show their directory; they end soon
 // after it.
 func serversOf(data string) ([]int, error) {
-	out, err := exec.Command("ps", "-axo", "pid=,command=").Output()
+	ps := exec.Command("ps", "-axo", "pid=,command=")
+	ps.Env = childEnv()
+	out, err := ps.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}

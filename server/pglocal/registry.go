@@ -51,7 +51,10 @@ func findRegistry(ctx context.Context, address string) (*registry, error) {
 
 // askNPM returns the registry that an installed npm uses, or "".
 func askNPM(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "npm", "config", "get", "registry").Output()
+	cmd := exec.CommandContext(ctx, "npm", "config", "get", "registry")
+	cmd.Env = childEnv("HOME", "npm_config_userconfig", "npm_config_globalconfig", "NPM_CONFIG_USERCONFIG",
+		"NPM_CONFIG_GLOBALCONFIG") // where npm finds its settings
+	out, err := cmd.Output()
 	address := strings.TrimSpace(string(out))
 	if err != nil || address == "undefined" {
 		return ""

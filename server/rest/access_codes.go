@@ -151,6 +151,7 @@ func toAccessCode(c device.Code) api.AccessCode {
 		DeviceID:                      c.DeviceID.String(),
 		WorkspaceID:                   c.WorkspaceID.String(),
 		Name:                          c.Name,
+		Appearance:                    api.AccessCodeAppearance{Name: c.VendorName},
 		Code:                          c.PIN,
 		CommonCodeKey:                 c.CommonCodeKey,
 		CreatedAt:                     c.CreatedAt,

@@ -8,6 +8,7 @@ const (
 )
 
 // cors allows pages of every origin to call the API: credentials are headers that the page must know, never cookies.
+// Access-Control-Allow-Credentials is for @seamapi/http, which sends client session tokens withCredentials.
 // OPTIONS is answered here, without authentication.
 func cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

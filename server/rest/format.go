@@ -27,6 +27,7 @@ var formats = map[string]format{
 	"uri":          {problem: unless(isURL, "Invalid url")},
 	"email":        {problem: unless(isEmail, "Invalid email")},
 	"timestamp":    {problem: messageOf(domain.CheckTime)},
+	"name":         {problem: messageOf(domain.CheckName)},
 	"phone-number": {problem: messageOf(acs.CheckPhone)},
 	"webhook-url":  {problem: messageOf(webhook.CheckWebhookURL)},
 	"event-type":   {problem: messageOf(webhook.CheckEventType), domain: true},

@@ -134,6 +134,8 @@ func (c *checker) text(s *shape, v string) {
 		c.report("String must contain at least %d character(s)", s.minLength)
 	case n > s.maxLength:
 		c.report("String must contain at most %d character(s)", s.maxLength)
+	case strings.IndexByte(v, 0) >= 0: // PostgreSQL cannot store it
+		c.report("String must not contain a null character")
 	case s.format != nil:
 		if problem := s.format.problem(v); problem != "" {
 			c.add(issue{message: problem, domain: s.format.domain})
@@ -144,9 +146,6 @@ func (c *checker) text(s *shape, v string) {
 	}
 	if s.enum != nil && !slices.Contains(s.enum, v) {
 		c.report("Invalid enum value. Expected %s", options(s.enum))
-	}
-	if strings.IndexByte(v, 0) >= 0 { // PostgreSQL cannot store it
-		c.report("String must not contain a null character")
 	}
 	c.out = appendString(c.out, v)
 }

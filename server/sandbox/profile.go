@@ -22,6 +22,8 @@ type profile struct {
 	Constraints []constraintKind
 	NameMin     int
 	NameMax     int // 0 if unbounded
+	// NameAlphanumeric means that names consist of ASCII letters, digits, and spaces.
+	NameAlphanumeric bool
 
 	PINVisible     bool
 	ProviderPIN    bool // the vendor chooses the PIN
@@ -54,6 +56,7 @@ const (
 	cannotContain0789    constraintKind = "cannot_contain_0789"
 	cannotSpecifyPINCode constraintKind = "cannot_specify_pin_code"
 	startDateInFuture    constraintKind = "start_date_in_future"
+	nameUnique           constraintKind = "name_must_be_unique"
 	nameLength           constraintKind = "name_length" // see NameMin and NameMax
 )
 
@@ -112,22 +115,23 @@ var profiles = map[string]profile{
 		Codes:          []string{"Cleaner", "Property Manager"},
 	},
 	"schlage": {
-		DeviceType:     "schlage_lock",
-		Manufacturer:   "Schlage",
-		Model:          "Encode Plus",
-		LockName:       "Side Door",
-		CodeLengths:    lengths(4, 8),
-		PerLock:        true,
-		MaxCodes:       100, // MaxCodes assumed
-		NameMin:        1,
-		NameMax:        12,
-		PINVisible:     true,
-		NativeSchedule: true,
-		Convert:        "adopt",
-		AutoLock:       true,
-		Latency:        ms(50, 150),
-		ListLag:        300 * time.Millisecond,
-		Codes:          []string{"Cleaner", "Family"},
+		DeviceType:       "schlage_lock",
+		Manufacturer:     "Schlage",
+		Model:            "Encode Plus",
+		LockName:         "Side Door",
+		CodeLengths:      lengths(4, 8),
+		PerLock:          true,
+		MaxCodes:         100, // MaxCodes assumed
+		NameMin:          1,
+		NameMax:          12,
+		NameAlphanumeric: true,
+		PINVisible:       true,
+		NativeSchedule:   true,
+		Convert:          "adopt",
+		AutoLock:         true,
+		Latency:          ms(50, 150),
+		ListLag:          300 * time.Millisecond,
+		Codes:            []string{"Cleaner", "Family"},
 	},
 	"kwikset": {
 		DeviceType:     "kwikset_lock",
@@ -138,7 +142,7 @@ var profiles = map[string]profile{
 		MaxCodes:       250, // MaxCodes assumed
 		NameMin:        2,
 		NameMax:        14,
-		Constraints:    []constraintKind{startDateInFuture},
+		Constraints:    []constraintKind{startDateInFuture, nameUnique}, // nameUnique assumed
 		PINVisible:     true,
 		NativeSchedule: true,
 		Convert:        "never",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -50,8 +51,17 @@ func (p profile) checkPIN(pin string) *problem {
 // checkName returns why the vendor rejects the name: INVALID_NAME.
 func (p profile) checkName(name string) *problem {
 	n := utf8.RuneCountInString(name)
-	if n < p.NameMin || p.NameMax > 0 && n > p.NameMax {
+	accepted := func(r rune) bool { return !unicode.IsControl(r) }
+	if p.NameAlphanumeric {
+		accepted = func(r rune) bool {
+			return r == ' ' || r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		}
+	}
+	switch {
+	case n < p.NameMin || p.NameMax > 0 && n > p.NameMax:
 		return refuse(invalidName, "A name has %d to %d characters.", p.NameMin, p.NameMax)
+	case strings.ContainsFunc(name, func(r rune) bool { return !accepted(r) }):
+		return refuse(invalidName, "The name has a character that the lock does not accept.")
 	}
 	return nil
 }

@@ -42,9 +42,10 @@ type capabilities struct {
 	CodeLengths     []int        `json:"code_lengths"`    // ascending
 	MaxCodes        int          `json:"max_codes"`
 	Constraints     []constraint `json:"constraints"`
-	AutoLock        bool         `json:"auto_lock"`        // PUT auto_lock is supported
-	Confirm         string       `json:"confirm"`          // sync or read_back
-	MinGapMS        int          `json:"min_write_gap_ms"` // minimum between two writes
+	NameCharacters  string       `json:"name_characters,omitempty"` // of codes: alphanumeric (ASCII, with spaces), or all
+	AutoLock        bool         `json:"auto_lock"`                 // PUT auto_lock is supported
+	Confirm         string       `json:"confirm"`                   // sync or read_back
+	MinGapMS        int          `json:"min_write_gap_ms"`          // minimum between two writes
 }
 
 // autoLock is the auto-lock setting of a lock.
@@ -105,6 +106,9 @@ func (l *lock) capabilities() capabilities {
 	}
 	if !c.PINVisible {
 		c.Convert = "never"
+	}
+	if l.prof.NameAlphanumeric {
+		c.NameCharacters = "alphanumeric"
 	}
 	for _, kind := range l.prof.Constraints {
 		c.Constraints = append(c.Constraints, constraint{Type: kind})

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -168,6 +169,10 @@ func (l *lock) check(c stored, was window, others []stored) *problem {
 		if other.PIN == c.PIN && other.ID != c.ID {
 			return &problem{kind: pinConflict, message: "This PIN is already in use on the device.", conflict: other.ID}
 		}
+	}
+	sameName := func(o stored) bool { return o.ID != c.ID && strings.EqualFold(o.Name, c.Name) }
+	if slices.Contains(l.prof.Constraints, nameUnique) && slices.ContainsFunc(others, sameName) {
+		return refuse(invalidName, "Another access code of the lock has the name.")
 	}
 	return nil
 }

@@ -46,8 +46,6 @@ func (s *storm) tellsNoSecret() {
 		}
 		places["the logs"] = append(places["the logs"], log...)
 	}
-	announced := []byte("shown only once:\n" + s.key) // by the server that created the sandbox, on its standard output
-	places["the logs"] = bytes.Replace(places["the logs"], announced, []byte("shown only once"), 1)
 	places["the database's log"] = s.databaseLog()
 	s.secrets.Search(s, places)
 }

@@ -99,22 +99,47 @@ func namesKept(c *trial) {
 	i := slices.IndexFunc(c.caps.Constraints, func(k capability.Constraint) bool { return k.Type == "name_length" })
 	c.need(c.caps.OnlineCodes && i >= 0, "constrain names")
 	least, most := c.caps.Constraints[i].MinLength, c.caps.Constraints[i].MaxLength
+	letter := "é"
+	if c.caps.NameCharacters == capability.NamesAlphanumeric {
+		letter = "e"
+	}
 	for _, length := range []int{max(least, 1), most} {
 		if length > 0 {
 			spec := c.spec("")
-			spec.Name = strings.Repeat("é", length)
+			spec.Name = strings.Repeat(letter, length)
 			c.put(spec)
 		}
 	}
 	spec := c.spec("")
 	if most > 0 {
-		spec.Name = strings.Repeat("é", most+1)
+		spec.Name = strings.Repeat(letter, most+1)
 		_ = c.refused(spec, adapter.Invalid, "a name too long")
 	}
 	if least > 0 {
-		spec.Name = strings.Repeat("é", least-1)
+		spec.Name = strings.Repeat(letter, least-1)
 		_ = c.refused(spec, adapter.Invalid, "a name too short")
 	}
+}
+
+func nameCharactersKept(c *trial) {
+	c.need(c.caps.OnlineCodes && c.caps.NameCharacters == capability.NamesAlphanumeric, "restrict characters of names")
+	spec := c.spec("")
+	c.put(spec)
+	for _, name := range []string{"Zoé", "A.B", "Жанна"} {
+		spec := c.spec("")
+		spec.Name = name
+		_ = c.refused(spec, adapter.Invalid, "a name with other characters")
+	}
+}
+
+func namesUnique(c *trial) {
+	unique := slices.Contains(c.caps.Constraints, capability.Constraint{Type: "name_must_be_unique"})
+	c.need(c.caps.OnlineCodes && unique, "require unique names")
+	first, second := c.spec("first"), c.spec("second")
+	second.Name = first.Name
+	first.Ref = c.put(first).Ref
+	_ = c.refused(second, adapter.Invalid, "a name that another code has")
+	c.put(first) // its own name
 }
 
 // timed returns spec with a time frame of full minutes, because some devices store no seconds.

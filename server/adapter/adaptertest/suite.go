@@ -84,6 +84,8 @@ var checks = []struct {
 	{"other code lengths are refused", lengthsRefused},
 	{"a PIN that breaks a constraint is refused", constraintsKept},
 	{"a name of the wrong length is refused", namesKept},
+	{"a name with other characters is refused", nameCharactersKept},
+	{"a name that another code has is refused", namesUnique},
 	{"a time frame is applied or not supported", timeFrameKept},
 	{"half a time frame is refused", timeFrameHalf},
 	{"a start in the past is refused where it must be in the future", timeFramePast},

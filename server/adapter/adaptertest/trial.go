@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ type trial struct {
 	Bed
 	caps capability.Set
 	pins pins
+	// specs counts the calls of spec, for names that differ.
+	specs int
 }
 
 // between is the interval between two evaluations of a condition.
@@ -94,7 +97,8 @@ func (c *trial) pause(d time.Duration) {
 
 // spec returns a code that the device accepts.
 func (c *trial) spec(key string) adapter.CodeSpec {
-	spec := adapter.CodeSpec{Key: key, Name: "Guest " + key}
+	c.specs++
+	spec := adapter.CodeSpec{Key: key, Name: fmt.Sprintf("Guest %d %s", c.specs, key)}
 	for _, k := range c.caps.Constraints {
 		if k.Type == "name_length" && k.MaxLength > 0 {
 			spec.Name = spec.Name[:min(len(spec.Name), k.MaxLength)]

@@ -53,6 +53,7 @@ type wireCapabilities struct {
 	CodeLengths     lengths                      `json:"code_lengths"`
 	MaxCodes        int                          `json:"max_codes"`
 	Constraints     adapter.List[wireConstraint] `json:"constraints"`
+	NameCharacters  string                       `json:"name_characters"`
 	AutoLock        *bool                        `json:"auto_lock"`
 	Confirm         string                       `json:"confirm"`
 	MinGapMS        int                          `json:"min_write_gap_ms"`
@@ -164,6 +165,9 @@ func (w wireCapabilities) caps() capability.Set {
 	possible := slices.DeleteFunc(slices.Clone(w.CodeLengths), func(n int) bool { return n < 1 || n > maxPINLength })
 	if len(possible) > 0 {
 		c.CodeLengths = slices.Sorted(slices.Values(possible))
+	}
+	if w.NameCharacters == string(capability.NamesAlphanumeric) {
+		c.NameCharacters = capability.NamesAlphanumeric
 	}
 	if w.Confirm == string(capability.ConfirmSync) {
 		c.Confirm = capability.ConfirmSync

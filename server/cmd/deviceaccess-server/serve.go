@@ -195,7 +195,7 @@ func serveCommand() *cli.Command {
 				Sources:  env("DEVICEACCESS_SANDBOX"),
 				Category: "Sandbox",
 				Usage: "create a sandbox workspace with simulated locks of every profile if there is none, and print its " +
-					"API key once",
+					"API key once, if the output is a terminal",
 			},
 			&cli.IntFlag{
 				Name:      "sandbox-locks",
@@ -405,11 +405,22 @@ func withDatabaseConnections(d app.Database, n int) app.Database {
 	return d
 }
 
-// announce prints a new sandbox key and writes the ready file, which tells programs how to reach the server.
+// isTerminal reports whether people read a file while it is written.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// announce prints a new sandbox key on a terminal and writes the ready file, which tells programs how to reach the server.
 func announce(ctx context.Context, a *app.App, file string) error {
 	key := a.Sandbox.APIKey
-	if key != "" {
+	switch {
+	case key == "":
+	case isTerminal(os.Stdout):
 		fmt.Printf("The sandbox workspace is %s. Its API key, shown only once:\n%s\n", a.Sandbox.WorkspaceID, key)
+	case file == "": // the output may end up in a log
+		fmt.Printf("The sandbox workspace is %[1]s. For an API key, run `deviceaccess-server keys create --workspace "+
+			"%[1]s`, or start with --ready-file.\n", a.Sandbox.WorkspaceID)
 	}
 	if file == "" {
 		return nil

@@ -43,6 +43,8 @@ type Set struct {
 	// CodeLengths lists the accepted PIN lengths in ascending order.
 	CodeLengths []int        `json:"code_lengths,omitempty"`
 	Constraints []Constraint `json:"constraints,omitempty"`
+	// NameCharacters says which characters the names of codes may have.
+	NameCharacters NameCharacters `json:"name_characters,omitempty"`
 	// MaxCodes is the number of codes that the device holds; 0 when unknown.
 	MaxCodes int `json:"max_codes,omitempty"`
 	// MinWriteGap is the minimum time between two writes.
@@ -70,6 +72,12 @@ const (
 	// ConfirmReadBack means that the vendor accepts the write and a later list of codes shows its outcome.
 	ConfirmReadBack Confirm = "read_back"
 )
+
+// NameCharacters is a set of characters. The empty set stands for all that can be shown.
+type NameCharacters string
+
+// NamesAlphanumeric means ASCII letters, digits, and spaces.
+const NamesAlphanumeric NameCharacters = "alphanumeric"
 
 // Constraint restricts the PINs or names that a device accepts. Type is a constraint_type of the API, such as
 // "no_zeros". MinLength and MaxLength apply to "name_length"; 0 means no bound.

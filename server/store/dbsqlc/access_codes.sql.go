@@ -28,7 +28,7 @@ func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) 
 }
 
 const AllCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -85,6 +85,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.WarningCode,
 			&i.WarningMessage,
 			&i.WarningAt,
+			&i.VendorName,
 		); err != nil {
 			return nil, err
 		}
@@ -133,7 +134,7 @@ func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([
 }
 
 const CodesOfKey = `-- name: CodesOfKey :many
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
 `
@@ -197,6 +198,7 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.WarningCode,
 			&i.WarningMessage,
 			&i.WarningAt,
+			&i.VendorName,
 		); err != nil {
 			return nil, err
 		}
@@ -227,7 +229,7 @@ func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UU
 }
 
 const FindAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
+select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
 type FindAccessCodeParams struct {
@@ -283,6 +285,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.WarningCode,
 		&i.WarningMessage,
 		&i.WarningAt,
+		&i.VendorName,
 	)
 	return i, err
 }
@@ -317,7 +320,7 @@ func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackup
 }
 
 const GetAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
@@ -380,6 +383,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.WarningCode,
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
+		&i.AccessCode.VendorName,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -397,7 +401,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 }
 
 const GetAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = any($3::bytea[]) and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -467,6 +471,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.WarningCode,
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
+		&i.AccessCode.VendorName,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -484,7 +489,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 }
 
 const GetAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -546,6 +551,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.WarningCode,
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
+		&i.AccessCode.VendorName,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -569,7 +575,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14, $15,
   $16, $17, $18, $19, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at
+returning access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name
 `
 
 type InsertAccessCodeParams struct {
@@ -662,12 +668,13 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.WarningCode,
 		&i.WarningMessage,
 		&i.WarningAt,
+		&i.VendorName,
 	)
 	return i, err
 }
 
 const LeftInPool = `-- name: LeftInPool :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
 `
@@ -733,6 +740,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 			&i.WarningCode,
 			&i.WarningMessage,
 			&i.WarningAt,
+			&i.VendorName,
 		); err != nil {
 			return nil, err
 		}
@@ -745,7 +753,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 }
 
 const ListAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
@@ -832,6 +840,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.WarningCode,
 			&i.AccessCode.WarningMessage,
 			&i.AccessCode.WarningAt,
+			&i.AccessCode.VendorName,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -886,7 +895,7 @@ func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGo
 }
 
 const ListAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and d.connected_account_id = any($4::uuid[])
   and ($5::uuid[] is null or c.access_code_id = any($5::uuid[]))
@@ -973,6 +982,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 			&i.AccessCode.WarningCode,
 			&i.AccessCode.WarningMessage,
 			&i.AccessCode.WarningAt,
+			&i.AccessCode.VendorName,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -997,7 +1007,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 }
 
 const ListAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -1085,6 +1095,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.WarningCode,
 			&i.AccessCode.WarningMessage,
 			&i.AccessCode.WarningAt,
+			&i.AccessCode.VendorName,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -1177,20 +1188,21 @@ func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]Take
 }
 
 const UpdateAccessCode = `-- name: UpdateAccessCode :exec
-update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $4, starts_at = $5,
-  ends_at = $6, status = $7, external_modification_allowed = $8, vendor_ref = $9,
-  desired_gen = $10, applied_gen = $11, applied_at = $12, blocked_gen = $13, write_gen = $14, write_ref = $15, write_pin_mac = $16,
-  write_at = $17, write_accepted = $18, attempts = $19, next_attempt_at = $20,
-  removing_since = $21, error_code = $22, error_message = $23, error_at = $24,
-  error_code_id = $25, warning_code = $26, warning_message = $27, warning_at = $28,
-  drift_count = $29, drifted_at = $30, external_change = $31, common_code_key = $32,
-  desired_at = $33, applied_sealed = $34, is_backup = $35, in_pool = $36, pulled_backup_code_id = $37
-where access_code_id = $38
+update access_codes set is_managed = $1, name = $2, vendor_name = $3, pin_sealed = $4, pin_mac = $5, starts_at = $6,
+  ends_at = $7, status = $8, external_modification_allowed = $9, vendor_ref = $10,
+  desired_gen = $11, applied_gen = $12, applied_at = $13, blocked_gen = $14, write_gen = $15, write_ref = $16, write_pin_mac = $17,
+  write_at = $18, write_accepted = $19, attempts = $20, next_attempt_at = $21,
+  removing_since = $22, error_code = $23, error_message = $24, error_at = $25,
+  error_code_id = $26, warning_code = $27, warning_message = $28, warning_at = $29,
+  drift_count = $30, drifted_at = $31, external_change = $32, common_code_key = $33,
+  desired_at = $34, applied_sealed = $35, is_backup = $36, in_pool = $37, pulled_backup_code_id = $38
+where access_code_id = $39
 `
 
 type UpdateAccessCodeParams struct {
 	IsManaged                   bool
 	Name                        *string
+	VendorName                  *string
 	PinSealed                   []byte
 	PinMac                      []byte
 	StartsAt                    *time.Time
@@ -1234,6 +1246,7 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 	_, err := q.db.Exec(ctx, UpdateAccessCode,
 		arg.IsManaged,
 		arg.Name,
+		arg.VendorName,
 		arg.PinSealed,
 		arg.PinMac,
 		arg.StartsAt,

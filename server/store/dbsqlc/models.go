@@ -55,6 +55,7 @@ type AccessCode struct {
 	WarningCode                 *string
 	WarningMessage              *string
 	WarningAt                   *time.Time
+	VendorName                  *string
 }
 
 type AcsAccessGroup struct {

@@ -64,7 +64,7 @@ from access_codes where device_id = @device_id order by created_at, access_code_
 
 -- name: UpdateAccessCode :exec
 -- The caller holds the lock of the device, so the whole row is written.
-update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,
+update access_codes set is_managed = @is_managed, name = @name, vendor_name = @vendor_name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,
   ends_at = @ends_at, status = @status, external_modification_allowed = @external_modification_allowed, vendor_ref = @vendor_ref,
   desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen, write_ref = @write_ref, write_pin_mac = @write_pin_mac,
   write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
