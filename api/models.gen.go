@@ -1681,9 +1681,9 @@ type Device struct {
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// DeviceAppearance How it is shown.
+// DeviceAppearance How its vendor shows it.
 type DeviceAppearance struct {
-	// Name Its name.
+	// Name Its name at the vendor.
 	Name string `json:"name"`
 }
 
@@ -1737,7 +1737,7 @@ type DeviceModel struct {
 
 // DeviceProperties Properties of a device.
 type DeviceProperties struct {
-	// Appearance How it is shown.
+	// Appearance How its vendor shows it.
 	Appearance DeviceAppearance `json:"appearance"`
 
 	// AutoLockDelaySeconds The delay after unlocking.
@@ -1773,7 +1773,7 @@ type DeviceProperties struct {
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
-	// Name Its name at the vendor.
+	// Name A former form of `display_name`.
 	Name string `json:"name"`
 
 	// OfflineAccessCodesEnabled Whether codes can be issued for it.
@@ -2045,7 +2045,7 @@ type GetDeviceRequest struct {
 	Name string `json:"name,omitempty,omitzero"`
 }
 
-// GetEventRequest Identifies an event by its identifier, or by device and type.
+// GetEventRequest Conditions of an event. At least one is required, and all of them must hold.
 type GetEventRequest struct {
 	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
@@ -2188,6 +2188,9 @@ type ListAcsAccessGroupsRequest struct {
 
 // ListAcsEntrancesRequest Filters for entrances. All of them must match.
 type ListAcsEntrancesRequest struct {
+	// AccessMethodID Only entrances of this access method. This server has no access methods, so none match.
+	AccessMethodID string `json:"access_method_id,omitempty,omitzero"`
+
 	// AcsCredentialID Only entrances of this credential. This server has no credentials, so none match.
 	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
 
@@ -3373,6 +3376,9 @@ type UnmanagedDevice struct {
 	// DeviceType The type of the device, such as `august_lock`. New values may be added.
 	DeviceType string `json:"device_type"`
 
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
 	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
@@ -3406,7 +3412,7 @@ type UnmanagedDeviceProperties struct {
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
-	// Name Its name at the vendor.
+	// Name A former form of `display_name`.
 	Name string `json:"name"`
 
 	// Online Whether it is online.

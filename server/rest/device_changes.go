@@ -115,6 +115,7 @@ func toUnmanagedDevice(d device.Device) api.UnmanagedDevice {
 		WorkspaceID:           full.WorkspaceID,
 		ConnectedAccountID:    full.ConnectedAccountID,
 		DeviceType:            full.DeviceType,
+		DisplayName:           full.DisplayName,
 		CreatedAt:             full.CreatedAt,
 		CapabilitiesSupported: full.CapabilitiesSupported,
 		CustomMetadata:        full.CustomMetadata,
@@ -122,7 +123,7 @@ func toUnmanagedDevice(d device.Device) api.UnmanagedDevice {
 		Warnings:              full.Warnings,
 		Properties: api.UnmanagedDeviceProperties{
 			Online:       p.Online,
-			Name:         d.VendorName,
+			Name:         p.Name,
 			Model:        p.Model,
 			Manufacturer: p.Manufacturer,
 			BatteryLevel: p.BatteryLevel,

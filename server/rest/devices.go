@@ -245,8 +245,8 @@ func toProperties(d device.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
 		Online:                       d.Online,
-		Name:                         d.VendorName,
-		Appearance:                   api.DeviceAppearance{Name: d.Name},
+		Name:                         d.Name,
+		Appearance:                   api.DeviceAppearance{Name: d.VendorName},
 		Model:                        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
 		Manufacturer:                 d.Manufacturer,
 		SerialNumber:                 d.SerialNumber,
