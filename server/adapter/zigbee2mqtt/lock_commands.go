@@ -130,7 +130,7 @@ func (a *Adapter) reportOperation(l *lock, w, before *wireState) {
 		a.reportJam(l)
 	}
 	if w.tamper && before != nil && !before.tamper {
-		a.hints.Send(adapter.Event{Kind: adapter.Tampered, Device: l.ref})
+		a.sendOperation(l, adapter.Event{Kind: adapter.Tampered, Device: l.ref})
 	}
 	o, ok := operations[w.Action]
 	if !ok {
