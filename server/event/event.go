@@ -288,7 +288,11 @@ func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID
 }
 
 // latestEvent reads the latest event that meets the conditions. An identifier is looked up alone, which is faster.
-func (s *Service) latestEvent(ctx context.Context, id string, arg dbsqlc.GetLatestEventParams) (r dbsqlc.Event, err error) {
+func (s *Service) latestEvent(
+	ctx context.Context,
+	id string,
+	arg dbsqlc.GetLatestEventParams,
+) (r dbsqlc.Event, err error) {
 	if id == "" {
 		return s.db.UnpreparedQueries.GetLatestEvent(ctx, arg)
 	}

@@ -52,7 +52,8 @@ func (r *Checker) compare(ours, published *openapi3.PathItem) (differences []str
 		}
 	}
 	for _, scheme := range slices.Sorted(maps.Keys(schemes)) {
-		if schemes[scheme].Value.Type != "http" && scheme != "publishable_key" { // a header that accompanies a credential
+		// Other headers accompany a credential.
+		if schemes[scheme].Value.Type != "http" && scheme != "publishable_key" {
 			continue
 		}
 		switch a, b := accepts(ours, fallback, scheme), accepts(published, nil, scheme); {

@@ -67,8 +67,8 @@ func TestTampering(t *testing.T) {
 			{"commandClass":113,"endpoint":0,"property":"Home Security","propertyKey":"Cover status","newValue":%d}}}`
 		notice = `{"type":"event","event":{"source":"node","nodeId":2,"event":"notification","args":{"type":7,"event":%d,"parameters":{}}}}`
 	)
-	uncovered := strings.Replace(plainLock, `"values":[`,
-		`"values":[{"commandClass":113,"endpoint":0,"property":"Home Security","propertyKey":"Cover status","value":3},`, 1)
+	const isUncovered = `{"commandClass":113,"endpoint":0,"property":"Home Security","propertyKey":"Cover status","value":3}`
+	uncovered := strings.Replace(plainLock, `"values":[`, `"values":[`+isUncovered+`,`, 1)
 	for name, test := range map[string]struct {
 		lock   string
 		frames []string
