@@ -154,7 +154,8 @@ func TestTampering_IsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	for range 2 {
-		_, err := b.access.Devices.RecordOperation(b.Context(), b.account, b.lock, device.Operation{Kind: device.Tampered})
+		o := device.Operation{Kind: device.Tampered}
+		_, err := b.access.Devices.RecordOperation(b.Context(), b.account, b.lock, o)
 		b.must(err)
 	}
 	events := b.tales("device.tampered")
