@@ -561,6 +561,15 @@ type AccessCodesResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// AccessoryKeypad A separate keypad. Missing if none is connected.
+type AccessoryKeypad struct {
+	// Battery The battery of a keypad.
+	Battery *KeypadBattery `json:"battery,omitempty"`
+
+	// IsConnected Always true.
+	IsConnected bool `json:"is_connected"`
+}
+
 // AccountCapability A kind of device.
 type AccountCapability string
 
@@ -1690,9 +1699,9 @@ type Device struct {
 	WorkspaceID ID `json:"workspace_id"`
 }
 
-// DeviceAppearance How it is shown.
+// DeviceAppearance How its vendor shows it.
 type DeviceAppearance struct {
-	// Name Its name.
+	// Name Its name at the vendor.
 	Name string `json:"name"`
 }
 
@@ -1718,6 +1727,9 @@ type DeviceLocation struct {
 
 	// TimeZone An IANA time zone.
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
+
+	// Timezone A former form of `time_zone`.
+	Timezone string `json:"timezone,omitempty,omitzero"`
 }
 
 // DeviceManufacturer The manufacturer.
@@ -1734,19 +1746,34 @@ type DeviceManufacturer struct {
 
 // DeviceModel Its model.
 type DeviceModel struct {
+	// AccessoryKeypadSupported A former form of `can_connect_accessory_keypad`.
+	AccessoryKeypadSupported *bool `json:"accessory_keypad_supported,omitempty"`
+
+	// CanConnectAccessoryKeypad Whether a separate keypad can be connected. Missing if its vendor does not report that.
+	CanConnectAccessoryKeypad *bool `json:"can_connect_accessory_keypad,omitempty"`
+
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
-	// HasBuiltInKeypad Whether it has a keypad.
+	// HasBuiltInKeypad Whether it has a keypad. Missing if its vendor does not report that.
 	HasBuiltInKeypad *bool `json:"has_built_in_keypad,omitempty"`
 
 	// ManufacturerDisplayName The name of the manufacturer, for people.
 	ManufacturerDisplayName string `json:"manufacturer_display_name"`
+
+	// OfflineAccessCodesSupported A former form of `can_program_offline_access_codes`.
+	OfflineAccessCodesSupported *bool `json:"offline_access_codes_supported,omitempty"`
+
+	// OnlineAccessCodesSupported A former form of `can_program_online_access_codes`.
+	OnlineAccessCodesSupported *bool `json:"online_access_codes_supported,omitempty"`
 }
 
 // DeviceProperties Properties of a device.
 type DeviceProperties struct {
-	// Appearance How it is shown.
+	// AccessoryKeypad A separate keypad. Missing if none is connected.
+	AccessoryKeypad *AccessoryKeypad `json:"accessory_keypad,omitempty"`
+
+	// Appearance How its vendor shows it.
 	Appearance DeviceAppearance `json:"appearance"`
 
 	// AutoLockDelaySeconds The delay after unlocking.
@@ -1767,8 +1794,23 @@ type DeviceProperties struct {
 	// CodeConstraints A constraint on a PIN or a name.
 	CodeConstraints []CodeConstraint `json:"code_constraints,omitempty,omitzero"`
 
-	// HasNativeEntryEvents Whether it reports who entered.
+	// DoorOpen Whether the door is open. Missing if the lock does not report that.
+	DoorOpen *bool `json:"door_open,omitempty"`
+
+	// HasDirectPower Whether it has another power supply than its battery. Missing if its vendor does not report that.
+	HasDirectPower *bool `json:"has_direct_power,omitempty"`
+
+	// HasNativeEntryEvents Whether it reports which code opened the door.
 	HasNativeEntryEvents *bool `json:"has_native_entry_events,omitempty"`
+
+	// ImageAltText A text in place of the picture.
+	ImageAltText string `json:"image_alt_text,omitempty,omitzero"`
+
+	// ImageURL A picture.
+	ImageURL string `json:"image_url,omitempty,omitzero"`
+
+	// KeypadBattery The battery of a keypad.
+	KeypadBattery *KeypadBattery `json:"keypad_battery,omitempty"`
 
 	// Locked Whether the door is locked.
 	Locked *bool `json:"locked,omitempty"`
@@ -1782,7 +1824,7 @@ type DeviceProperties struct {
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
-	// Name Its name at the vendor.
+	// Name A former form of `display_name`.
 	Name string `json:"name"`
 
 	// OfflineAccessCodesEnabled Whether codes can be issued for it.
@@ -1799,6 +1841,9 @@ type DeviceProperties struct {
 
 	// SupportedCodeLengths The allowed numbers of digits of a PIN, ascending.
 	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
+
+	// SupportsAccessoryKeypad A former form of `model.can_connect_accessory_keypad`.
+	SupportsAccessoryKeypad *bool `json:"supports_accessory_keypad,omitempty"`
 
 	// SupportsBackupAccessCodePool Whether backup codes can be kept on it.
 	SupportsBackupAccessCodePool *bool `json:"supports_backup_access_code_pool,omitempty"`
@@ -2054,7 +2099,7 @@ type GetDeviceRequest struct {
 	Name string `json:"name,omitempty,omitzero"`
 }
 
-// GetEventRequest Identifies an event by its identifier, or by device and type.
+// GetEventRequest Conditions of an event. At least one is required, and all of them must hold.
 type GetEventRequest struct {
 	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
@@ -2147,6 +2192,12 @@ type HealthResponse struct {
 // ID An identifier. Clients must treat it as opaque.
 type ID = string
 
+// KeypadBattery The battery of a keypad.
+type KeypadBattery struct {
+	// Level 0 to 1.
+	Level float64 `json:"level"`
+}
+
 // ListAccessCodesRequest Filters for codes. All of them must match. One of device_id, access_code_ids and customer_key is required.
 type ListAccessCodesRequest struct {
 	// AccessCodeIds Only the records with these identifiers.
@@ -2197,6 +2248,9 @@ type ListAcsAccessGroupsRequest struct {
 
 // ListAcsEntrancesRequest Filters for entrances. All of them must match.
 type ListAcsEntrancesRequest struct {
+	// AccessMethodID Only entrances of this access method. This server has no access methods, so none match.
+	AccessMethodID string `json:"access_method_id,omitempty,omitzero"`
+
 	// AcsCredentialID Only entrances of this credential. This server has no credentials, so none match.
 	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
 
@@ -3382,6 +3436,9 @@ type UnmanagedDevice struct {
 	// DeviceType The type of the device, such as `august_lock`. New values may be added.
 	DeviceType string `json:"device_type"`
 
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
 	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
@@ -3403,11 +3460,20 @@ type UnmanagedDevice struct {
 
 // UnmanagedDeviceProperties Properties of an unmanaged device.
 type UnmanagedDeviceProperties struct {
+	// AccessoryKeypad A separate keypad. Missing if none is connected.
+	AccessoryKeypad *AccessoryKeypad `json:"accessory_keypad,omitempty"`
+
 	// Battery Its battery.
 	Battery DeviceBattery `json:"battery,omitempty,omitzero"`
 
 	// BatteryLevel 0 to 1.
 	BatteryLevel *float64 `json:"battery_level,omitempty"`
+
+	// ImageAltText A text in place of the picture.
+	ImageAltText string `json:"image_alt_text,omitempty,omitzero"`
+
+	// ImageURL A picture.
+	ImageURL string `json:"image_url,omitempty,omitzero"`
 
 	// Manufacturer The manufacturer.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
@@ -3415,11 +3481,17 @@ type UnmanagedDeviceProperties struct {
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
-	// Name Its name at the vendor.
+	// Name A former form of `display_name`.
 	Name string `json:"name"`
+
+	// OfflineAccessCodesEnabled Whether codes can be issued for it.
+	OfflineAccessCodesEnabled *bool `json:"offline_access_codes_enabled,omitempty"`
 
 	// Online Whether it is online.
 	Online bool `json:"online"`
+
+	// OnlineAccessCodesEnabled Whether codes can be set on it.
+	OnlineAccessCodesEnabled *bool `json:"online_access_codes_enabled,omitempty"`
 }
 
 // UnmanagedDeviceResponse An unmanaged device.

@@ -279,3 +279,25 @@ func TestCodesAreOnlyWarnedOfThatTheirErrorsKeepOffTheirLocks(t *testing.T) {
 		})
 	}
 }
+
+// Deleting a device deletes its codes. A plan then shows the code as gone, and nothing is left to destroy.
+func TestServerCodeOfADeletedDeviceIsGone(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	config := onServer(srv, accessCodeOn(device, "name = \"Cleaner\"\n  code = \"904717\""))
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{
+			PreConfig: func() {
+				status := srv.Post(t, "/devices/delete", map[string]any{"device_id": device}, nil)
+				if status != http.StatusOK {
+					t.Errorf("delete the device: %d", status)
+				}
+			},
+			RefreshState:       true,
+			ExpectNonEmptyPlan: true,
+		},
+		{Config: config, Destroy: true},
+	}})
+}

@@ -41,6 +41,8 @@ func accountPlace(id uuid.UUID) string { return "connected_accounts.config/" + i
 type NewAccount struct {
 	WorkspaceID uuid.UUID
 	Adapter     string
+	// Provider is the device_provider_name of the vendor that the person logged in to. Empty means several, or unknown.
+	Provider    string
 	DisplayName string
 	// Address is the vendor's endpoint without credentials, such as a gateway's URL. Each address can be
 	// connected once. Empty means that addresses are not compared.
@@ -105,6 +107,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		ConnectedAccountID:   id,
 		WorkspaceID:          n.WorkspaceID,
 		Adapter:              n.Adapter,
+		Provider:             n.Provider,
 		DisplayName:          n.DisplayName,
 		ConfigSealed:         s.keys.Seal(accountPlace(id), n.Config),
 		AddressMac:           s.addressMAC(n.Adapter, n.Address),

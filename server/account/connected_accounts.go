@@ -17,6 +17,7 @@ import (
 type ConnectedAccount struct {
 	ID               uuid.UUID
 	Adapter          string
+	Provider         string // as for NewAccount
 	DisplayName      string
 	CustomerKey      string
 	User             UserIdentifier
@@ -38,6 +39,7 @@ func toConnectedAccount(r dbsqlc.ConnectedAccount) ConnectedAccount {
 	a := ConnectedAccount{
 		ID:               r.ConnectedAccountID,
 		Adapter:          r.Adapter,
+		Provider:         r.Provider,
 		DisplayName:      r.DisplayName,
 		CustomerKey:      domain.Value(r.CustomerKey),
 		ManageNewDevices: r.ManageNewDevices,

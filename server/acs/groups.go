@@ -116,7 +116,13 @@ func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFil
 // GetEntrance returns an entrance. It fails with NotFound.
 func (s *Service) GetEntrance(ctx context.Context, p domain.Principal, id string) (Entrance, error) {
 	r, err := getEntrance(ctx, s.db.Queries, p.WorkspaceID, id)
-	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), err
+	if err != nil {
+		return Entrance{}, err
+	}
+	if !p.CanSee(r.ConnectedAccountID) {
+		return Entrance{}, notFound("acs_entrance", "acs_entrance_id", id)
+	}
+	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), nil
 }
 
 func getEntrance(
@@ -162,6 +168,7 @@ func (s *Service) ListEntrances(
 		CustomerKey: nonEmpty(f.CustomerKey),
 		Pattern:     store.SearchPattern(f.Search),
 		Ids:         identifiers(f.IDs),
+		Scope:       p.Scope,
 	}
 	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
 		return nil, false, nil
@@ -182,7 +189,7 @@ func (s *Service) ListEntrances(
 // first. The schedule and the
 // suspension of the user further restrict the access. It fails like GetUser.
 func (s *Service) EntrancesOfUser(ctx context.Context, p domain.Principal, name UserName) ([]Entrance, error) {
-	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
+	r, err := findUser(ctx, s.db.Queries, p, name)
 	if err != nil {
 		return nil, err
 	}

@@ -102,21 +102,30 @@ func identityConflict(err error, key, email, phone *string) error {
 // GetIdentity returns an identity by its identifier or key. It fails with Invalid unless exactly
 // one of them is set, and with NotFound.
 func (s *Service) GetIdentity(ctx context.Context, p domain.Principal, id, key string) (Identity, error) {
-	r, err := findIdentity(ctx, s.db.Queries, p, id, key)
+	r, err := s.visibleIdentity(ctx, p, id, key)
 	if err != nil {
 		return Identity{}, err
 	}
-	// An end user may see only their own identity.
-	if p.Kind == domain.EndUser {
-		own, err := s.db.IdentityOfSession(ctx, p.CredentialID)
-		if err != nil && !store.IsNoRows(err) {
-			return Identity{}, fmt.Errorf("read whose session it is: %w", err)
-		}
-		if !same(own, &r.UserIdentityID) {
-			return Identity{}, noIdentity(id, key)
-		}
-	}
 	return describeOne(ctx, s.db.Queries, r)
+}
+
+// visibleIdentity is findIdentity for a read: an end user sees only their own identity.
+func (s *Service) visibleIdentity(
+	ctx context.Context,
+	p domain.Principal,
+	id, key string,
+) (r dbsqlc.UserIdentity, err error) {
+	if r, err = findIdentity(ctx, s.db.Queries, p, id, key); err != nil || p.Kind != domain.EndUser {
+		return r, err
+	}
+	own, err := s.db.IdentityOfSession(ctx, p.CredentialID)
+	if err != nil && !store.IsNoRows(err) {
+		return r, fmt.Errorf("read whose session it is: %w", err)
+	}
+	if !same(own, &r.UserIdentityID) {
+		return r, noIdentity(id, key)
+	}
+	return r, nil
 }
 
 func findIdentity(

@@ -93,7 +93,7 @@ func (s *Service) joinSystem(
 // data. It fails with Invalid unless an identity is named, with NotFound, and with Conflict if the
 // user belongs to another person or the person has another user on the system.
 func (s *Service) AddUser(ctx context.Context, p domain.Principal, identity, key, user string) error {
-	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
+	found, err := getUser(ctx, s.db.Queries, p, user, "", true)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Service) AddUser(ctx context.Context, p domain.Principal, identity, key
 // RemoveUser unlinks a user from a person. Its system does not change. It fails with NotFound, also
 // for a user of another person.
 func (s *Service) RemoveUser(ctx context.Context, p domain.Principal, identity, user string) error {
-	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
+	found, err := getUser(ctx, s.db.Queries, p, user, "", true)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Service) UsersOf(ctx context.Context, p domain.Principal, identity stri
 
 // SystemsOf lists the systems on which a person has a user, oldest first. It fails with NotFound.
 func (s *Service) SystemsOf(ctx context.Context, p domain.Principal, identity string) ([]System, error) {
-	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
+	i, err := s.visibleIdentity(ctx, p, identity, "")
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (s *Service) onUser(
 	name UserName,
 	f func(store.Tx, dbsqlc.AcsSystem, *dbsqlc.AcsUser) error,
 ) error {
-	found, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
+	found, err := findUser(ctx, s.db.Queries, p, name)
 	if err != nil {
 		return err
 	}

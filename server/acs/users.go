@@ -142,7 +142,7 @@ type UserName struct {
 
 // findUser finds a managed user. An identity alone names a user only if it has users on one system.
 // It fails with Invalid unless the name is unambiguous, and with NotFound.
-func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
+func findUser(ctx context.Context, q *dbsqlc.Queries, p domain.Principal, n UserName) (userRow, error) {
 	switch {
 	case n.UserID == "" && n.IdentityID == "":
 		return userRow{}, domain.Invalidf("",
@@ -150,9 +150,9 @@ func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n Use
 	case n.UserID != "" && n.IdentityID != "":
 		return userRow{}, domain.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
 	case n.UserID != "":
-		return getUser(ctx, q, workspace, n.UserID, n.SystemID, true)
+		return getUser(ctx, q, p, n.UserID, n.SystemID, true)
 	}
-	arg := dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
+	arg := dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: p.WorkspaceID}
 	identity, err := uuid.Parse(n.IdentityID)
 	if err != nil {
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
@@ -164,6 +164,9 @@ func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n Use
 	if err != nil {
 		return userRow{}, fmt.Errorf("read the users of identity %s: %w", n.IdentityID, err)
 	}
+	rows = slices.DeleteFunc(rows, func(r dbsqlc.ListAcsUsersOfIdentityRow) bool {
+		return !p.CanSee(r.ConnectedAccountID)
+	})
 	switch {
 	case len(rows) == 0:
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
@@ -180,7 +183,7 @@ func findUser(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, n Use
 func getUser(
 	ctx context.Context,
 	q *dbsqlc.Queries,
-	workspace uuid.UUID,
+	p domain.Principal,
 	id, system string,
 	managed bool,
 ) (userRow, error) {
@@ -188,9 +191,13 @@ func getUser(
 	if err != nil {
 		return userRow{}, userNotFound("acs_user_id", id)
 	}
-	r, err := q.GetAcsUser(ctx, dbsqlc.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
+	r, err := q.GetAcsUser(ctx, dbsqlc.GetAcsUserParams{
+		WorkspaceID: p.WorkspaceID,
+		AcsUserID:   parsed,
+		IsManaged:   managed,
+	})
 	switch {
-	case store.IsNoRows(err):
+	case store.IsNoRows(err) || err == nil && !p.CanSee(r.ConnectedAccountID):
 		return userRow{}, userNotFound("acs_user_id", id)
 	case err != nil:
 		return userRow{}, fmt.Errorf("read the user %s: %w", id, err)
@@ -204,7 +211,7 @@ func getUser(
 // GetUser returns a managed user. It fails with Invalid unless the name is unambiguous, and with
 // NotFound.
 func (s *Service) GetUser(ctx context.Context, p domain.Principal, n UserName) (User, error) {
-	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, n)
+	r, err := findUser(ctx, s.db.Queries, p, n)
 	if err != nil {
 		return User{}, err
 	}
@@ -213,7 +220,7 @@ func (s *Service) GetUser(ctx context.Context, p domain.Principal, n UserName) (
 
 // GetUnmanagedUser returns a user that was created at the system. It fails with NotFound.
 func (s *Service) GetUnmanagedUser(ctx context.Context, p domain.Principal, id string) (User, error) {
-	r, err := getUser(ctx, s.db.Queries, p.WorkspaceID, id, "", false)
+	r, err := getUser(ctx, s.db.Queries, p, id, "", false)
 	if err != nil {
 		return User{}, err
 	}

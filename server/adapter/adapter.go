@@ -159,6 +159,10 @@ type Device struct {
 	Locked *bool
 	// BatteryLevel is between 0 and 1; nil when unknown.
 	BatteryLevel *float64
+	// KeypadBattery is the battery level of the connected accessory keypad; nil when there is none.
+	KeypadBattery *float64
+	// DoorOpen is nil when unknown.
+	DoorOpen     *bool
 	Capabilities capability.Set
 	// CapabilitiesUnknown means that Capabilities does not contain the code capabilities yet. The previously known ones remain valid.
 	CapabilitiesUnknown bool
@@ -258,7 +262,7 @@ type Event struct {
 	Device DeviceRef
 	// Code is set for CodesChanged, LockOperated, and AccessDenied, if known.
 	Code CodeRef
-	// Operation is set for LockOperated, AccessDenied, and Jammed.
+	// Operation is set for LockOperated, AccessDenied, Jammed, and Tampered.
 	Operation Operation
 	// At is when a DeviceRemoved was received, by this machine's clock.
 	At time.Time
@@ -281,7 +285,7 @@ const (
 	DeviceRemoved EventKind = "device_removed"
 	// CodesChanged means that codes were added, changed, or deleted, by this server or by others.
 	CodesChanged EventKind = "codes_changed"
-	// StatusChanged means that the battery level, the bolt, or the name changed.
+	// StatusChanged means that the battery level, the bolt, the door, or the name changed.
 	StatusChanged EventKind = "status_changed"
 	// AccountRevoked means that the account's credentials are invalid.
 	AccountRevoked EventKind = "account_revoked"
@@ -291,6 +295,8 @@ const (
 	AccessDenied EventKind = "access_denied"
 	// Jammed means that the bolt could not move.
 	Jammed EventKind = "jammed"
+	// Tampered means that the device detected tampering with itself.
+	Tampered EventKind = "tampered"
 )
 
 // Operation is an action at a lock, completed or attempted. It contains no PIN.

@@ -285,7 +285,7 @@ func (l *logins) logInToSandbox(
 	case sandbox.Everything:
 		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
 	default:
-		c.Profiles = []string{vendor}
+		n.Provider, c.Profiles = vendor, []string{vendor}
 	}
 	if n.Config, err = json.Marshal(c); err != nil {
 		return n, fmt.Errorf("encode the connection of the account: %w", err)

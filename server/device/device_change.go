@@ -135,8 +135,8 @@ func deviceUnmanaged() *domain.Error {
 }
 
 // DeleteDevice deletes the record of a device and does nothing on the device itself. While its account has the device,
-// it reappears as a new one. Its codes stay, as those of a removed device, and can be deleted immediately. Codes of its
-// backup pool are removed when it reappears.
+// it reappears as a new one. Its codes are deleted with it: they still open, and are unmanaged codes of the new device.
+// Codes of its backup pool are removed when it reappears.
 // It fails with NotFound.
 func (s *Service) DeleteDevice(ctx context.Context, p domain.Principal, id string) error {
 	var account uuid.UUID
@@ -144,6 +144,15 @@ func (s *Service) DeleteDevice(ctx context.Context, p domain.Principal, id strin
 		account = t.d.ConnectedAccountID
 		if err := t.tx.ForgetDevice(ctx, t.d.DeviceID); err != nil {
 			return err
+		}
+		t.d.RemovedAt = &t.now
+		for _, c := range slices.Clone(t.codes) {
+			if c.InPool {
+				continue
+			}
+			if err := t.deleteCode(ctx, c); err != nil {
+				return err
+			}
 		}
 		if err := s.events.Emit(ctx, t.tx, "device.deleted", event.AboutDevice(t.d)); err != nil {
 			return err

@@ -44,6 +44,10 @@ type Device struct {
 	AutoLock *AutoLock
 	// BatteryLevel is 0 to 1.
 	BatteryLevel *float64
+	// KeypadBattery is that of the connected accessory keypad; nil if there is none.
+	KeypadBattery *float64
+	// DoorOpen is nil if unknown.
+	DoorOpen     *bool
 	Capabilities capability.Set
 	Metadata     map[string]any
 	CreatedAt    time.Time
@@ -133,6 +137,8 @@ func toAnnouncedDevice(d dbsqlc.Device) dbsqlc.DeviceSummary {
 		RemovedAt:             d.RemovedAt,
 		Locked:                d.Locked,
 		BatteryLevel:          d.BatteryLevel,
+		KeypadBattery:         d.KeypadBattery,
+		DoorOpen:              d.DoorOpen,
 		Capabilities:          d.Capabilities,
 		ReportedCodeLengths:   d.ReportedCodeLengths,
 		CustomMetadata:        d.CustomMetadata,
@@ -171,6 +177,7 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	d.Manufacturer, d.Model, d.SerialNumber = r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.CreatedAt
 	d.Locked, d.BatteryLevel = r.Locked, r.BatteryLevel
+	d.DoorOpen, d.KeypadBattery = r.DoorOpen, r.KeypadBattery
 	d.FlakySince, d.TimeZone = domain.Value(r.FlakySince), domain.Value(r.ReportedTimeZone)
 	d.Metadata, d.AutoLock = domain.ReadMetadata(
 		r.CustomMetadata,

@@ -27,6 +27,10 @@ type FoundDevice struct {
 	Locked *bool
 	// BatteryLevel is 0 to 1; nil if unknown.
 	BatteryLevel *float64
+	// KeypadBattery is that of the connected accessory keypad; nil if there is none.
+	KeypadBattery *float64
+	// DoorOpen is nil if unknown.
+	DoorOpen *bool
 	// AutoLock is nil if unknown.
 	AutoLock *AutoLock
 	// HubDisconnected is true if the device is offline because of its hub.
@@ -212,6 +216,8 @@ func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.Ins
 		Online:             f.Online,
 		Locked:             f.Locked,
 		BatteryLevel:       f.BatteryLevel,
+		KeypadBattery:      f.KeypadBattery,
+		DoorOpen:           f.DoorOpen,
 		Capabilities:       domain.MustJSON(f.Capabilities),
 		Flags:              f.Capabilities.Flags(),
 		SeenAt:             now,
@@ -239,6 +245,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber &&
 		reflect.DeepEqual(r.Locked, f.Locked) &&
 		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) &&
+		reflect.DeepEqual(r.KeypadBattery, f.KeypadBattery) && reflect.DeepEqual(r.DoorOpen, f.DoorOpen) &&
 		reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
 		r.HubDisconnected == f.HubDisconnected && (r.SubscriptionMissingAt != nil) == f.SubscriptionMissing
 	if same {
@@ -272,6 +279,8 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		Online:                f.Online,
 		Locked:                f.Locked,
 		BatteryLevel:          f.BatteryLevel,
+		KeypadBattery:         f.KeypadBattery,
+		DoorOpen:              f.DoorOpen,
 		Capabilities:          domain.MustJSON(f.Capabilities),
 		Flags:                 f.Capabilities.Flags(),
 		AutoLockEnabled:       on,

@@ -32,6 +32,7 @@ const (
 	BoltMoved    OperationKind = "moved"
 	BoltJammed   OperationKind = "jammed"
 	AccessDenied OperationKind = "denied"
+	Tampered     OperationKind = "tampered"
 )
 
 const (
@@ -112,6 +113,8 @@ func (t *deviceTx) recordOperation(ctx context.Context, o Operation) error {
 		return t.s.events.Emit(ctx, t.tx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
 	case BoltJammed:
 		return t.failJammed(ctx, o)
+	case Tampered:
+		return t.s.events.Emit(ctx, t.tx, "device.tampered", a)
 	}
 	// A report without a method reaches all servers on the account, of which one sent the command.
 	silent := o.Method == "unknown" && o.ID == ""

@@ -256,37 +256,58 @@ func pinsIn(value any) (out []string) {
 	return out
 }
 
-// GetEvent reads an event by its identifier, or the latest event of a type on a device. It fails with Invalid
-// if neither is given, and with NotFound.
+// GetEvent reads the latest event that meets all conditions that are not empty: its identifier, its device, and its
+// type. It fails with Invalid if none is given, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID, eventType string) (Event, error) {
-	var r dbsqlc.Event
-	var err error
-	switch {
-	case id != "":
-		parsed, bad := uuid.Parse(id)
-		if bad != nil {
+	if id+deviceID+eventType == "" {
+		return Event{}, domain.Invalidf("", "Must specify at least one of event_id, device_id, and event_type")
+	}
+	arg := dbsqlc.GetLatestEventParams{
+		WorkspaceID: p.WorkspaceID,
+		EventType:   domain.NonEmpty(eventType),
+		Scope:       p.Scope,
+	}
+	if deviceID != "" {
+		parsed, err := uuid.Parse(deviceID)
+		if err != nil {
 			return Event{}, eventNotFound(id)
 		}
-		r, err = s.db.GetEvent(ctx, dbsqlc.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
-	case deviceID != "" && eventType != "":
-		parsed, bad := uuid.Parse(deviceID)
-		if bad != nil {
-			return Event{}, eventNotFound("")
-		}
-		r, err = s.db.GetLatestEvent(
-			ctx,
-			dbsqlc.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType},
-		)
-	default:
-		return Event{}, domain.Invalidf("", "Must specify either event_id or both device_id and event_type")
+		arg.DeviceID = &parsed
 	}
-	if store.IsNoRows(err) || (err == nil && !p.CanSee(domain.Value(r.ConnectedAccountID))) {
+	r, err := s.latestEvent(ctx, id, arg)
+	if refused, ok := domain.AsError(err); ok {
+		return Event{}, refused
+	}
+	if store.IsNoRows(err) {
 		return Event{}, eventNotFound(id)
 	}
 	if err != nil {
 		return Event{}, fmt.Errorf("read the event: %w", err)
 	}
 	return s.ReadEvent(r)
+}
+
+// latestEvent reads the latest event that meets the conditions. An identifier is looked up alone, which is faster.
+func (s *Service) latestEvent(
+	ctx context.Context,
+	id string,
+	arg dbsqlc.GetLatestEventParams,
+) (r dbsqlc.Event, err error) {
+	if id == "" {
+		return s.db.UnpreparedQueries.GetLatestEvent(ctx, arg)
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return r, eventNotFound(id)
+	}
+	r, err = s.db.GetEvent(ctx, dbsqlc.GetEventParams{WorkspaceID: arg.WorkspaceID, EventID: parsed})
+	other := arg.DeviceID != nil && domain.Value(arg.DeviceID) != domain.Value(r.DeviceID) ||
+		arg.EventType != nil && *arg.EventType != r.EventType ||
+		arg.Scope != nil && !slices.Contains(arg.Scope, domain.Value(r.ConnectedAccountID))
+	if err == nil && other {
+		return r, eventNotFound(id)
+	}
+	return r, err
 }
 
 func eventNotFound(id string) *domain.Error {

@@ -8,7 +8,7 @@ import (
 
 // eventFields are the event types that the server emits, each with the fields that it must carry in addition to
 // those of all events: the events of api/openapi.yaml. The table's other types have no cause here,
-// because no vendor reports tampering, privacy modes, third-party integrations, keypads of their own, or
+// because no vendor reports privacy modes, third-party integrations, keypads of their own, or
 // doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
@@ -50,6 +50,7 @@ var eventFields = func() map[string][]string {
 		"device.removed":   fieldsWith(device),
 		"device.deleted":   fieldsWith(device),
 		"device.connected": fieldsWith(device),
+		"device.tampered":  fieldsWith(device),
 		"device.disconnected": fieldsWith(
 			device,
 			append([]string{"error_code"}, deviceTrouble...)...),

@@ -122,6 +122,8 @@ func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
 		Online:              d.Online,
 		Locked:              d.Locked,
 		BatteryLevel:        d.BatteryLevel,
+		KeypadBattery:       d.KeypadBattery,
+		DoorOpen:            d.DoorOpen,
 		Capabilities:        capabilities,
 		CapabilitiesUnknown: d.CapabilitiesUnknown,
 	}

@@ -149,6 +149,21 @@ func TestLateConfirmation_KeepsLockState(t *testing.T) {
 	}
 }
 
+// Repeated reports of one cause make one event.
+func TestTampering_IsAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	for range 2 {
+		o := device.Operation{Kind: device.Tampered}
+		_, err := b.access.Devices.RecordOperation(b.Context(), b.account, b.lock, o)
+		b.must(err)
+	}
+	events := b.tales("device.tampered")
+	if len(events) != 1 || b.fields(events[0])["device_id"] != b.device {
+		t.Errorf("%d events", len(events))
+	}
+}
+
 // Operations reported with a clock that was ahead do not make later ones count as late.
 func TestLatePush_AfterClockWasAhead(t *testing.T) {
 	t.Parallel()

@@ -276,6 +276,34 @@ func TestDevice_UnknownCapabilitiesAreKept(t *testing.T) {
 	}
 }
 
+// What a vendor reports about the door and the keypad follows each report.
+func TestDevice_DoorAndKeypad(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	was, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
+	b.must(err)
+	for _, want := range []struct {
+		open    *bool
+		battery *float64
+	}{{new(true), new(0.4)}, {new(false), new(0.3)}, {}} {
+		b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{{
+			Ref:           was.Ref,
+			Name:          was.VendorName,
+			Type:          was.Type,
+			Provider:      was.Provider,
+			Online:        true,
+			Capabilities:  was.Capabilities,
+			DoorOpen:      want.open,
+			KeypadBattery: want.battery,
+		}}))
+		got, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
+		b.must(err)
+		if !reflect.DeepEqual(got.DoorOpen, want.open) || !reflect.DeepEqual(got.KeypadBattery, want.battery) {
+			t.Errorf("door %v, keypad %v; want %v, %v", got.DoorOpen, got.KeypadBattery, want.open, want.battery)
+		}
+	}
+}
+
 // An unmanaged device leaves its account like any other, and a look at its account alone does not
 // remove it.
 func TestUnmanagedDevice_LeavesAccount(t *testing.T) {

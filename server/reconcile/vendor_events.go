@@ -99,6 +99,7 @@ var operations = map[adapter.EventKind]device.OperationKind{
 	adapter.LockOperated: device.BoltMoved,
 	adapter.Jammed:       device.BoltJammed,
 	adapter.AccessDenied: device.AccessDenied,
+	adapter.Tampered:     device.Tampered,
 }
 
 func (h *hints) handle(batch []adapter.Event) {

@@ -73,6 +73,7 @@ func TestHints_LockOperationsAreLimited(t *testing.T) {
 				{Kind: adapter.LockOperated, Device: "l1"},
 				{Kind: adapter.AccessDenied, Device: "l1"},
 				{Kind: adapter.Jammed, Device: "l1"},
+				{Kind: adapter.Tampered, Device: "l1"},
 			},
 		)
 	}

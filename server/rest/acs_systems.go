@@ -83,8 +83,8 @@ func (h *handlers) ListAcsEntrances(
 		CustomerKey: r.Body.CustomerKey,
 		Search:      r.Body.Search,
 		IDs:         r.Body.AcsEntranceIds,
-		// The server has no credentials or spaces, so no entrance matches.
-		Nothing: r.Body.AcsCredentialID+r.Body.SpaceID+r.Body.LocationID != "",
+		// The server has none of these, so no entrance matches.
+		Nothing: r.Body.AcsCredentialID+r.Body.AccessMethodID+r.Body.SpaceID+r.Body.LocationID != "",
 	}, page.Page)
 	if err != nil {
 		return nil, err

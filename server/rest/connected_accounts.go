@@ -103,7 +103,7 @@ func (h *handlers) SimulateDisconnectConnectedAccount(
 	return openapi.SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-// accountTypes are the account types of the API, by adapter.
+// accountTypes are the account types of the API, by adapter, for accounts that belong to no single vendor.
 var accountTypes = map[string]struct{ name, display string }{
 	account.SandboxAdapter:       {"sandbox", "Simulated locks"},
 	account.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
@@ -115,6 +115,10 @@ var accountTypes = map[string]struct{ name, display string }{
 
 func toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
 	kind := accountTypes[a.Adapter]
+	if a.Provider != "" {
+		kind.name = a.Provider
+		kind.display, _ = Provider(a.Provider)
+	}
 	return api.ConnectedAccount{
 		ConnectedAccountID:     a.ID.String(),
 		AccountType:            kind.name,

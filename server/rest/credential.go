@@ -204,10 +204,7 @@ func (o *operation) authorize(p domain.Principal) error {
 			withoutWorkspace,
 		); is &&
 			slices.Contains(o.accepts, roaming+withWorkspace) {
-			return &failure{
-				status: http.StatusBadRequest, kind: "missing_workspace_id",
-				message: "This credential is bound to no workspace; name one in the header seam-workspace",
-			}
+			return unauthorized("This credential is bound to no workspace; name one in the header seam-workspace")
 		}
 	}
 	names := make([]string, len(o.accepts))

@@ -75,6 +75,7 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 		out = append(out, api.DeviceProvider{
 			DeviceProviderName:           p.name,
 			DisplayName:                  p.display,
+			ImageURL:                     devicePicture,
 			ProviderCategories:           []string{"stable", providerCategory},
 			CanProgramOnlineAccessCodes:  new(true),
 			CanProgramOfflineAccessCodes: new(p.offlineCodes),
@@ -94,6 +95,7 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	return append(out, api.DeviceProvider{
 		DeviceProviderName: systems.name,
 		DisplayName:        systems.display,
+		ImageURL:           systemPicture,
 		ProviderCategories: []string{"stable", "access_control_systems"},
 	})
 })

@@ -201,7 +201,7 @@ func toDevice(d device.Device) api.Device {
 			DisplayName:  d.Manufacturer,
 		},
 		DeviceProvider: toProvider(d.Provider),
-		Location:       api.DeviceLocation{TimeZone: d.TimeZone},
+		Location:       api.DeviceLocation{TimeZone: d.TimeZone, Timezone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
 		CanRemotelyUnlock:            can("can_remotely_unlock"),
@@ -241,13 +241,31 @@ func capabilitiesOf(d device.Device) []string {
 	return out
 }
 
+// devicePicture is the picture of all devices, which are locks. Pictures of manufacturers are not available.
+const devicePicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+	"%3Cpath d='M5 11h14v11H5zM8 11V7a4 4 0 0 1 8 0v4M12 15v3' fill='none' stroke='%23444'/%3E%3C/svg%3E"
+
 func toProperties(d device.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
-		Online:                       d.Online,
-		Name:                         d.VendorName,
-		Appearance:                   api.DeviceAppearance{Name: d.Name},
-		Model:                        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
+		Online:     d.Online,
+		Name:       d.Name,
+		Appearance: api.DeviceAppearance{Name: d.VendorName},
+		Model: api.DeviceModel{
+			DisplayName:                 d.Model,
+			ManufacturerDisplayName:     d.Manufacturer,
+			HasBuiltInKeypad:            caps.BuiltInKeypad,
+			CanConnectAccessoryKeypad:   caps.AccessoryKeypad,
+			AccessoryKeypadSupported:    caps.AccessoryKeypad,
+			OnlineAccessCodesSupported:  &caps.OnlineCodes,
+			OfflineAccessCodesSupported: &caps.OfflineCodes,
+		},
+		ImageURL:                     devicePicture,
+		ImageAltText:                 "A lock",
+		HasDirectPower:               caps.DirectPower,
+		HasNativeEntryEvents:         caps.EntryEvents,
+		SupportsAccessoryKeypad:      caps.AccessoryKeypad,
+		DoorOpen:                     d.DoorOpen,
 		Manufacturer:                 d.Manufacturer,
 		SerialNumber:                 d.SerialNumber,
 		Locked:                       d.Locked,
@@ -268,6 +286,10 @@ func toProperties(d device.Device) api.DeviceProperties {
 		if d.AutoLock.Delay > 0 {
 			p.AutoLockDelaySeconds = &d.AutoLock.Delay
 		}
+	}
+	if d.KeypadBattery != nil {
+		p.KeypadBattery = &api.KeypadBattery{Level: *d.KeypadBattery}
+		p.AccessoryKeypad = &api.AccessoryKeypad{IsConnected: true, Battery: p.KeypadBattery}
 	}
 	if d.BatteryLevel != nil {
 		p.Battery = api.DeviceBattery{

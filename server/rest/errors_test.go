@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		"client session":                {request{"POST", list, "", header("Client-Session-Token", "x")}, 400, "invalid_client_session_token", "The header client-session-token takes the token of a client session, which begins with seam_cst"},
 		"seam client session":           {request{"POST", list, "", header("Seam-Client-Session-Token", sessionKey)}, 400, "invalid_client_session_token", "The headers carry two different credentials; send one"},
 		"publishable key":               {request{"POST", list, "", map[string]string{"Authorization": absent, "Seam-Publishable-Key": "x"}}, 401, "invalid_publishable_key", "Publishable keys begin with seam_pk"},
-		"no workspace":                  {request{"POST", list, "", header("Authorization", "Bearer "+roamerKey)}, 400, "missing_workspace_id", "This credential is bound to no workspace; name one in the header seam-workspace"},
+		"no workspace":                  {request{"POST", list, "", header("Authorization", "Bearer "+roamerKey)}, 401, "unauthorized", "This credential is bound to no workspace; name one in the header seam-workspace"},
 		"unknown route":                 {request{"POST", "/devices/lists", "", nil}, 404, "route_not_found", "There is nothing at this path; GET /openapi.json tells what there is"},
 		"unknown route, no credential":  {request{"GET", "/", "", header("Authorization", absent)}, 404, "route_not_found", "There is nothing at this path; GET /openapi.json tells what there is"},
 		"escaped slash":                 {request{"POST", "/devices%2Flist", "", nil}, 404, "route_not_found", "There is nothing at this path; GET /openapi.json tells what there is"},

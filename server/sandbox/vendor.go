@@ -224,6 +224,9 @@ func (l *lock) wire() (wireLock, bool) {
 		DeviceTime:   l.now().UTC(),
 		Capabilities: l.capabilities(),
 	}
+	if l.prof.AccessoryKeypad {
+		shown.KeypadLevel = new(keypadLevel)
+	}
 	if l.prof.AutoLock {
 		shown.AutoLock = &autoLock{l.mem.AutoLock, l.mem.AutoLockSecs}
 	}

@@ -15,6 +15,7 @@ type wireLock struct {
 	Address      string       `json:"address"`
 	Online       bool         `json:"online"`
 	BatteryLevel int          `json:"battery_level"`
+	KeypadLevel  *int         `json:"keypad_battery_level,omitempty"` // only with an accessory keypad
 	LockState    string       `json:"lock_state"`
 	AutoLock     *autoLock    `json:"auto_lock,omitempty"`           // only if supported
 	HubOnline    *bool        `json:"hub_online,omitempty"`          // only with a hub
@@ -46,6 +47,10 @@ type capabilities struct {
 	AutoLock        bool         `json:"auto_lock"`                 // PUT auto_lock is supported
 	Confirm         string       `json:"confirm"`                   // sync or read_back
 	MinGapMS        int          `json:"min_write_gap_ms"`          // minimum between two writes
+	DirectPower     bool         `json:"direct_power"`              // has another power supply than its battery
+	BuiltInKeypad   bool         `json:"built_in_keypad"`
+	AccessoryKeypad bool         `json:"accessory_keypad"` // a separate keypad can be connected
+	EntryEvents     bool         `json:"entry_events"`     // reports which code opened the door
 }
 
 // autoLock is the auto-lock setting of a lock.
@@ -81,6 +86,9 @@ type wireWebhook struct {
 	Status string   `json:"status"`
 }
 
+// keypadLevel is the battery level of all accessory keypads in percent.
+const keypadLevel = 90
+
 // capabilities returns the lock's capabilities; l.mu is held.
 func (l *lock) capabilities() capabilities {
 	c := capabilities{
@@ -102,6 +110,9 @@ func (l *lock) capabilities() capabilities {
 		MaxCodes:        l.prof.MaxCodes,
 		Constraints:     []constraint{},
 		Confirm:         "read_back",
+		BuiltInKeypad:   !l.prof.AccessoryKeypad,
+		AccessoryKeypad: l.prof.AccessoryKeypad,
+		EntryEvents:     true,
 		MinGapMS:        int(l.box.scaled(l.prof.MinGap).Milliseconds()),
 	}
 	if !c.PINVisible {

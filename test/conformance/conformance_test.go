@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -36,5 +37,19 @@ func TestListedDifferencesAreNotStale(t *testing.T) {
 	t.Parallel()
 	for _, what := range open(t).StaleDifferences() {
 		t.Errorf("differences.md lists a response that the published description allows: %s", what)
+	}
+}
+
+func TestPublishedPropertiesAreSentOrListed(t *testing.T) {
+	t.Parallel()
+	unlisted, stale, err := open(t).UnsentProperties(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range unlisted {
+		t.Errorf("unlisted property: %s", what)
+	}
+	for _, what := range stale {
+		t.Errorf("differences.md lists a property that is sent or not published: %s", what)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// CompareContract compares the paths that are in both descriptions: methods, parameters, and the keys of responses. It
+// CompareContract compares the paths that are in both descriptions: methods, security,
+// parameters, and the keys of responses. It
 // returns unlisted differences, and stale rows of the first table of differences.md, which lists these.
 func (r *Checker) CompareContract() (unlisted, stale []string) {
 	used := map[Difference]bool{}
@@ -17,7 +18,7 @@ func (r *Checker) CompareContract() (unlisted, stale []string) {
 		if published == nil {
 			published = &openapi3.PathItem{}
 		}
-		for _, what := range compare(r.ours.Paths.Value(path), published) {
+		for _, what := range r.compare(r.ours.Paths.Value(path), published) {
 			i := slices.IndexFunc(r.differences, func(d Difference) bool { return d.excuses(path, what) })
 			if i < 0 {
 				unlisted = append(unlisted, path+" "+what)
@@ -38,7 +39,8 @@ func (r *Checker) CompareContract() (unlisted, stale []string) {
 // response.
 func (d Difference) ofContract() bool { return d.What[0] != '/' }
 
-func compare(ours, published *openapi3.PathItem) (differences []string) {
+func (r *Checker) compare(ours, published *openapi3.PathItem) (differences []string) {
+	schemes, fallback := r.ours.Components.SecuritySchemes, r.ours.Security
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
 	if published.Post == nil {
 		differ("is not published")
@@ -47,6 +49,18 @@ func compare(ours, published *openapi3.PathItem) (differences []string) {
 	for _, method := range methodsOf(published) {
 		if ours.GetOperation(method) == nil {
 			differ("does not take %s", method)
+		}
+	}
+	for _, scheme := range slices.Sorted(maps.Keys(schemes)) {
+		// Other headers accompany a credential.
+		if schemes[scheme].Value.Type != "http" && scheme != "publishable_key" {
+			continue
+		}
+		switch a, b := accepts(ours, fallback, scheme), accepts(published, nil, scheme); {
+		case a && !b:
+			differ("accepts %s, which is not published", scheme)
+		case b && !a:
+			differ("does not accept %s", scheme)
 		}
 	}
 	mine, theirs := bodyOf(ours), bodyOf(published)
@@ -78,6 +92,18 @@ func compare(ours, published *openapi3.PathItem) (differences []string) {
 		}
 	}
 	return differences
+}
+
+// accepts reports whether an operation accepts the credentials of a security scheme.
+func accepts(item *openapi3.PathItem, fallback openapi3.SecurityRequirements, scheme string) bool {
+	accepted := fallback
+	if item.Post.Security != nil {
+		accepted = *item.Post.Security
+	}
+	return slices.ContainsFunc(accepted, func(one openapi3.SecurityRequirement) bool {
+		_, named := one[scheme]
+		return named
+	})
 }
 
 // methodsOf returns the methods of a path before they are expanded.

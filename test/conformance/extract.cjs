@@ -17,11 +17,12 @@ const path = (item) => ({
   post: {
     'x-methods': Object.keys(item).map((method) => method.toUpperCase()).filter((method) => method !== 'POST'),
     'x-response-key': item.post['x-response-key'],
+    security: item.post.security,
     requestBody: json(bare(item.post.requestBody?.content['application/json'].schema ?? { type: 'object' })),
     responses: { 200: { description: '', ...json(bare(item.post.responses['200'].content?.['application/json'].schema ?? {})) } },
   },
 })
 
 import(process.argv[2]).then(({ default: { info, paths, components } }) => {
-  console.log(JSON.stringify({ openapi: '3.0.0', info, paths: each(paths, path), components: { schemas: each(components.schemas, bare) } }))
+  console.log(JSON.stringify({ openapi: '3.0.0', info, paths: each(paths, path), components: { schemas: each(components.schemas, bare), securitySchemes: components.securitySchemes } }))
 })

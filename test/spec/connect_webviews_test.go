@@ -358,6 +358,10 @@ func TestWebview_LoginConnectsAccount(t *testing.T) {
 	}
 	var account api.ConnectedAccountResponse
 	s.Post(t, "/connected_accounts/get", map[string]any{"connected_account_id": *got.ConnectedAccountID}, &account)
+	if account.ConnectedAccount.AccountType != "nuki" || account.ConnectedAccount.AccountTypeDisplayName != "Nuki" {
+		t.Errorf("type %s (%s), want that of the vendor", account.ConnectedAccount.AccountType,
+			account.ConnectedAccount.AccountTypeDisplayName)
+	}
 	if a := account.ConnectedAccount; a.CustomerKey != "acme" ||
 		!maps.Equal(a.CustomMetadata, api.Metadata{"flat": "7"}) ||
 		a.AutomaticallyManageNewDevices ||

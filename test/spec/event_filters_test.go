@@ -296,14 +296,54 @@ func TestEvents_FilterByTimeAndSubject(t *testing.T) {
 			t.Errorf("%s of since and between: %d %+v", name, status, f.Error)
 		}
 	}
-	var latest api.EventResponse
-	if status := s.Post(
-		t,
-		"/events/get",
-		map[string]any{"device_id": device, "event_type": "device.connected"},
-		&latest,
-	); status != http.StatusOK ||
-		latest.Event.EventType != "device.connected" {
-		t.Errorf("the latest of a type on a device: %d %s", status, latest.Event.EventType)
+}
+
+// The latest event that meets all conditions.
+func TestEvents_GetLatest(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
+	device, other := s.Device(t, "august"), s.Device(t, "yale")
+	for _, id := range []string{device, other} {
+		apptest.Until(t, "it is connected", func() bool { return told(t, s, id, "device.connected") == 1 })
+	}
+	var all api.EventsResponse
+	s.Post(t, "/events/list", params{"since": "2020-01-01T00:00:00Z"}, &all)
+	latest := func(is func(e api.Event) bool) (id string) {
+		for _, e := range all.Events {
+			if is(e) {
+				id = e.EventID
+			}
+		}
+		return id
+	}
+	on := func(e api.Event, id string) bool { return e.AdditionalProperties["device_id"] == id }
+	connected := latest(func(e api.Event) bool { return on(e, device) && e.EventType == "device.connected" })
+	for name, c := range map[string]struct {
+		in   params
+		want string // empty: not found
+	}{
+		"by identifier": {params{"event_id": connected}, connected},
+		"by device":     {params{"device_id": device}, latest(func(e api.Event) bool { return on(e, device) })},
+		"by type": {
+			params{"event_type": "device.connected"},
+			latest(func(e api.Event) bool { return e.EventType == "device.connected" }),
+		},
+		"by device and type":       {params{"device_id": device, "event_type": "device.connected"}, connected},
+		"by all":                   {params{"event_id": connected, "device_id": device, "event_type": "device.connected"}, connected},
+		"by identifier and device": {params{"event_id": connected, "device_id": other}, ""},
+		"by identifier and type":   {params{"event_id": connected, "event_type": "device.removed"}, ""},
+		"by a type without events": {params{"event_type": "device.tampered"}, ""},
+	} {
+		var got api.EventResponse
+		status := s.Post(t, "/events/get", c.in, &got)
+		if c.want == "" && status != http.StatusNotFound || c.want != "" && status != http.StatusOK ||
+			got.Event.EventID != c.want {
+			t.Errorf("%s: %d %s, want %s", name, status, got.Event.EventID, c.want)
+		}
+	}
+	var f failure
+	if status := s.Post(t, "/events/get", params{}, &f); status != http.StatusBadRequest ||
+		f.Error.Type != "invalid_input" {
+		t.Errorf("without conditions: %d %s", status, f.Error.Type)
 	}
 }

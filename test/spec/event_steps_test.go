@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -154,6 +155,19 @@ func anHourPasses(t *testing.T, s *tale) {
 		t.Fatal(err)
 	}
 	if err := s.s.App.Access.Accounts.Hint(t.Context(), d.AccountID, d.Ref); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tampers reports tampering like an adapter, because no simulated lock detects it.
+func tampers(t *testing.T, s *tale) {
+	p := domain.Principal{WorkspaceID: uuid.MustParse(s.s.WorkspaceID)}
+	d, err := s.s.App.Access.Devices.GetDevice(t.Context(), p, s.device, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tampered := device.Operation{Kind: device.Tampered}
+	if _, err := s.s.App.Access.Devices.RecordOperation(t.Context(), d.AccountID, d.Ref, tampered); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,6 +63,10 @@ var life = []step{
 		[]string{"action_attempt.unlock_door.succeeded", "lock.unlocked"},
 	},
 	{
+		"it detects tampering", tampers,
+		[]string{"device.tampered"},
+	},
+	{
 		"the door is locked",
 		post("/locks/lock_door", nil),
 		[]string{"action_attempt.lock_door.succeeded", "lock.locked"},

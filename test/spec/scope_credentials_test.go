@@ -42,7 +42,7 @@ func (c credential) refusedWith(accepted []string) string {
 			"_without_workspace",
 		); is &&
 			slices.Contains(accepted, roams+"_with_workspace") {
-			return "400 missing_workspace_id"
+			return "401 unauthorized"
 		}
 	}
 	return "403 forbidden"

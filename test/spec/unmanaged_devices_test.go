@@ -56,7 +56,8 @@ func TestDevices_NameAndMetadata(t *testing.T) {
 	)
 	update(map[string]any{"custom_metadata": map[string]any{"gone": nil}})
 	got := get(t, s, device)
-	if got.DisplayName != "Front door" || got.Nickname != "Front door" || got.Properties.Name != vendors ||
+	if got.DisplayName != "Front door" || got.Nickname != "Front door" ||
+		got.Properties.Name != "Front door" || got.Properties.Appearance.Name != vendors ||
 		!maps.Equal(got.CustomMetadata, api.Metadata{"floor": "2", "wet": true}) {
 		t.Errorf("%+v", got)
 	}
@@ -153,7 +154,7 @@ var unmanaged = []step{
 		},
 	},
 	{"it is deleted", post("/devices/delete", nil), []string{
-		"device.deleted", "device.added", "device.connected",
+		"device.deleted", "access_code.deleted", "device.added", "device.connected",
 		"access_code.unmanaged.removed", "access_code.unmanaged.removed",
 		"access_code.unmanaged.created", "access_code.unmanaged.created", "access_code.unmanaged.created",
 	}},
@@ -197,7 +198,8 @@ func TestUnmanagedDevice_IsNotWritten(t *testing.T) {
 	var one api.UnmanagedDeviceResponse
 	s.Post(t, "/devices/unmanaged/get", map[string]any{"device_id": device}, &one)
 	if len(list.Devices) != 1 || list.Devices[0].DeviceID != device || one.Device.DeviceID != device ||
-		one.Device.IsManaged ||
+		one.Device.IsManaged || one.Device.DisplayName == "" ||
+		one.Device.DisplayName != one.Device.Properties.Name || list.Devices[0].DisplayName != one.Device.DisplayName ||
 		!one.Device.Properties.Online {
 		t.Errorf("%+v, %+v", list, one)
 	}
@@ -304,7 +306,8 @@ func TestUnmanagedDevice_DefaultOfTheAccount(t *testing.T) {
 	}
 }
 
-// A deleted device is forgotten but not changed. While its account has it, it reappears as another device.
+// A deleted device is forgotten with its codes but not changed. While its account has it, it reappears as another
+// device.
 func TestDeletedDevice_ReappearsAsAnother(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("august"))
@@ -325,8 +328,24 @@ func TestDeletedDevice_ReappearsAsAnother(t *testing.T) {
 	if status := s.Post(t, "/devices/get", map[string]any{"device_id": device}, nil); status != http.StatusNotFound {
 		t.Errorf("the deleted device: %d", status)
 	}
-	if n := told(t, s, device, "device.deleted"); n != 1 {
-		t.Errorf("%d events device.deleted", n)
+	for path, body := range map[string]params{
+		"/access_codes/get":    {"access_code_id": made.AccessCode.AccessCodeID},
+		"/access_codes/list":   {"device_id": device},
+		"/access_codes/delete": {"access_code_id": made.AccessCode.AccessCodeID, "sync": true},
+	} {
+		if status := s.Post(t, path, body, nil); status != http.StatusNotFound {
+			t.Errorf("%s on the deleted device: %d", path, status)
+		}
+	}
+	for kind, want := range map[string]int{
+		"device.deleted":                  1,
+		"access_code.deleted":             1,
+		"access_code.removed_from_device": 0, // the code still opens
+		"access_code.unmanaged.removed":   3,
+	} {
+		if n := told(t, s, device, kind); n != want {
+			t.Errorf("%d events %s, want %d", n, kind, want)
+		}
 	}
 	var list api.DevicesResponse
 	apptest.Until(t, "it appears again", func() bool {
@@ -344,16 +363,5 @@ func TestDeletedDevice_ReappearsAsAnother(t *testing.T) {
 	})
 	if !lock.Has(t, "746283") {
 		t.Error("the lock was touched")
-	}
-	if status := s.Post(
-		t,
-		"/access_codes/delete",
-		map[string]any{"access_code_id": made.AccessCode.AccessCodeID, "sync": true},
-		nil,
-	); status != http.StatusOK {
-		t.Errorf("delete the code of the deleted device: %d", status)
-	}
-	if !lock.Has(t, "746283") {
-		t.Error("the lock was touched after all")
 	}
 }

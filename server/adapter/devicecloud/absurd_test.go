@@ -82,6 +82,8 @@ func unlike(d adapter.Device) string {
 		return fmt.Sprintf("a lock is %+v", d)
 	case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
 		return fmt.Sprint("the battery level is ", *d.BatteryLevel)
+	case d.KeypadBattery != nil && !(*d.KeypadBattery >= 0 && *d.KeypadBattery <= 1):
+		return fmt.Sprint("the battery level of the keypad is ", *d.KeypadBattery)
 	case d.Capabilities.MaxCodes < 0 || d.Capabilities.MinWriteGap < 0 || d.AutoLock != nil && d.AutoLock.Delay < 0:
 		return fmt.Sprintf("numbers are negative: %+v", d.Capabilities)
 	case len(lengths) == 0 || !slices.IsSorted(lengths) || lengths[0] < 1 || lengths[len(lengths)-1] > 32:

@@ -243,7 +243,8 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 		case "GET /locks":
 			_, _ = io.WriteString(w, `{"locks":[
 				{"lock_id":"l1","name":"Office","model":"example_model"},
-				{"device_id":"l2","device_type":"smart_lock","device_model":"X200","online":false,"battery_level":72,"lock_state":"locked"},
+				{"device_id":"l2","device_type":"smart_lock","device_model":"X200","online":false,"battery_level":72,"lock_state":"locked",
+					"door_state":"open","keypad_battery_level":40,"capabilities":{"built_in_keypad":false,"accessory_keypad":true,"direct_power":true}},
 				{"device_id":"b1","device_type":"bridge"}]}`)
 		case "POST /locks/l1/access_codes":
 			_, _ = io.WriteString(w, `{"access_code_id":"ac_1","status":"pending"}`)
@@ -282,8 +283,11 @@ func TestVendorOfTheGuideAlone(t *testing.T) {
 		t.Errorf("the first is %+v", first)
 	}
 	if second.Ref != "l2" || second.Online || !*second.Locked || *second.BatteryLevel != 0.72 ||
-		second.Model != "X200" {
+		second.Model != "X200" || !*second.DoorOpen || *second.KeypadBattery != 0.4 {
 		t.Errorf("the second is %+v", second)
+	}
+	if c := second.Capabilities; *c.BuiltInKeypad || !*c.AccessoryKeypad || !*c.DirectPower || c.EntryEvents != nil {
+		t.Errorf("capabilities of the second: %+v", c)
 	}
 	result, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{Key: "k1", Name: "Jane", PIN: "4829"})
 	if err != nil || result != (adapter.PutResult{Ref: "ac_1", State: adapter.Accepted}) {

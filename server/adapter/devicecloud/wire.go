@@ -25,8 +25,10 @@ type wireLock struct {
 	Manufacturer string            `json:"manufacturer"`
 	SerialNumber string            `json:"serial_number"`
 	Online       *bool             `json:"online"`
-	BatteryLevel *float64          `json:"battery_level"` // percent
+	BatteryLevel *float64          `json:"battery_level"`        // percent
+	KeypadLevel  *float64          `json:"keypad_battery_level"` // percent, of a connected accessory keypad
 	LockState    string            `json:"lock_state"`
+	DoorState    string            `json:"door_state"` // open or closed
 	AutoLock     *wireAutoLock     `json:"auto_lock"`
 	HubOnline    *bool             `json:"hub_online"`
 	Subscription *bool             `json:"subscription_active"`
@@ -57,6 +59,10 @@ type wireCapabilities struct {
 	AutoLock        *bool                        `json:"auto_lock"`
 	Confirm         string                       `json:"confirm"`
 	MinGapMS        int                          `json:"min_write_gap_ms"`
+	DirectPower     *bool                        `json:"direct_power"`
+	BuiltInKeypad   *bool                        `json:"built_in_keypad"`
+	AccessoryKeypad *bool                        `json:"accessory_keypad"`
+	EntryEvents     *bool                        `json:"entry_events"`
 }
 
 type wireConstraint struct {
@@ -127,11 +133,19 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 			Delay:   adapter.Seconds(min(max(l.AutoLock.Delay, 0), maxAutoLockDelay.Seconds())),
 		}
 	}
-	if l.BatteryLevel != nil {
-		level := min(max(*l.BatteryLevel/100, 0), 1)
-		d.BatteryLevel = &level
+	if l.DoorState == "open" || l.DoorState == "closed" {
+		d.DoorOpen = new(l.DoorState == "open")
 	}
+	d.BatteryLevel, d.KeypadBattery = fraction(l.BatteryLevel), fraction(l.KeypadLevel)
 	return d
+}
+
+// fraction converts percent to a number between 0 and 1.
+func fraction(percent *float64) *float64 {
+	if percent == nil {
+		return nil
+	}
+	return new(min(max(*percent/100, 0), 1))
 }
 
 func (w wireCapabilities) caps() capability.Set {
@@ -149,6 +163,10 @@ func (w wireCapabilities) caps() capability.Set {
 		NativeSchedule:  or(w.NativeSchedule, false),
 		Convert:         capability.Convert(w.Convert),
 		CodeLengths:     defaultCodeLengths,
+		DirectPower:     w.DirectPower,
+		BuiltInKeypad:   w.BuiltInKeypad,
+		AccessoryKeypad: w.AccessoryKeypad,
+		EntryEvents:     w.EntryEvents,
 		MaxCodes:        max(0, w.MaxCodes),
 		Confirm:         capability.ConfirmReadBack,
 		MinWriteGap:     time.Duration(min(max(w.MinGapMS, 0), int(maxWriteGap.Milliseconds()))) * time.Millisecond,

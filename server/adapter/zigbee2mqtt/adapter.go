@@ -340,6 +340,7 @@ func (a *Adapter) device(l *lock) adapter.Device {
 		Online:       l.online(),
 		Locked:       l.locked,
 		BatteryLevel: l.battery,
+		DoorOpen:     l.doorOpen,
 		Capabilities: capability.Set{
 			Lock:            l.able.bolt,
 			Unlock:          l.able.bolt,
@@ -351,6 +352,8 @@ func (a *Adapter) device(l *lock) adapter.Device {
 			Convert:         capability.ConvertNever,
 			MaxCodes:        l.slots - 1,
 			Confirm:         capability.ConfirmSync,
+			DirectPower:     l.directPower,
+			EntryEvents:     new(l.able.operations),
 		},
 	}
 	if visible {

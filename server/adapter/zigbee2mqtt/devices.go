@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -18,6 +19,7 @@ type wireDevice struct {
 	Name       string    `json:"friendly_name"`
 	Disabled   bool      `json:"disabled"`
 	Network    int       `json:"network_address"`
+	Power      string    `json:"power_source"`
 	Endpoints  endpoints `json:"endpoints"`
 	Definition *struct {
 		Model       string      `json:"model"`
@@ -100,9 +102,10 @@ const (
 
 // abilities are the capabilities that a lock exposes.
 type abilities struct {
-	lock      bool // the device is a lock
-	bolt      bool // the bolt can be moved
-	set, read bool // codes can be set and read
+	lock       bool // the device is a lock
+	bolt       bool // the bolt can be moved
+	set, read  bool // codes can be set and read
+	operations bool // operations at the lock are reported with their user
 }
 
 func abilitiesOf(all []expose) (a abilities) {
@@ -115,6 +118,8 @@ func abilitiesOf(all []expose) (a abilities) {
 			}
 		case e.Property == "pin_code" && e.Type == "composite":
 			a.set, a.read = e.Access&canSet != 0, e.Access&canGet != 0
+		case e.Property == "action_user":
+			a.operations = true
 		}
 	}
 	return a
@@ -131,7 +136,8 @@ type listed struct {
 type traits struct {
 	name, vendor, model string
 	able                abilities
-	disabled            bool // in Zigbee2MQTT
+	disabled            bool  // in Zigbee2MQTT
+	directPower         *bool // nil if unknown
 }
 
 // wireDevices is the relevant part of bridge/devices.
@@ -192,12 +198,25 @@ func (d *wireDevice) lock() (l listed, ok bool) {
 	return listed{
 		ref: adapter.DeviceRef(d.IEEE),
 		traits: traits{
-			name:     cmp.Or(d.Name, d.IEEE),
-			vendor:   brief(d.Definition.Vendor, maxTextSize),
-			model:    brief(d.Definition.Model, maxTextSize),
-			able:     able,
-			disabled: d.Disabled,
+			name:        cmp.Or(d.Name, d.IEEE),
+			vendor:      brief(d.Definition.Vendor, maxTextSize),
+			model:       brief(d.Definition.Model, maxTextSize),
+			able:        able,
+			disabled:    d.Disabled,
+			directPower: directPower(d.Power),
 		},
 		address: d.address(),
 	}, able.lock
+}
+
+// directPower reports whether a power_source, which is that of the Zigbee specification, is another than a battery. It
+// returns nil for an unknown one.
+func directPower(source string) *bool {
+	switch {
+	case source == "Battery":
+		return new(false)
+	case source == "DC Source", strings.HasPrefix(source, "Mains"), strings.HasPrefix(source, "Emergency mains"):
+		return new(true)
+	}
+	return nil
 }

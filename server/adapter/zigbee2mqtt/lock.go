@@ -36,6 +36,8 @@ type lock struct {
 	locked *bool
 	// battery is between 0 and 1.
 	battery *float64
+	// doorOpen is nil if unknown.
+	doorOpen *bool
 	// jammed means that the jam has been reported, or is older than the connection.
 	jammed bool
 	// moving means that a command to the bolt waits for its response.
@@ -305,7 +307,7 @@ func (a *Adapter) follow(l *lock, w, before *wireState) {
 	}
 }
 
-// status updates the bolt and the battery.
+// status updates the bolt, the battery, and the door.
 func (a *Adapter) status(l *lock, w *wireState) {
 	changed := false
 	if w.State == "LOCK" || w.State == "UNLOCK" {
@@ -318,10 +320,18 @@ func (a *Adapter) status(l *lock, w *wireState) {
 		changed = changed || l.battery == nil || *l.battery != level
 		l.battery = &level
 	}
+	if open, ok := doorStates[w.door]; ok {
+		changed = changed || l.doorOpen == nil || *l.doorOpen != open
+		l.doorOpen = &open
+	}
 	if changed {
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: l.ref})
 	}
 }
+
+// doorStates maps the values of door_state (zigbee-herdsman-converters, lib/exposes.js) to whether the door is open.
+// The others say nothing about the door.
+var doorStates = map[string]bool{`"open"`: true, `"error_forced_open"`: true, `"closed"`: false}
 
 // ownWriteWindow is how long after a write the lock's report of a change is attributed to that write.
 const ownWriteWindow = 5 * time.Second

@@ -129,6 +129,9 @@ func (a *Adapter) reportOperation(l *lock, w, before *wireState) {
 	case !l.jammed && !l.moving && w.reportsJam(before): // while a command runs, the bolt may be moving
 		a.reportJam(l)
 	}
+	if w.tamper && before != nil && !before.tamper {
+		a.sendOperation(l, adapter.Event{Kind: adapter.Tampered, Device: l.ref})
+	}
 	o, ok := operations[w.Action]
 	if !ok {
 		return

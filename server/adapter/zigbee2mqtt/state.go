@@ -27,6 +27,8 @@ type wireState struct {
 
 	seen   string   // raw last_seen; empty if missing
 	stuck  bool     // the bolt is halfway
+	tamper bool     // the lock detects tampering
+	door   string   // raw door_state; empty if missing
 	fields []uint64 // hashes of all fields except noise, in ascending order
 }
 
@@ -103,6 +105,10 @@ func readState(payload []byte) (*wireState, bool) {
 			w.seen = string(v)
 		case name == "lock_state":
 			w.stuck = string(v) == `"not_fully_locked"`
+		case name == "tamper":
+			w.tamper = string(v) == "true"
+		case name == "door_state" && len(v) <= maxTextSize:
+			w.door = string(v)
 		}
 		if noise[name] {
 			return nil

@@ -34,6 +34,14 @@ const (
 	deniedUnknown                = 50 // "Invalid credential used"
 )
 
+// Events of the notification type Home Security (7), from the same registry.
+const (
+	homeSecurity = 7
+
+	coverRemoved             = 3 // zwave-js reports it as a value, because it is a lasting state
+	invalidCode, lockIsMoved = 4, 9
+)
+
 // handleEvent processes an event of the gateway; events arrive in order. Unknown events are ignored.
 func (a *Adapter) handleEvent(s *session, e *wireEvent) {
 	switch {
@@ -137,8 +145,9 @@ func (a *Adapter) handleValue(n *node, v wireValue) {
 	c, ok := v.change()
 	a.mu.Lock()
 	news := ok && n.codes.applyChange(c)
-	was := n.locked
+	was, wasUncovered := n.locked, n.uncovered
 	status := n.applyValue(v)
+	uncovered := n.uncovered && !wasUncovered
 	if was != nil && n.locked != nil && *was != *n.locked {
 		a.reportUnexplainedMove(n, *n.locked)
 	}
@@ -146,7 +155,10 @@ func (a *Adapter) handleValue(n *node, v wireValue) {
 	if news {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
 	}
-	// Lasting states are reported as values: Lock state, Keypad state.
+	// Lasting states are reported as values: Cover status, Lock state, Keypad state.
+	if uncovered {
+		a.reportTampering(n)
+	}
 	if v.CC == ccNotification && v.Property == "Access Control" {
 		var state int
 		if json.Unmarshal(v.NewValue, &state) == nil {
@@ -267,7 +279,13 @@ func (t notification) slot() int {
 
 func (a *Adapter) handleNotification(n *node, e *wireEvent) {
 	var t notification
-	if json.Unmarshal(e.Args, &t) != nil || t.Type != accessControl {
+	if json.Unmarshal(e.Args, &t) != nil {
+		return
+	}
+	if t.Type == homeSecurity && (t.Event == coverRemoved || t.Event == invalidCode || t.Event == lockIsMoved) {
+		a.reportTampering(n)
+	}
+	if t.Type != accessControl {
 		return
 	}
 	slot := t.slot()
@@ -297,6 +315,14 @@ func (a *Adapter) handleNotification(n *node, e *wireEvent) {
 		n.refused.report(slot)
 		a.mu.Unlock()
 	}
+}
+
+func (a *Adapter) reportTampering(n *node) {
+	a.hints.Send(adapter.Event{
+		Kind:      adapter.Tampered,
+		Device:    n.ref,
+		Operation: adapter.Operation{At: time.Now()},
+	})
 }
 
 // handleTrouble processes a report of a jam or of a denied access.

@@ -19,19 +19,25 @@ type node struct {
 	traits atomic.Pointer[traits]
 
 	// Adapter.mu guards the remaining fields.
-	status      int
-	operated    operation
-	locked      *bool
-	battery     *float64
-	masked      bool // the lock has returned asterisks
-	serialAsked *session
-	codes       memory
-	refused     duplicateReport
+	status    int
+	operated  operation
+	locked    *bool
+	battery   *float64
+	doorOpen  *bool
+	uncovered bool // the lock reports that its cover is removed
+	// doorLockVersion is the version of Door Lock; 0 if unknown.
+	doorLockVersion int
+	masked          bool // the lock has returned asterisks
+	serialAsked     *session
+	codes           memory
+	refused         duplicateReport
 }
 
 // traits are the properties of a lock. They are replaced, never modified.
 type traits struct {
 	name, maker, model string
+	// listening means that the radio of the lock never sleeps, which takes more power than a battery has.
+	listening bool
 	// ready means that the interview is complete and shows a lock.
 	ready bool
 	// commandClasses holds the versions of the command classes of endpoint 0.
@@ -78,6 +84,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	t := traits{
 		maker:          brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), maxTextSize),
 		model:          brief(cmp.Or(w.Label, w.DeviceConfig.Label), maxTextSize),
+		listening:      w.Listening,
 		ready:          w.Ready && lock,
 		commandClasses: classes,
 		shortest:       4,
@@ -86,6 +93,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	t.name = cmp.Or(brief(w.Name, maxTextSize), strings.TrimSpace(t.maker+" "+t.model),
 		fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
+	n.doorLockVersion = max(n.doorLockVersion, classes[ccDoorLock])
 	for _, v := range w.Values {
 		v.NewValue = v.Value
 		n.applyValue(v)
@@ -148,11 +156,18 @@ func parseRef(device adapter.DeviceRef) (home uint32, id int, ok bool) {
 
 // applyValue applies a value of a device, and reports whether the device has changed.
 func (n *node) applyValue(v wireValue) bool {
+	if open, ok := n.doorIn(v); ok {
+		changed := n.doorOpen == nil || *n.doorOpen != open
+		n.doorOpen = &open
+		return changed
+	}
 	var number float64
 	if v.Endpoint != 0 || json.Unmarshal(v.NewValue, &number) != nil {
 		return false
 	}
 	switch {
+	case v.CC == ccNotification && v.Property == "Home Security" && v.PropertyKey == "Cover status":
+		n.uncovered = number == coverRemoved
 	case v.CC == ccDoorLock && v.Property == "currentMode" && number == modeUnknown:
 		changed := n.locked != nil
 		n.locked = nil
@@ -169,6 +184,31 @@ func (n *node) applyValue(v wireValue) bool {
 		return changed
 	}
 	return false
+}
+
+// doorStatusVersion is the version of Door Lock from which a lock reports whether it has a sensor at the door. Others
+// report a status without one.
+const doorStatusVersion = 4
+
+// Door states of Access Control. The two ways in which a window is open extend the first: their number is doorIsOpen in
+// the second byte.
+const doorIsOpen, doorIsClosed = 22, 23
+
+// doorIn returns the state of the door if the value shows it.
+func (n *node) doorIn(v wireValue) (open, ok bool) {
+	switch {
+	case v.Endpoint != 0:
+	case v.CC == ccDoorLock && v.Property == "doorStatus" && n.doorLockVersion >= doorStatusVersion:
+		var status string
+		_ = json.Unmarshal(v.NewValue, &status) // another type is no status
+		return status == "open", status == "open" || status == "closed"
+	case v.CC == ccNotification && v.Property == "Access Control" && v.PropertyKey == "Door state":
+		var state int
+		_ = json.Unmarshal(v.NewValue, &state)
+		open = state == doorIsOpen || state>>8 == doorIsOpen
+		return open, open || state == doorIsClosed
+	}
+	return false, false
 }
 
 // applyLimits applies the values that describe the code capabilities: one value per slot and, for locks whose PINs must
@@ -220,7 +260,7 @@ func (n *node) reportsChanges() bool { return n.has(ccNotification) || n.hasUser
 func (a *Adapter) device(n *node) adapter.Device {
 	t := n.traits.Load()
 	a.mu.Lock()
-	status, locked, battery, masked := n.status, n.locked, n.battery, n.masked
+	status, locked, battery, masked, doorOpen := n.status, n.locked, n.battery, n.masked, n.doorOpen
 	a.mu.Unlock()
 	d := adapter.Device{
 		Ref:          n.ref,
@@ -233,11 +273,14 @@ func (a *Adapter) device(n *node) adapter.Device {
 		Online:       status != nodeDead,
 		Locked:       locked,
 		BatteryLevel: battery,
+		DoorOpen:     doorOpen,
 		Capabilities: capability.Set{
-			Lock:    true,
-			Unlock:  true,
-			Convert: capability.ConvertNever,
-			Confirm: capability.ConfirmSync,
+			Lock:        true,
+			Unlock:      true,
+			Convert:     capability.ConvertNever,
+			Confirm:     capability.ConfirmSync,
+			DirectPower: &t.listening,
+			EntryEvents: new(n.has(ccNotification)),
 		},
 	}
 	if t.slots == 0 || !t.takesCodes() {

@@ -126,6 +126,7 @@ type wireNode struct {
 	Label          string `json:"label"`
 	Status         int    `json:"status"`
 	Ready          bool   `json:"ready"` // the interview is complete
+	Listening      bool   `json:"isListening"`
 	ManufacturerID *int   `json:"manufacturerId"`
 	ProductType    int    `json:"productType"`
 	ProductID      int    `json:"productId"`

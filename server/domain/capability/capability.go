@@ -49,6 +49,17 @@ type Set struct {
 	MaxCodes int `json:"max_codes,omitempty"`
 	// MinWriteGap is the minimum time between two writes.
 	MinWriteGap time.Duration `json:"min_write_gap,omitempty"`
+
+	// Facts about the model; nil when the vendor does not report them.
+
+	// DirectPower says whether the device has another power supply than its battery.
+	DirectPower *bool `json:"direct_power,omitempty"`
+	// BuiltInKeypad says whether the device itself has a keypad.
+	BuiltInKeypad *bool `json:"built_in_keypad,omitempty"`
+	// AccessoryKeypad says whether a separate keypad can be connected to the device.
+	AccessoryKeypad *bool `json:"accessory_keypad,omitempty"`
+	// EntryEvents says whether the device reports which code opened the door.
+	EntryEvents *bool `json:"entry_events,omitempty"`
 }
 
 // Convert says how a code that exists on the device can become managed.

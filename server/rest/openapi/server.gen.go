@@ -234,7 +234,7 @@ type ServerInterface interface {
 	// UpdateDevice Update a device.
 	// (POST /devices/update)
 	UpdateDevice(w http.ResponseWriter, r *http.Request)
-	// GetEvent Get an event, or the latest event of a type on a device.
+	// GetEvent Get the latest event that matches.
 	// (POST /events/get)
 	GetEvent(w http.ResponseWriter, r *http.Request)
 	// ListEvents List events since a time or between two times, oldest first.
@@ -770,7 +770,7 @@ func (_ Unimplemented) UpdateDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetEvent Get an event, or the latest event of a type on a device.
+// GetEvent Get the latest event that matches.
 // (POST /events/get)
 func (_ Unimplemented) GetEvent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -9761,7 +9761,7 @@ type StrictServerInterface interface {
 	// UpdateDevice Update a device.
 	// (POST /devices/update)
 	UpdateDevice(ctx context.Context, request UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error)
-	// GetEvent Get an event, or the latest event of a type on a device.
+	// GetEvent Get the latest event that matches.
 	// (POST /events/get)
 	GetEvent(ctx context.Context, request GetEventRequestObject) (GetEventResponseObject, error)
 	// ListEvents List events since a time or between two times, oldest first.

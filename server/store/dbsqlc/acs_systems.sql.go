@@ -201,9 +201,10 @@ where e.workspace_id = $1 and (e.created_at, e.acs_entrance_id) > ($2::timestamp
   and ($5::uuid is null or s.connected_account_id = $5::uuid)
   and ($6::text is null or a.customer_key = $6::text)
   and ($7::uuid[] is null or e.acs_entrance_id = any($7::uuid[]))
-  and ($8::text is null or e.name ~ $8::text)
+  and ($8::uuid[] is null or s.connected_account_id = any($8::uuid[]))
+  and ($9::text is null or e.name ~ $9::text)
 order by e.created_at, e.acs_entrance_id
-limit $9::integer
+limit $10::integer
 `
 
 type FindAcsEntrancesParams struct {
@@ -214,6 +215,7 @@ type FindAcsEntrancesParams struct {
 	ConnectedAccountID *uuid.UUID
 	CustomerKey        *string
 	Ids                []uuid.UUID
+	Scope              []uuid.UUID
 	Pattern            *string
 	MaxRows            int32
 }
@@ -233,6 +235,7 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 		arg.ConnectedAccountID,
 		arg.CustomerKey,
 		arg.Ids,
+		arg.Scope,
 		arg.Pattern,
 		arg.MaxRows,
 	)

@@ -183,7 +183,7 @@ func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDev
 }
 
 const FindDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -299,6 +299,8 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.DoorOpen,
+			&i.KeypadBattery,
 		); err != nil {
 			return nil, err
 		}
@@ -336,7 +338,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const GetDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -378,12 +380,14 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (DeviceSum
 		&i.AutoLockDelaySeconds,
 		&i.BackupPool,
 		&i.CreatedAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
 
 const GetDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -433,12 +437,14 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
 
 const GetDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -489,12 +495,14 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.AutoLockDelaySeconds,
 		&i.BackupPool,
 		&i.CreatedAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
 
 const GetDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -549,6 +557,8 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
@@ -566,10 +576,10 @@ func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error
 const InsertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
-  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
+  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, door_open, keypad_battery, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
   $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18,
-  $19, $20, $21, $22, clock_timestamp())
+  $19, $20, $21, $22, $23, $24, clock_timestamp())
 `
 
 type InsertDeviceParams struct {
@@ -595,6 +605,8 @@ type InsertDeviceParams struct {
 	AutoLockDelaySeconds  *float64
 	HubDisconnected       bool
 	SubscriptionMissingAt *time.Time
+	DoorOpen              *bool
+	KeypadBattery         *float64
 }
 
 func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) error {
@@ -621,12 +633,14 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.AutoLockDelaySeconds,
 		arg.HubDisconnected,
 		arg.SubscriptionMissingAt,
+		arg.DoorOpen,
+		arg.KeypadBattery,
 	)
 	return err
 }
 
 const ListDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from device_summaries
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -685,6 +699,8 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.AutoLockDelaySeconds,
 			&i.BackupPool,
 			&i.CreatedAt,
+			&i.DoorOpen,
+			&i.KeypadBattery,
 		); err != nil {
 			return nil, err
 		}
@@ -697,7 +713,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Devices are always locked in this order.
@@ -754,6 +770,8 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.DoorOpen,
+			&i.KeypadBattery,
 		); err != nil {
 			return nil, err
 		}
@@ -766,7 +784,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where device_id = $1 for no key update
 `
 
 // Serializes changes of a device's codes.
@@ -817,12 +835,14 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
 
 const LockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -879,6 +899,8 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
@@ -914,7 +936,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -973,6 +995,8 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.DoorOpen,
+		&i.KeypadBattery,
 	)
 	return i, err
 }
@@ -1267,8 +1291,9 @@ update devices set device_type = $1, provider = $2, manufacturer = $3, model = $
   serial_number = $5, name = $6, online = $7, locked = $8, battery_level = $9,
   capabilities = $10, flags = $11, removed_at = null,
   online_changed_at = $12, locked_changed_at = $13, auto_lock_enabled = $14,
-  auto_lock_delay_seconds = $15, hub_disconnected = $16, subscription_missing_at = $17
-where device_id = $18
+  auto_lock_delay_seconds = $15, hub_disconnected = $16, subscription_missing_at = $17,
+  door_open = $18, keypad_battery = $19
+where device_id = $20
 `
 
 type UpdateDeviceParams struct {
@@ -1289,6 +1314,8 @@ type UpdateDeviceParams struct {
 	AutoLockDelaySeconds  *float64
 	HubDisconnected       bool
 	SubscriptionMissingAt *time.Time
+	DoorOpen              *bool
+	KeypadBattery         *float64
 	DeviceID              uuid.UUID
 }
 
@@ -1311,6 +1338,8 @@ func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) erro
 		arg.AutoLockDelaySeconds,
 		arg.HubDisconnected,
 		arg.SubscriptionMissingAt,
+		arg.DoorOpen,
+		arg.KeypadBattery,
 		arg.DeviceID,
 	)
 	return err

@@ -41,18 +41,28 @@ func (q *Queries) GetEvent(ctx context.Context, arg GetEventParams) (Event, erro
 }
 
 const GetLatestEvent = `-- name: GetLatestEvent :one
-select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1 and device_id = $2 and event_type = $3
-order by created_at desc limit 1
+select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1
+  and ($2::uuid is null or device_id = $2::uuid)
+  and ($3::text is null or event_type = $3::text)
+  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
+order by created_at desc, event_id desc limit 1
 `
 
 type GetLatestEventParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    *uuid.UUID
-	EventType   string
+	EventType   *string
+	Scope       []uuid.UUID
 }
 
+// Planned for each call, because the conditions are optional.
 func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) (Event, error) {
-	row := q.db.QueryRow(ctx, GetLatestEvent, arg.WorkspaceID, arg.DeviceID, arg.EventType)
+	row := q.db.QueryRow(ctx, GetLatestEvent,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.EventType,
+		arg.Scope,
+	)
 	var i Event
 	err := row.Scan(
 		&i.EventID,

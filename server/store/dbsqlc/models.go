@@ -315,6 +315,8 @@ type Device struct {
 	Failures              int32
 	WakeSeq               int64
 	DueAt                 *time.Time
+	DoorOpen              *bool
+	KeypadBattery         *float64
 }
 
 type DeviceSummary struct {
@@ -347,6 +349,8 @@ type DeviceSummary struct {
 	AutoLockDelaySeconds  *float64
 	BackupPool            []byte
 	CreatedAt             time.Time
+	DoorOpen              *bool
+	KeypadBattery         *float64
 }
 
 type Event struct {

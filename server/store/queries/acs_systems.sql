@@ -106,6 +106,7 @@ where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@a
   and (sqlc.narg('connected_account_id')::uuid is null or s.connected_account_id = sqlc.narg('connected_account_id')::uuid)
   and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('ids')::uuid[] is null or e.acs_entrance_id = any(sqlc.narg('ids')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('pattern')::text is null or e.name ~ sqlc.narg('pattern')::text)
 order by e.created_at, e.acs_entrance_id
 limit @max_rows::integer;

@@ -106,17 +106,18 @@ select device_id, (removed_at is not null)::boolean as gone from devices where c
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
-  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
+  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, door_open, keypad_battery, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
   @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @announced_battery, @seen_at,
-  @auto_lock_enabled, @auto_lock_delay_seconds, @hub_disconnected, @subscription_missing_at, clock_timestamp());
+  @auto_lock_enabled, @auto_lock_delay_seconds, @hub_disconnected, @subscription_missing_at, @door_open, @keypad_battery, clock_timestamp());
 
 -- name: UpdateDevice :exec
 update devices set device_type = @device_type, provider = @provider, manufacturer = @manufacturer, model = @model,
   serial_number = @serial_number, name = @name, online = @online, locked = @locked, battery_level = @battery_level,
   capabilities = @capabilities, flags = @flags, removed_at = null,
   online_changed_at = @online_changed_at, locked_changed_at = @locked_changed_at, auto_lock_enabled = @auto_lock_enabled,
-  auto_lock_delay_seconds = @auto_lock_delay_seconds, hub_disconnected = @hub_disconnected, subscription_missing_at = @subscription_missing_at
+  auto_lock_delay_seconds = @auto_lock_delay_seconds, hub_disconnected = @hub_disconnected, subscription_missing_at = @subscription_missing_at,
+  door_open = @door_open, keypad_battery = @keypad_battery
 where device_id = @device_id;
 
 -- name: SetDeviceAutoLock :exec

@@ -12,8 +12,12 @@ returning (fanned_out_at is null)::boolean as waits;
 select * from events where workspace_id = @workspace_id and event_id = @event_id;
 
 -- name: GetLatestEvent :one
-select * from events where workspace_id = @workspace_id and device_id = @device_id and event_type = @event_type
-order by created_at desc limit 1;
+-- Planned for each call, because the conditions are optional.
+select * from events where workspace_id = @workspace_id
+  and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('event_type')::text is null or event_type = sqlc.narg('event_type')::text)
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+order by created_at desc, event_id desc limit 1;
 
 -- name: ListEvents :many
 -- Planned for each call. The bounds on identifiers exclude partitions.
