@@ -29,7 +29,7 @@ func (s *Service) OnAnswer(
 		if err != nil {
 			return err
 		}
-		if err := s.AccountWorks(ctx, tx, a); err != nil {
+		if err := s.ClearAccountError(ctx, tx, a); err != nil {
 			return err
 		}
 		if err := record(tx, a); err != nil {

@@ -411,7 +411,7 @@ func (s *Service) DeleteWebview(ctx context.Context, p domain.Principal, id stri
 			return err
 		}
 		// Lock the identities and sessions that see its account: the deletion keeps their access.
-		if _, err := tx.LockPeopleOfWebview(ctx, parsed); err != nil {
+		if _, err := tx.LockIdentitiesOfWebview(ctx, parsed); err != nil {
 			return err
 		}
 		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {

@@ -204,9 +204,9 @@ func (s *Service) UpdateConnectedAccount(
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
-			if err := tx.LeaveCustomer(
+			if err := tx.RevokeOtherCustomers(
 				ctx,
-				dbsqlc.LeaveCustomerParams{
+				dbsqlc.RevokeOtherCustomersParams{
 					WorkspaceID:        p.WorkspaceID,
 					ConnectedAccountID: account,
 					CustomerKey:        u.CustomerKey,

@@ -12,8 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// AccountWorks records that an account answers, and clears its error.
-func (s *Service) AccountWorks(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
+// ClearAccountError records that an account answers, and clears its error.
+func (s *Service) ClearAccountError(ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount) error {
 	if a.ErrorCode == nil {
 		return nil
 	}

@@ -11,5 +11,5 @@ import (
 // EndOfAccount cleans up an extension's resources in the transaction that ends an account.
 type EndOfAccount func(ctx context.Context, tx store.Tx, workspace, account uuid.UUID) error
 
-// AtEndOfAccount registers f for each account that ends. Call it only during start-up.
-func (s *Service) AtEndOfAccount(f EndOfAccount) { s.endOfAccount = append(s.endOfAccount, f) }
+// OnDisconnect registers f for each account that ends. Call it only during start-up.
+func (s *Service) OnDisconnect(f EndOfAccount) { s.endOfAccount = append(s.endOfAccount, f) }

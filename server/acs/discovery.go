@@ -29,7 +29,7 @@ type FoundSystem struct {
 // them. It also requests a look at missing systems: removing one loses its desired state, so a list
 // alone is not enough evidence.
 func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID uuid.UUID, found []FoundSystem) error {
-	ctx = device.WithInventoryBudget(ctx)
+	ctx = device.WithInventoryLimit(ctx)
 	err := s.accounts.OnAnswer(ctx, h, accountID, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, accountID)
 		if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID u
 		seen, fresh := map[string]bool{}, 0
 		found := slices.DeleteFunc(slices.Clone(found), func(f FoundSystem) bool {
 			_, ok := known[f.Ref]
-			if seen[f.Ref] || !keepable(f.Ref) ||
+			if seen[f.Ref] || !isStorableRef(f.Ref) ||
 				!ok && !slices.Contains(a.AcceptedCapabilities, account.AccessControl) {
 				return true
 			}
@@ -222,7 +222,7 @@ func (s *Service) recordGroupsAndEntrances(
 	refs := []string{}
 	var puts []dbsqlc.PutAcsAccessGroupParams
 	for _, g := range groups {
-		if keepable(g.Ref) {
+		if isStorableRef(g.Ref) {
 			refs = append(refs, g.Ref)
 			puts = append(puts, dbsqlc.PutAcsAccessGroupParams{
 				AcsAccessGroupID: domain.NewID(),
@@ -256,7 +256,7 @@ func (s *Service) recordEntrances(
 	refs := []string{}
 	var puts []dbsqlc.PutAcsEntranceParams
 	for _, e := range entrances {
-		if keepable(e.Ref) {
+		if isStorableRef(e.Ref) {
 			refs = append(refs, e.Ref)
 			puts = append(puts, dbsqlc.PutAcsEntranceParams{
 				AcsEntranceID: domain.NewID(),
@@ -315,7 +315,7 @@ func (s *Service) emitParts(
 
 // keepable reports whether a vendor's reference can be stored unchanged. Objects with other
 // references are skipped.
-func keepable(ref string) bool { return ref != "" && ref == domain.Storable(ref) }
+func isStorableRef(ref string) bool { return ref != "" && ref == domain.Storable(ref) }
 
 // refs is a set of vendor references.
 type refs map[string]bool
@@ -340,7 +340,7 @@ func (r refs) among(all []string) []string {
 
 // refsOf returns the storable references, deduplicated and sorted.
 func refsOf(all []string) []string {
-	kept := slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(ref string) bool { return !keepable(ref) })
+	kept := slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(ref string) bool { return !isStorableRef(ref) })
 	return append([]string{}, slices.Compact(kept)...)
 }
 

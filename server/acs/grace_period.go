@@ -64,13 +64,13 @@ func (s *Service) RecordUnreachable(
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		// What the system shows after an outage starts a new grace period.
 		if !writes && (r.EmptySince != nil || r.UnlistedAt != nil) {
-			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
+			if err := tx.ClearAcsSystemGracePeriods(ctx, id); err != nil {
 				return err
 			}
 		}
-		if err := tx.AcsUsersWait(
+		if err := tx.MarkAcsUsersUnreachable(
 			ctx,
-			dbsqlc.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message},
+			dbsqlc.MarkAcsUsersUnreachableParams{AcsSystemID: id, ErrorMessage: &message},
 		); err != nil ||
 			r.ErrorMessage != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *Service) emptyGraceLeft(
 		return 0, nil
 	}
 	// The zero value ends the grace period. The next one starts afresh.
-	arg := dbsqlc.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}
+	arg := dbsqlc.SetAcsSystemEmptySinceParams{AcsSystemID: r.AcsSystemID}
 	since, wait := s.devices.GracePeriodStart(r.EmptySince, now), time.Duration(0)
 	if emptied {
 		wait = max(since.Add(s.devices.EmptyListGrace()).Sub(now), 0)
@@ -133,7 +133,7 @@ func (s *Service) emptyGraceLeft(
 	case emptied && (len(on.groups) == 0 || len(on.entrances) == 0 && granted):
 		arg.EmptySince = new(now.Add(-s.devices.EmptyListGrace()))
 	}
-	return wait, tx.SetAcsSystemEmptied(ctx, arg)
+	return wait, tx.SetAcsSystemEmptySince(ctx, arg)
 }
 
 // createGraceLeft returns for how long a user that was sent to its system may still appear there.

@@ -173,7 +173,7 @@ func noIdentity(id, key string) error {
 
 // holdIdentity prevents the deletion of an identity until tx ends. It fails with NotFound.
 func holdIdentity(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
-	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
+	_, err := tx.ShareLockUserIdentity(ctx, r.UserIdentityID)
 	// The identity was deleted after it was found.
 	if store.IsNoRows(err) {
 		return notFound("user_identity", "user_identity_id", r.UserIdentityID)
@@ -357,8 +357,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, p domain.Principal, id str
 		return notFound("user_identity", "user_identity_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		_, err := tx.EndUserIdentity(ctx,
-			dbsqlc.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		_, err := tx.LockUserIdentityForDelete(ctx,
+			dbsqlc.LockUserIdentityForDeleteParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
 		if store.IsNoRows(err) {
 			return notFound("user_identity", "user_identity_id", id)
 		}

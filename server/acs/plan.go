@@ -130,11 +130,11 @@ func dropLostAccess(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, on acce
 // immediately. If differences recur, another party changes the user or the system does not store
 // what it receives, so the delays grow.
 func recordDispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time.Time) error {
-	if u.DriftedAt == nil || u.DriftedAt.Add(disputeMemory).Before(now) {
+	if u.DriftedAt == nil || u.DriftedAt.Add(driftWindow).Before(now) {
 		u.DriftCount = 0
 	}
 	u.DriftCount, u.DriftedAt = u.DriftCount+1, &now
-	arg := dbsqlc.AcsUserDisputedParams{
+	arg := dbsqlc.RecordAcsUserDriftParams{
 		AcsUserID:     u.AcsUserID,
 		DriftCount:    u.DriftCount,
 		DriftedAt:     &now,
@@ -150,5 +150,5 @@ func recordDispute(ctx context.Context, tx store.Tx, u *dbsqlc.AcsUser, now time
 				"The server repairs the user from time to time.",
 		)
 	}
-	return tx.AcsUserDisputed(ctx, arg)
+	return tx.RecordAcsUserDrift(ctx, arg)
 }

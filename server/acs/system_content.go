@@ -66,8 +66,8 @@ func (s *Service) RecordContent(
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r dbsqlc.AcsSystem) error {
 		todo, later = nil, 0
 		// A user without a usable reference cannot be addressed.
-		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) })
-		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !keepable(g.Ref) })
+		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !isStorableRef(f.Ref) })
+		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !isStorableRef(g.Ref) })
 		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *Service) RecordContent(
 		if later, err = s.emptyGraceLeft(ctx, tx, r, rows, users, access); err != nil || later > 0 {
 			return err
 		}
-		if err := s.recordGroupsAndEntrances(device.WithInventoryBudget(ctx), tx, r, groups, entrances); err != nil {
+		if err := s.recordGroupsAndEntrances(device.WithInventoryLimit(ctx), tx, r, groups, entrances); err != nil {
 			return err
 		}
 		there, others, err := match(ctx, tx, rows, users)
@@ -114,7 +114,7 @@ func (s *Service) RecordContent(
 			if w != nil {
 				todo = append(todo, *w)
 			}
-			later = sooner(later, wait)
+			later = minDelay(later, wait)
 		}
 		todo = append(todo, strays...)
 		slices.SortStableFunc(todo, func(a, b Write) int { return a.priority() - b.priority() })
@@ -128,7 +128,7 @@ func (s *Service) RecordContent(
 }
 
 // sooner returns the shorter of two delays, where 0 means none.
-func sooner(a, b time.Duration) time.Duration {
+func minDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
@@ -155,7 +155,7 @@ func (s *Service) recordUnmatched(
 		if !ok {
 			fresh = append(fresh, f)
 		} else if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
-			later = sooner(later, wait)
+			later = minDelay(later, wait)
 		} else {
 			strays = append(strays, Write{
 				UserID: user,

@@ -24,16 +24,16 @@ const (
 // and the list that omits the user may be incomplete. A user that was adopted is recognized by its
 // reference until the time until.
 func (s *Service) writeTombstone(ctx context.Context, tx store.Tx, u dbsqlc.AcsUser, now, until time.Time) error {
-	err := tx.ForgetAcsUsersGone(ctx,
-		dbsqlc.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-tombstoneTTL)})
+	err := tx.DeleteOldAcsUserTombstones(ctx,
+		dbsqlc.DeleteOldAcsUserTombstonesParams{AcsSystemID: u.AcsSystemID, Before: now.Add(-tombstoneTTL)})
 	if err != nil {
 		return err
 	}
-	arg := dbsqlc.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, DeletedAt: now}
+	arg := dbsqlc.InsertAcsUserTombstoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, DeletedAt: now}
 	if has := applied(u); has != nil && u.VendorRef != nil {
 		arg.VendorRef, arg.PersonHash, arg.RefValidUntil = u.VendorRef, has.digest(), &until
 	}
-	return tx.AcsUserGone(ctx, arg)
+	return tx.InsertAcsUserTombstone(ctx, arg)
 }
 
 // digest returns a hash of the personal data.
@@ -56,18 +56,18 @@ func findUnwanted(
 	if len(others) == 0 {
 		return nil, nil
 	}
-	arg := dbsqlc.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
+	arg := dbsqlc.ListAcsUserTombstonesParams{AcsSystemID: r.AcsSystemID, Ids: []uuid.UUID{}, Moment: now}
 	for _, f := range others {
 		arg.Refs = append(arg.Refs, f.Ref)
 		if key := f.ownerID(); key != uuid.Nil {
 			arg.Ids = append(arg.Ids, key)
 		}
 	}
-	gone, err := tx.ListAcsUsersGone(ctx, arg)
+	gone, err := tx.ListAcsUserTombstones(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
-	keys, refs := map[uuid.UUID]bool{}, map[string]dbsqlc.ListAcsUsersGoneRow{}
+	keys, refs := map[uuid.UUID]bool{}, map[string]dbsqlc.ListAcsUserTombstonesRow{}
 	for _, g := range gone {
 		keys[g.AcsUserID] = true
 		if g.VendorRef != nil {

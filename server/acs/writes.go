@@ -107,7 +107,7 @@ func (s *Service) RecordWritten(
 			return err
 		case w.Delete:
 			return s.recordDeleteSent(ctx, tx, u, w)
-		case !keepable(ref):
+		case !isStorableRef(ref):
 			return nil // the next look skips the user as well
 		}
 		free, leaves, err := s.claimRef(ctx, tx, u, w, ref)
@@ -217,8 +217,8 @@ const (
 	// maxRetryPause is the maximum delay between two retries.
 	maxRetryPause   = 5 * time.Minute
 	maxDisputePause = 30 * time.Minute
-	// disputeMemory is how long disputes count as recurring.
-	disputeMemory = 2 * maxDisputePause
+	// driftWindow is how long disputes count as recurring.
+	driftWindow = 2 * maxDisputePause
 )
 
 // retryPause returns the delay until the next try.

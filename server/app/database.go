@@ -275,7 +275,7 @@ func (db *openDatabase) services(opt access.Options) (*access.Services, *acs.Ser
 		Events:   a.Events,
 		Auth:     a.Auth,
 	}, db.waker)
-	a.Accounts.AtEndOfAccount(s.EndAccount)
+	a.Accounts.OnDisconnect(s.EndAccount)
 	return a, s
 }
 

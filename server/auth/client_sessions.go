@@ -42,7 +42,7 @@ type ClientSession struct {
 type NewClientSession struct {
 	UserIdentifierKey string
 	CustomerKey       string
-	Reach
+	ScopeGrant
 	ExpiresAt *time.Time
 }
 
@@ -112,7 +112,7 @@ func (s *Service) CreateClientSession(
 						"/client_sessions/get_or_create, or delete it first.",
 				}
 			case taken == GrantIfTaken:
-				c, err = s.grantAndRead(ctx, tx, r, n.Reach)
+				c, err = s.grantAndRead(ctx, tx, r, n.ScopeGrant)
 				return err
 			default:
 				c, err = s.readSession(ctx, tx, r)
@@ -160,7 +160,7 @@ func (s *Service) CreateClientSession(
 		if err != nil {
 			return err
 		}
-		c, err = s.grantAndRead(ctx, tx, r, n.Reach)
+		c, err = s.grantAndRead(ctx, tx, r, n.ScopeGrant)
 		return err
 	})
 	return c, domain.Wrap(err, "create a client session")
@@ -200,7 +200,7 @@ func (s *Service) sessionOfIdentity(
 	}
 	var c ClientSession
 	if taken == GrantIfTaken {
-		c, err = s.grantAndRead(ctx, tx, r, n.Reach)
+		c, err = s.grantAndRead(ctx, tx, r, n.ScopeGrant)
 	} else {
 		c, err = s.readSession(ctx, tx, r)
 	}
@@ -349,9 +349,9 @@ func (s *Service) readSessions(
 	for i, r := range rows {
 		ids[i] = r.ClientSessionID
 	}
-	reached, err := db.ReachOfClientSessions(
+	reached, err := db.GetClientSessionScopes(
 		ctx,
-		dbsqlc.ReachOfClientSessionsParams{
+		dbsqlc.GetClientSessionScopesParams{
 			WorkspaceID:      workspace,
 			ClientSessionIds: ids,
 			MaxWebviews:      MaxSessionWebviews,
@@ -360,7 +360,7 @@ func (s *Service) readSessions(
 	if err != nil {
 		return nil, err
 	}
-	reach := map[uuid.UUID]dbsqlc.ReachOfClientSessionsRow{}
+	reach := map[uuid.UUID]dbsqlc.GetClientSessionScopesRow{}
 	for _, r := range reached {
 		reach[r.ClientSessionID] = r
 	}

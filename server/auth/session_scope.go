@@ -13,19 +13,19 @@ import (
 )
 
 // Reach is the scope to add to a client session.
-type Reach struct {
+type ScopeGrant struct {
 	AccountIDs, WebviewIDs []string
 	UserIdentityIDs        []string
 }
 
-func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
+func (r ScopeGrant) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // grantAndRead adds to the scope of a session and returns the session.
 func (s *Service) grantAndRead(
 	ctx context.Context,
 	tx store.Tx,
 	r dbsqlc.ClientSession,
-	more Reach,
+	more ScopeGrant,
 ) (ClientSession, error) {
 	if err := s.grant(ctx, tx, r, more); err != nil {
 		return ClientSession{}, err
@@ -41,7 +41,7 @@ func (s *Service) grantAndRead(
 }
 
 // grant adds to the scope of a session. It fails with NotFound for what the workspace does not have.
-func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more Reach) error {
+func (s *Service) grant(ctx context.Context, tx store.Tx, r dbsqlc.ClientSession, more ScopeGrant) error {
 	// Lock order: the user identity first, as its deletion does.
 	if err := s.setIdentity(ctx, tx, &r, more.UserIdentityIDs); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Service) GrantAccess(
 	ctx context.Context,
 	p domain.Principal,
 	id, key string,
-	more Reach,
+	more ScopeGrant,
 ) (c ClientSession, err error) {
 	if more.empty() {
 		return c, domain.Invalidf(

@@ -40,9 +40,9 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 			return err
 		}
 		if left = int64(s.opt.UnclaimedSessions) - int64(n); left <= 0 {
-			if left, err = tx.ClaimSessionsThatReach(
+			if left, err = tx.ClaimSessionsWithScope(
 				ctx,
-				dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch},
+				dbsqlc.ClaimSessionsWithScopeParams{WorkspaceID: workspace, MaxRows: claimedBatch},
 			); err != nil {
 				return err
 			}
@@ -71,9 +71,9 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 
 // endForgottenSessions ends a batch of old sessions that reach nothing, and returns how many.
 func (s *Service) endForgottenSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID) (int64, error) {
-	ended, err := tx.EndForgottenSessions(
+	ended, err := tx.DeleteUnclaimedSessions(
 		ctx,
-		dbsqlc.EndForgottenSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch},
+		dbsqlc.DeleteUnclaimedSessionsParams{WorkspaceID: workspace, Age: forgottenAfter, MaxRows: forgottenBatch},
 	)
 	if err != nil {
 		return 0, fmt.Errorf("end unused client sessions: %w", err)

@@ -67,7 +67,7 @@ func (s *Service) newAttempt(
 	actionType string,
 	opt attemptOptions,
 ) (dbsqlc.ActionAttempt, error) {
-	last, err := tx.WaitingBehind(ctx, dbsqlc.WaitingBehindParams{
+	last, err := tx.GetNthPendingAttempt(ctx, dbsqlc.GetNthPendingAttemptParams{
 		DeviceID:     c.DeviceID,
 		AccessCodeID: c.AccessCodeID,
 		ActionType:   actionType,

@@ -220,7 +220,7 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 	others := 0
 	for _, c := range t.codes {
 		when := programAt(*c, t.caps)
-		if !c.InPool && c.RemovingSince == nil && (mayBeThere(*c) || when == nil || !when.After(t.now)) {
+		if !c.InPool && c.RemovingSince == nil && (mayBeOnDevice(*c) || when == nil || !when.After(t.now)) {
 			others++
 		}
 	}
@@ -269,9 +269,9 @@ func (t *deviceTx) inventPIN(c *dbsqlc.AccessCode) (bool, error) {
 	if t.caps.ProviderPIN {
 		return true, nil
 	}
-	taken := make([]dbsqlc.TakenOnDeviceRow, len(t.codes))
+	taken := make([]dbsqlc.ListOccupiedPINsRow, len(t.codes))
 	for i, c := range t.codes {
-		taken[i] = dbsqlc.TakenOnDeviceRow{PinMac: c.PinMac}
+		taken[i] = dbsqlc.ListOccupiedPINsRow{PinMac: c.PinMac}
 	}
 	pin, err := t.s.generatePIN(t.d.DeviceID, t.caps, taken, 0)
 	if _, refused := domain.AsError(err); refused {

@@ -33,7 +33,7 @@ func (t *deviceTx) inPool() (pool []*dbsqlc.AccessCode) {
 	return pool
 }
 
-// planPoolRemoval is LookAtDevice for an unmanaged device: the only work there is the removal of its pool.
+// planPoolRemoval is PlanDevice for an unmanaged device: the only work there is the removal of its pool.
 func (t *deviceTx) planPoolRemoval(ctx context.Context) (w Work, err error) {
 	for _, c := range t.inPool() {
 		if err := t.tickCode(ctx, c); err != nil {
@@ -61,9 +61,9 @@ func (t *deviceTx) planPoolRemoval(ctx context.Context) (w Work, err error) {
 	return w, nil
 }
 
-// RecordThere records that an unmanaged device is still in its account. seq is that of the work that checked
+// RecordPresent records that an unmanaged device is still in its account. seq is that of the work that checked
 // it.
-func (s *Service) RecordThere(ctx context.Context, h domain.Fence, device uuid.UUID, seq int64) error {
+func (s *Service) RecordPresent(ctx context.Context, h domain.Fence, device uuid.UUID, seq int64) error {
 	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
 		if t.d.IsManaged || t.d.RemovedAt != nil { // changed since
 			return nil

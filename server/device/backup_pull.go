@@ -175,7 +175,7 @@ func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 	before := *b
 	b.StartsAt, b.EndsAt = c.StartsAt, c.EndsAt
 	if caps := capabilities(d); caps.MaxCodes > 0 {
-		taken, err := tx.TakenOnDevice(ctx, d.DeviceID)
+		taken, err := tx.ListOccupiedPINs(ctx, d.DeviceID)
 		if err != nil {
 			return err
 		}

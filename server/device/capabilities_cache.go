@@ -27,10 +27,10 @@ func (k *capabilitiesCache) read(raw []byte) capability.Set {
 	if ok {
 		return c
 	}
-	return k.learn(raw)
+	return k.decodeAndStore(raw)
 }
 
-func (k *capabilitiesCache) learn(raw []byte) (c capability.Set) {
+func (k *capabilitiesCache) decodeAndStore(raw []byte) (c capability.Set) {
 	_ = json.Unmarshal(raw, &c) // written by this package
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -32,18 +32,18 @@ func stayOf(c dbsqlc.AccessCode, caps capability.Set) stay {
 	}
 	s := stay{until: c.EndsAt}
 	// A device with native schedules keeps a code whose time frame moves.
-	stays := mayBeThere(c) && nativeSchedule(c, caps)
+	stays := mayBeOnDevice(c) && nativeSchedule(c, caps)
 	if when := programAt(c, caps); when != nil && !stays {
 		s.from = *when
 	}
 	return s
 }
 
-// mayBeThere reports whether a code is, or may be, on its device.
-func mayBeThere(c dbsqlc.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
+// mayBeOnDevice reports whether a code is, or may be, on its device.
+func mayBeOnDevice(c dbsqlc.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
 
 // planned returns the fields of a code that determine its occupancy.
-func planned(r dbsqlc.TakenOnDeviceRow) dbsqlc.AccessCode {
+func planned(r dbsqlc.ListOccupiedPINsRow) dbsqlc.AccessCode {
 	c := dbsqlc.AccessCode{
 		AccessCodeID:           r.AccessCodeID,
 		IsManaged:              r.IsManaged,
@@ -53,20 +53,20 @@ func planned(r dbsqlc.TakenOnDeviceRow) dbsqlc.AccessCode {
 		IsBackup:               r.IsBackup,
 		OfflineKind:            r.OfflineKind,
 	}
-	if r.There {
+	if r.OnDevice {
 		c.WriteGen = 1
 	}
 	return c
 }
 
 // checkRoom checks that a device has room for one more code. It fails with Invalid.
-func checkRoom(caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, c dbsqlc.AccessCode, now time.Time) error {
+func checkRoom(caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, c dbsqlc.AccessCode, now time.Time) error {
 	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
 }
 
 // checkMoreRoom is checkRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
 func checkMoreRoom(
-	caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, before, after dbsqlc.AccessCode, now time.Time,
+	caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, before, after dbsqlc.AccessCode, now time.Time,
 ) error {
 	had, wants := stayOf(before, caps), stayOf(after, caps)
 	earlier, later := wants, wants
@@ -84,7 +84,7 @@ func checkMoreRoom(
 
 // roomFor checks that a device has room for the code self throughout its occupancy. Codes that are being removed and
 // codes of the backup pool do not count.
-func roomFor(caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, wants stay, now time.Time) error {
+func roomFor(caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
 	}
@@ -103,7 +103,7 @@ func roomFor(caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUI
 	for _, r := range taken {
 		has := stayOf(planned(r), caps)
 		switch {
-		case r.Leaving, r.InPool, r.AccessCodeID == self,
+		case r.Removing, r.InPool, r.AccessCodeID == self,
 			has.until != nil && !has.until.After(wants.from), wants.until != nil && !has.from.Before(*wants.until):
 			continue
 		case has.from.After(wants.from):

@@ -18,8 +18,8 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
-	managed := func(from, until *time.Time) dbsqlc.TakenOnDeviceRow {
-		return dbsqlc.TakenOnDeviceRow{
+	managed := func(from, until *time.Time) dbsqlc.ListOccupiedPINsRow {
+		return dbsqlc.ListOccupiedPINsRow{
 			AccessCodeID: uuid.New(),
 			IsManaged:    true,
 			StartsAt:     from,
@@ -27,20 +27,20 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 		}
 	}
 	var (
-		there   = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.There = true; return r }
-		native  = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.PreferNativeScheduling = true; return r }
-		issued  = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.OfflineKind = new("hourly"); return r }
-		foreign = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.IsManaged, r.There = false, true; return r }
-		leaving = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.Leaving = true; return r }
-		spare   = func(r dbsqlc.TakenOnDeviceRow) dbsqlc.TakenOnDeviceRow { r.InPool = true; return r }
+		there   = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OnDevice = true; return r }
+		native  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.PreferNativeScheduling = true; return r }
+		issued  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OfflineKind = new("hourly"); return r }
+		foreign = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.IsManaged, r.OnDevice = false, true; return r }
+		leaving = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.Removing = true; return r }
+		spare   = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.InPool = true; return r }
 	)
 	ongoing := managed(nil, nil)
-	type rows = []dbsqlc.TakenOnDeviceRow
+	type rows = []dbsqlc.ListOccupiedPINsRow
 	for _, c := range []struct {
 		name   string
 		caps   capability.Set // of a lock that holds two
 		taken  rows
-		code   dbsqlc.TakenOnDeviceRow
+		code   dbsqlc.ListOccupiedPINsRow
 		fullAt *time.Time // nil: there is room
 	}{
 		{"nothing is there", capability.Set{}, nil, ongoing, nil},
@@ -195,7 +195,7 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 			EndsAt:       until,
 		}
 	}
-	full := []dbsqlc.TakenOnDeviceRow{
+	full := []dbsqlc.ListOccupiedPINsRow{
 		{AccessCodeID: uuid.UUID{1}, IsManaged: true},
 		{
 			AccessCodeID: uuid.UUID{2},

@@ -493,7 +493,7 @@ func (s *Service) toCodesWithErrors(ctx context.Context, rows []dbsqlc.ListAcces
 	if others == nil {
 		return out, nil
 	}
-	found, err := s.db.CodesInTheWay(ctx, dbsqlc.CodesInTheWayParams{
+	found, err := s.db.ListConflictingCodes(ctx, dbsqlc.ListConflictingCodesParams{
 		WorkspaceID:   out[0].WorkspaceID,
 		AccessCodeIds: others,
 	})

@@ -244,9 +244,9 @@ func (s *Service) applyChange(
 		c.Name = ch.Name
 	}
 	moved := !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt)
-	var taken []dbsqlc.TakenOnDeviceRow
+	var taken []dbsqlc.ListOccupiedPINsRow
 	if coded || moved && caps.MaxCodes > 0 {
-		if taken, err = tx.TakenOnDevice(ctx, d.DeviceID); err != nil {
+		if taken, err = tx.ListOccupiedPINs(ctx, d.DeviceID); err != nil {
 			return nil, err
 		}
 	}
@@ -329,9 +329,9 @@ func (s *Service) unmanage(
 		)
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(
+		if err := tx.ClearPulledBackup(
 			ctx,
-			dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+			dbsqlc.ClearPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
 		); err != nil {
 			return a, err
 		}
@@ -440,9 +440,9 @@ func (s *Service) deleteCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, 
 		return err
 	}
 	if c.IsBackup {
-		if err := tx.ForgetPulledBackup(
+		if err := tx.ClearPulledBackup(
 			ctx,
-			dbsqlc.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
+			dbsqlc.ClearPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
 		); err != nil {
 			return err
 		}
@@ -551,7 +551,7 @@ func (s *Service) failConversion(
 		Scope:   domain.OfCode,
 		At:      s.opt.Now(),
 	}}
-	failed, err := s.withTrouble(ctx, tx, event.AboutCode(d, c), d)
+	failed, err := s.withProblems(ctx, tx, event.AboutCode(d, c), d)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (s *Service) insertCode(
 	if events[0], err = s.events.NewRow("access_code.created", event.AboutCode(d, c)); err != nil {
 		return r, a, err
 	}
-	if events[1], err = s.events.NewRow(mutationsRequested, asking(event.AboutCode(d, c), mutation)); err != nil {
+	if events[1], err = s.events.NewRow(mutationsRequested, withRequestedMutation(event.AboutCode(d, c), mutation)); err != nil {
 		return r, a, err
 	}
 	if row.UsesBackupPool {
@@ -125,7 +125,7 @@ func (s *Service) insertCode(
 		func(tx store.Tx) (err error) { _, err = tx.InsertEvent(ctx, events[1]); return err },
 		func(tx store.Tx) error {
 			if ahead > 0 {
-				return tx.ExpectDevice(ctx, dbsqlc.ExpectDeviceParams{DeviceID: d.DeviceID, After: ahead})
+				return tx.AdvanceDeviceDue(ctx, dbsqlc.AdvanceDeviceDueParams{DeviceID: d.DeviceID, After: ahead})
 			}
 			return tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: d.DeviceID})
 		})
@@ -155,7 +155,7 @@ func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time
 // newCode returns the row of a code on d, checked against the device and its codes.
 func (s *Service) newCode(
 	d dbsqlc.Device,
-	taken []dbsqlc.TakenOnDeviceRow,
+	taken []dbsqlc.ListOccupiedPINsRow,
 	n NewCode,
 ) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
@@ -259,10 +259,10 @@ func checkNewPIN(pin string, caps capability.Set) error {
 
 // checkFree fails with Conflict where another code than self has the PIN. It ignores codes that are being
 // removed and those of the backup pool, which are removed before this one is set.
-func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.TakenOnDeviceRow, self uuid.UUID, pin string) error {
+func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.ListOccupiedPINsRow, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	i := slices.IndexFunc(taken, func(c dbsqlc.TakenOnDeviceRow) bool {
-		return c.AccessCodeID != self && !c.Leaving && !c.InPool && s.keys.Match(c.PinMac, mac)
+	i := slices.IndexFunc(taken, func(c dbsqlc.ListOccupiedPINsRow) bool {
+		return c.AccessCodeID != self && !c.Removing && !c.InPool && s.keys.Match(c.PinMac, mac)
 	})
 	if i < 0 {
 		return nil

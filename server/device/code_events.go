@@ -112,13 +112,13 @@ func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a event.About,
 
 // emitMutation emits the event of a requested creation or removal of a code.
 func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a event.About, mutation string) error {
-	return s.events.Emit(ctx, tx, mutationsRequested, asking(a, mutation))
+	return s.events.Emit(ctx, tx, mutationsRequested, withRequestedMutation(a, mutation))
 }
 
 const mutationsRequested = "access_code.mutations_requested"
 
 // asking adds a requested mutation to the fields of an event.
-func asking(a event.About, mutation string) event.About {
+func withRequestedMutation(a event.About, mutation string) event.About {
 	return a.With("requested_mutations", []map[string]any{{"mutation_code": mutation}})
 }
 
@@ -232,7 +232,7 @@ func (t *deviceTx) updateDelayWarning(ctx context.Context, c *dbsqlc.AccessCode)
 		return nil
 	}
 	t.warn(c, warning, message)
-	return t.emitTrouble(ctx, "access_code."+warning, c)
+	return t.emitProblem(ctx, "access_code."+warning, c)
 }
 
 // aboutWithPIN returns the fields of an event about a code, including its PIN (null if unknown).

@@ -27,7 +27,7 @@ type NewCodes struct {
 // place is a device for a new code.
 type place struct {
 	device dbsqlc.Device
-	taken  []dbsqlc.TakenOnDeviceRow
+	taken  []dbsqlc.ListOccupiedPINsRow
 	unread bool // taken was not read
 }
 
@@ -156,7 +156,7 @@ func lockPlaces(ctx context.Context, tx store.Tx, p domain.Principal, ids []uuid
 // read returns the place with its codes, which cannot change under the lock.
 func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 	if at.unread {
-		at.taken, err = tx.TakenOnDevice(ctx, at.device.DeviceID)
+		at.taken, err = tx.ListOccupiedPINs(ctx, at.device.DeviceID)
 	}
 	return at, err
 }
@@ -171,7 +171,7 @@ func lockPlace(ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUI
 			)
 			return err
 		},
-		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
+		func(tx store.Tx) (err error) { at.taken, err = tx.ListOccupiedPINs(ctx, id); return err })
 	return at, mayWorkOn(at.device, id, p, err)
 }
 

@@ -51,7 +51,7 @@ func (s *Service) emitDeviceEvents(ctx context.Context, tx store.Tx, d *dbsqlc.D
 		again = earlier(again, *steady)
 	}
 	if d.IsManaged {
-		err = s.tellBattery(ctx, tx, d)
+		err = s.emitBatteryStatus(ctx, tx, d)
 	}
 	if err != nil {
 		return nil, err
@@ -63,11 +63,11 @@ func (s *Service) emitDeviceEvents(ctx context.Context, tx store.Tx, d *dbsqlc.D
 	if reflect.DeepEqual(was, *d) {
 		return again, nil
 	}
-	return again, saveTold(ctx, tx, *d)
+	return again, saveAnnounced(ctx, tx, *d)
 }
 
-func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
-	return tx.SetDeviceTold(ctx, dbsqlc.SetDeviceToldParams{
+func saveAnnounced(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
+	return tx.SetDeviceAnnounced(ctx, dbsqlc.SetDeviceAnnouncedParams{
 		DeviceID:          d.DeviceID,
 		AnnouncedOnline:   d.AnnouncedOnline,
 		AnnouncedLocked:   d.AnnouncedLocked,
@@ -80,7 +80,7 @@ func saveTold(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
 
 // emitDisconnected emits the event of a device that has been offline for the debounce time.
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d dbsqlc.Device) error {
-	a, err := s.withTrouble(ctx, tx, event.AboutDevice(d), d)
+	a, err := s.withProblems(ctx, tx, event.AboutDevice(d), d)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func ofDevice(d dbsqlc.Device, what string) string {
 	return "device.unmanaged." + what
 }
 
-// tellBattery emits the events of a battery status that differs from the last announced one.
-func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *dbsqlc.Device) error {
+// emitBatteryStatus emits the events of a battery status that differs from the last announced one.
+func (s *Service) emitBatteryStatus(ctx context.Context, tx store.Tx, d *dbsqlc.Device) error {
 	if d.BatteryLevel == nil {
 		return nil
 	}
@@ -152,8 +152,8 @@ func nextBatteryStatus(was string, level float64) string {
 	return status
 }
 
-// withTrouble adds the current errors and warnings of a device and its account to an event.
-func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a event.About, d dbsqlc.Device) (event.About, error) {
+// withProblems adds the current errors and warnings of a device and its account to an event.
+func (s *Service) withProblems(ctx context.Context, tx store.Tx, a event.About, d dbsqlc.Device) (event.About, error) {
 	acct, err := tx.GetAccount(ctx, d.ConnectedAccountID)
 	if err != nil {
 		return a, err
@@ -166,7 +166,7 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a event.About, d
 // RecordDevice records the current description of one device by its vendor. If the lock state then still differs from
 // the announced one, it emits a lock event with an unknown method, because the vendor does not report who moved it.
 func (s *Service) RecordDevice(ctx context.Context, h domain.Fence, device uuid.UUID, f FoundDevice) error {
-	ctx = WithInventoryBudget(ctx)
+	ctx = WithInventoryLimit(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		// The device list of its account handles these.
 		if t.d.RemovedAt != nil || isReplaced(t.d, f) {

@@ -70,18 +70,18 @@ func (r *reading) onExternalChange(ctx context.Context, c *dbsqlc.AccessCode, f 
 	} else {
 		c.AppliedGen, c.DesiredAt = 0, r.now
 		c.Status = string(StatusSetting)
-		r.dispute(c, "The code was changed at the device.")
+		r.recordDrift(c, "The code was changed at the device.")
 	}
-	if err := r.emitTrouble(ctx, "access_code.modified_external_to_seam", c); err != nil || c.AppliedGen == 0 ||
+	if err := r.emitProblem(ctx, "access_code.modified_external_to_seam", c); err != nil || c.AppliedGen == 0 ||
 		f.Disabled {
 		return err
 	}
-	return r.follow(ctx, c)
+	return r.setStatusByTimeFrame(ctx, c)
 }
 
 // follow sets the status of a code by its time frame, after a kept change at the device. It emits an event if
 // the code starts to open.
-func (t *deviceTx) follow(ctx context.Context, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) setStatusByTimeFrame(ctx context.Context, c *dbsqlc.AccessCode) error {
 	was := c.Status
 	if c.Status = string(statusOn(*c, t.now)); c.Status == was || c.Status != string(StatusSet) {
 		return nil
@@ -104,8 +104,8 @@ func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 
 // dispute schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
 // repeated drift the intervals grow, because another system manages the code or the device loses confirmed state.
-func (t *deviceTx) dispute(c *dbsqlc.AccessCode, what string) {
-	if c.DriftedAt == nil || c.DriftedAt.Add(disputeMemory).Before(t.now) {
+func (t *deviceTx) recordDrift(c *dbsqlc.AccessCode, what string) {
+	if c.DriftedAt == nil || c.DriftedAt.Add(driftWindow).Before(t.now) {
 		c.DriftCount = 0
 	}
 	c.DriftCount, c.DriftedAt = c.DriftCount+1, &t.now
@@ -157,9 +157,9 @@ func (t *deviceTx) onExternalDelete(ctx context.Context, c *dbsqlc.AccessCode) e
 			c.BlockedGen = 0
 		}
 		c.Status, c.DesiredAt = string(StatusSetting), t.now
-		t.dispute(c, "The code was deleted at the device.")
+		t.recordDrift(c, "The code was deleted at the device.")
 	}
-	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
+	return t.emitProblem(ctx, "access_code.deleted_external_to_seam", c)
 }
 
 // enable schedules the restoration of a disabled code that was just converted, unless external modification is allowed.

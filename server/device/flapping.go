@@ -32,7 +32,7 @@ func (s *Service) updateFlapping(ctx context.Context, tx store.Tx, d *dbsqlc.Dev
 			return nil, nil
 		}
 		d.FlakySince = &d.RecentDisconnects[len(d.RecentDisconnects)-1]
-		a, err := s.withTrouble(ctx, tx, event.AboutDevice(*d), *d)
+		a, err := s.withProblems(ctx, tx, event.AboutDevice(*d), *d)
 		if err != nil {
 			return nil, err
 		}

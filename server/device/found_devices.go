@@ -51,7 +51,7 @@ const outageFrom = 2 * time.Minute
 // RecordDevices records the complete device list of an account: it adds new devices and updates known ones, with an
 // event for each transition. A missing device is not removed, because lists can be empty for a moment, but read.
 func (s *Service) RecordDevices(ctx context.Context, h domain.Fence, account uuid.UUID, found []FoundDevice) error {
-	ctx = WithInventoryBudget(ctx)
+	ctx = WithInventoryLimit(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -63,14 +63,14 @@ func (s *Service) RecordDevices(ctx context.Context, h domain.Fence, account uui
 		if err != nil {
 			return err
 		}
-		if err := s.accounts.AccountWorks(ctx, tx, a); err != nil {
+		if err := s.accounts.ClearAccountError(ctx, tx, a); err != nil {
 			return err
 		}
 		rows, err := tx.ListDevicesOfAccount(ctx, account)
 		if err != nil {
 			return err
 		}
-		moment, err := tx.Moment(ctx) // reads are recorded by the database's clock
+		moment, err := tx.Now(ctx) // reads are recorded by the database's clock
 		if err != nil {
 			return err
 		}

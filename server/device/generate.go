@@ -21,7 +21,7 @@ func (s *Service) GenerateCode(ctx context.Context, p domain.Principal, deviceID
 	if err != nil {
 		return d, "", err
 	}
-	taken, err := s.db.TakenOnDevice(ctx, d.ID)
+	taken, err := s.db.ListOccupiedPINs(ctx, d.ID)
 	if err != nil {
 		return d, "", fmt.Errorf("read the codes of device %s: %w", d.ID, err)
 	}
@@ -32,7 +32,7 @@ func (s *Service) GenerateCode(ctx context.Context, p domain.Principal, deviceID
 // generatePIN returns a random PIN that obeys the rules of the device and is not in use on it. Its length is the
 // preferred one if the device supports it, else the shortest supported one. It fails with Invalid.
 func (s *Service) generatePIN(
-	device uuid.UUID, caps capability.Set, taken []dbsqlc.TakenOnDeviceRow, preferred int,
+	device uuid.UUID, caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, preferred int,
 ) (string, error) {
 	if caps.ProviderPIN {
 		return "", domain.Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
@@ -83,7 +83,7 @@ func (s *Service) pinOn(device uuid.UUID, pin string) string {
 }
 
 // pinsOf returns the MACs of the PINs of codes.
-func (s *Service) pinsOf(taken []dbsqlc.TakenOnDeviceRow) map[string]bool {
+func (s *Service) pinsOf(taken []dbsqlc.ListOccupiedPINsRow) map[string]bool {
 	there := make(map[string]bool, len(taken))
 	for _, c := range taken {
 		there[string(s.keys.Lift(c.PinMac))] = true

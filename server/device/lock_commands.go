@@ -14,17 +14,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// BoltWork is a lock command.
-type BoltWork struct {
+// LockCommandWork is a lock command.
+type LockCommandWork struct {
 	Attempt uuid.UUID
 	Lock    bool // false: unlock
 	Started bool // the command may have been sent; it is never sent twice, and the device shows its result
 }
 
-// MoveBolt requests to lock or unlock a door. It returns the attempt, which ends when the device confirms. On
+// RunLockCommand requests to lock or unlock a door. It returns the attempt, which ends when the device confirms. On
 // an offline device the attempt has already failed, because a door must not open later than its user expects.
 // It fails with NotFound, with Invalid where the device does not support the command, and with TooMany.
-func (s *Service) MoveBolt(ctx context.Context, p domain.Principal, deviceID string, lock bool) (a Attempt, err error) {
+func (s *Service) RunLockCommand(ctx context.Context, p domain.Principal, deviceID string, lock bool) (a Attempt, err error) {
 	id, err := uuid.Parse(deviceID)
 	if err != nil {
 		return a, deviceNotFound("device_id", deviceID)
@@ -197,7 +197,7 @@ func movesBolt(a dbsqlc.ActionAttempt) bool {
 }
 
 // nextLockCommand returns the next lock command. Attempts run one at a time, in the order of the requests.
-func (t *deviceTx) nextLockCommand() (work *BoltWork, poll *time.Time) {
+func (t *deviceTx) nextLockCommand() (work *LockCommandWork, poll *time.Time) {
 	for _, a := range t.pending {
 		if !movesBolt(a) {
 			continue
@@ -206,7 +206,7 @@ func (t *deviceTx) nextLockCommand() (work *BoltWork, poll *time.Time) {
 			again := pollAfter(*a.StartedAt, t.now)
 			poll = &again
 		}
-		return &BoltWork{
+		return &LockCommandWork{
 			Attempt: a.ActionAttemptID,
 			Lock:    a.ActionType == domain.LockDoor,
 			Started: a.StartedAt != nil,
@@ -217,23 +217,23 @@ func (t *deviceTx) nextLockCommand() (work *BoltWork, poll *time.Time) {
 
 // Interruption says why the server must not write to a device now.
 type Interruption struct {
-	AtDoor bool // a lock command waits, which precedes the codes
-	Gone   bool // the device left its account or is unmanaged
+	HasLockCommand bool // a lock command waits, which precedes the codes
+	Removed   bool // the device left its account or is unmanaged
 }
 
 // Interrupted returns what happened between a decision about a device and the next write to it.
-func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interruption, error) {
-	r, err := s.db.Interrupted(ctx, device)
+func (s *Service) HasUrgentWork(ctx context.Context, device uuid.UUID) (Interruption, error) {
+	r, err := s.db.HasUrgentWork(ctx, device)
 	return Interruption(r), err
 }
 
-// RecordBoltStarted records that a lock command or auto-lock setting is about to be sent, so that it is not
+// RecordLockCommandStarted records that a lock command or auto-lock setting is about to be sent, so that it is not
 // sent again after a crash. still reports whether the caller must send it.
-func (s *Service) RecordBoltStarted(
+func (s *Service) RecordLockCommandStarted(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w BoltWork,
+	w LockCommandWork,
 ) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
@@ -251,15 +251,15 @@ func (s *Service) RecordBoltStarted(
 	return still, err
 }
 
-// RecordBoltNotStarted records that the command was not sent and may be sent again.
-func (s *Service) RecordBoltNotStarted(ctx context.Context, h domain.Fence, device uuid.UUID, w BoltWork) error {
+// RecordLockCommandNotStarted records that the command was not sent and may be sent again.
+func (s *Service) RecordLockCommandNotStarted(ctx context.Context, h domain.Fence, device uuid.UUID, w LockCommandWork) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
 		return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt})
 	})
 }
 
-// RecordBoltMoved records that the device confirmed the command.
-func (s *Service) RecordBoltMoved(ctx context.Context, h domain.Fence, device uuid.UUID, w BoltWork) error {
+// RecordLockCommandDone records that the device confirmed the command.
+func (s *Service) RecordLockCommandDone(ctx context.Context, h domain.Fence, device uuid.UUID, w LockCommandWork) error {
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt {
@@ -270,12 +270,12 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h domain.Fence, device uu
 	})
 }
 
-// RecordBoltFailed records that the command failed, and why.
-func (s *Service) RecordBoltFailed(
+// RecordLockCommandFailed records that the command failed, and why.
+func (s *Service) RecordLockCommandFailed(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w BoltWork,
+	w LockCommandWork,
 	errorType, message string,
 ) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
@@ -313,7 +313,7 @@ func (t *deviceTx) emitLock(ctx context.Context, locked bool, a event.About) err
 			}
 		}
 		t.d.AnnouncedLocked = &locked
-		if err := saveTold(ctx, t.tx, t.d); err != nil {
+		if err := saveAnnounced(ctx, t.tx, t.d); err != nil {
 			return err
 		}
 	}

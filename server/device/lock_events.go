@@ -159,7 +159,7 @@ func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error
 				at = &o.At
 			}
 			if o.Method == "remote" { // otherwise it may still say so
-				if err := t.tx.TellActionAttempt(ctx, a.ActionAttemptID); err != nil {
+				if err := t.tx.MarkAttemptReported(ctx, a.ActionAttemptID); err != nil {
 					return false, err
 				}
 			}
@@ -172,7 +172,7 @@ func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error
 	if o.Method != "remote" {
 		return false, nil
 	}
-	a, err := t.tx.UntoldAttempt(ctx, dbsqlc.UntoldAttemptParams{
+	a, err := t.tx.GetUnreportedAttempt(ctx, dbsqlc.GetUnreportedAttemptParams{
 		WorkspaceID: t.d.WorkspaceID,
 		DeviceID:    t.d.DeviceID,
 		ActionType:  action,
@@ -185,11 +185,11 @@ func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error
 		return false, err
 	}
 	if !o.At.IsZero() && t.advanceOperatedAt(&o.At) { // already announced with the time of our clock
-		if err := saveTold(ctx, t.tx, t.d); err != nil {
+		if err := saveAnnounced(ctx, t.tx, t.d); err != nil {
 			return false, err
 		}
 	}
-	return true, t.tx.TellActionAttempt(ctx, a.ActionAttemptID)
+	return true, t.tx.MarkAttemptReported(ctx, a.ActionAttemptID)
 }
 
 // failJammed fails the attempt whose command met a jam.

@@ -181,7 +181,7 @@ func (s *Service) emitSubscription(ctx context.Context, tx store.Tx, was, is dbs
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil
 	}
-	a, err := s.withTrouble(ctx, tx, event.AboutDevice(is), is)
+	a, err := s.withProblems(ctx, tx, event.AboutDevice(is), is)
 	if err != nil {
 		return err
 	}

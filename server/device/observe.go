@@ -250,7 +250,7 @@ func (r *reading) match(ctx context.Context, f Found) error {
 	case same && domain.Value(c.WarningCode) == domain.WarnExternal && domain.Value(c.WarningMessage) == disabledAllowed: // enabled again
 		clearWarning(c)
 		if c.AppliedGen >= c.DesiredGen {
-			return r.follow(ctx, c)
+			return r.setStatusByTimeFrame(ctx, c)
 		}
 	}
 	return nil
@@ -345,7 +345,7 @@ func (r *reading) onMissing(ctx context.Context, c *dbsqlc.AccessCode) error {
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.deviceChanged = true
 		return r.deleteCode(ctx, c)
-	case putOff(*c, r.caps, r.now) && !onItsWay, r.stepsAside(c):
+	case putOff(*c, r.caps, r.now) && !onItsWay, r.yieldsPIN(c):
 		r.deviceChanged = true
 		return r.markRemoved(ctx, c)
 	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.staleRead(c):
@@ -372,7 +372,7 @@ func (t *deviceTx) markRemoved(ctx context.Context, c *dbsqlc.AccessCode) error 
 	if over {
 		c.Attempts = 0
 	}
-	if over || domain.Value(c.ErrorCode) == domain.ErrFailedToRem {
+	if over || domain.Value(c.ErrorCode) == domain.ErrFailedToRemove {
 		clearError(c)
 	}
 	if !wasOn {

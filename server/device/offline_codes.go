@@ -42,7 +42,7 @@ func offline(c dbsqlc.AccessCode) bool { return c.OfflineKind != nil }
 
 // newOfflineCode returns the row of a new offline code on d. It fails with Invalid.
 func (s *Service) newOfflineCode(
-	d dbsqlc.Device, taken []dbsqlc.TakenOnDeviceRow, n NewCode,
+	d dbsqlc.Device, taken []dbsqlc.ListOccupiedPINsRow, n NewCode,
 ) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {

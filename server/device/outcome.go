@@ -162,9 +162,9 @@ func (s *Service) RecordPut(ctx context.Context, h domain.Fence, device uuid.UUI
 
 // notPut records that a write has failed.
 func (t *deviceTx) notPut(ctx context.Context, c *dbsqlc.AccessCode, w CodeWork, f Failure) error {
-	f.Unsure = f.Unsure || w.InDoubt
+	f.Unsure = f.Unsure || w.WriteUncertain
 	switch {
-	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // may have arrived: a read will show
+	case c.RemovingSince != nil && (f.Class == FailedForNow || w.WriteUncertain): // may have arrived: a read will show
 		c.WriteAccepted = false
 		return nil
 	case c.RemovingSince != nil: // no code to remove
@@ -254,7 +254,7 @@ func (s *Service) RecordDelete(
 // failedToRemove records that a removal failed. The server retries it, unless the vendor does not support the removal
 // of unmanaged codes.
 func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f Failure) error {
-	if f.Unsure && t.stepsAside(c) { // the recorded start shows that this removal may have succeeded
+	if f.Unsure && t.yieldsPIN(c) { // the recorded start shows that this removal may have succeeded
 		c.WriteAccepted = false
 	} else {
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -268,9 +268,9 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f F
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
 	c.NextAttemptAt = &next
-	event, failure := "access_code.failed_to_remove_from_device", domain.ErrFailedToRem
+	event, failure := "access_code.failed_to_remove_from_device", domain.ErrFailedToRemove
 	if c.IsManaged && c.RemovingSince != nil && c.EndsAt != nil && !c.EndsAt.After(*c.RemovingSince) {
-		event, failure = "access_code.failed_to_expire", domain.ErrFailedToExp
+		event, failure = "access_code.failed_to_expire", domain.ErrFailedToExpire
 	}
 	if c.Attempts < failureThreshold || domain.Value(c.ErrorCode) == failure {
 		return nil
@@ -279,7 +279,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *dbsqlc.AccessCode, f F
 	if !c.IsManaged {
 		return nil
 	}
-	return t.emitTrouble(ctx, event, c)
+	return t.emitProblem(ctx, event, c)
 }
 
 // RecordUnreachable records that the device could not be read or written. offline says that the vendor reports the
@@ -305,7 +305,7 @@ func (s *Service) RecordUnreachable(
 func (s *Service) RecordUnsent(ctx context.Context, h domain.Fence, device uuid.UUID, w CodeWork) error {
 	return s.onDevice(ctx, h, device, "record that nothing was sent", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		if c == nil || t.caps.ListCodes || w.InDoubt || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
+		if c == nil || t.caps.ListCodes || w.WriteUncertain || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
 			return nil
 		}
 		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePinMac = 0, nil, false, nil

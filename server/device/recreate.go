@@ -51,7 +51,7 @@ func (t *deviceTx) skipRecreate(ctx context.Context, c *dbsqlc.AccessCode) error
 // retryByRecreate retries a change that was refused while RecreateToChange was unknown.
 func (t *deviceTx) retryByRecreate(c *dbsqlc.AccessCode) {
 	if t.caps.RecreateToChange() && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 &&
-		domain.Value(c.ErrorCode) == domain.ErrFailedToUpd {
+		domain.Value(c.ErrorCode) == domain.ErrFailedToUpdate {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }

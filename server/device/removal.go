@@ -24,13 +24,13 @@ func (s *Service) RecordRemoved(ctx context.Context, h domain.Fence, device uuid
 		if err := s.removeDevice(ctx, t.tx, t.d); err != nil || !permanently {
 			return err
 		}
-		return t.tx.GiveUpDeviceRef(ctx, device)
+		return t.tx.DetachDevice(ctx, device)
 	})
 }
 
-// RecordLeft records that the device with a reference has left its account permanently, as reported ago. The report may
+// RecordRemovedByRef records that the device with a reference has left its account permanently, as reported ago. The report may
 // be late and repeated, so it does not affect a device that was added after it.
-func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
+func (s *Service) RecordRemovedByRef(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
 	if !domain.ValidRef(ref) { // no device of ours
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account
 		for i, d := range some {
 			ids[i], gone[d.DeviceID] = d.DeviceID, d.Gone
 		}
-		removed, err := tx.RemoveForGood(ctx, ids)
+		removed, err := tx.DetachDevices(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 			return err
 		}
 	}
-	return tx.GiveUpDeviceRef(ctx, r.DeviceID)
+	return tx.DetachDevice(ctx, r.DeviceID)
 }
 
 // onDeviceRemoved ends the attempts of a removed device. Its codes stay, in case the device comes back, but can be
@@ -150,7 +150,7 @@ func (t *deviceTx) onDeviceRemoved(ctx context.Context) error {
 		}
 	}
 	for _, c := range append([]*dbsqlc.AccessCode(nil), t.codes...) {
-		if ends(*c) && !c.EndsAt.After(t.now) { // the device may come back with it
+		if hasEnd(*c) && !c.EndsAt.After(t.now) { // the device may come back with it
 			if err := t.expire(ctx, c); err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func (t *deviceTx) onDeviceRemoved(ctx context.Context) error {
 // nextEnd returns the next end time among the codes of a removed device.
 func (t *deviceTx) nextEnd() (next *time.Time) {
 	for _, c := range t.codes {
-		if ends(*c) {
+		if hasEnd(*c) {
 			next = earlier(next, *c.EndsAt)
 		}
 	}
@@ -181,7 +181,7 @@ func (t *deviceTx) nextEnd() (next *time.Time) {
 }
 
 // ends reports whether a code has an end time at which it is removed.
-func ends(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
+func hasEnd(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
 
 // isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
 // one is a different device.
@@ -189,8 +189,8 @@ func isDetached(d dbsqlc.Device) bool {
 	return d.VendorRef == "detached:"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
 }
 
-// AccountRests records that a disconnected account has no work left.
-func (s *Service) AccountRests(ctx context.Context, id uuid.UUID) error {
+// RecordAccountIdle records that a disconnected account has no work left.
+func (s *Service) RecordAccountIdle(ctx context.Context, id uuid.UUID) error {
 	s.budget.forget(id)
-	return s.db.AccountRests(ctx, id)
+	return s.db.ClearAccountDue(ctx, id)
 }

@@ -64,9 +64,9 @@ func (s *Service) ResetSandbox(
 			return err
 		}
 		tx.Begins()
-		if err := tx.HastenRetention(
+		if err := tx.AdvanceRetention(
 			ctx,
-			dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt},
+			dbsqlc.AdvanceRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt},
 		); err != nil { // the deadline of the attempt
 			return err
 		}

@@ -65,7 +65,7 @@ type Service struct {
 	idempotency *idempotency.Service
 	opt         Options
 	waiting     waiting
-	budget      *inventoryBudget
+	budget      *inventoryLimiter
 }
 
 // Services are the other services that a Service calls.
@@ -104,10 +104,10 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, o
 		accounts:    r.Accounts,
 		idempotency: r.Idempotency,
 		opt:         opt,
-		budget:      newInventoryBudget(opt.InventoryEventRate, opt.InventoryEventBurst),
+		budget:      newInventoryLimiter(opt.InventoryEventRate, opt.InventoryEventBurst),
 	}
 	r.Events.OnEmit(s.count)
-	r.Accounts.AtEndOfAccount(s.removeAll)
+	r.Accounts.OnDisconnect(s.removeAll)
 	return s
 }
 

@@ -47,7 +47,7 @@ type asKept struct {
 	seen             *byte
 }
 
-func kept(c *dbsqlc.AccessCode) asKept {
+func pinIndexKey(c *dbsqlc.AccessCode) asKept {
 	return asKept{
 		code:     c,
 		desired:  c.DesiredGen,
@@ -71,14 +71,14 @@ func (t *deviceTx) codesByPIN() map[string][]*dbsqlc.AccessCode {
 	was := t.pinIndex
 	same := was.byMAC != nil && len(was.codes) == len(t.codes)
 	for i := 0; same && i < len(t.codes); i++ {
-		same = was.codes[i] == kept(t.codes[i])
+		same = was.codes[i] == pinIndexKey(t.codes[i])
 	}
 	if same {
 		return was.byMAC
 	}
 	t.pinIndex = pinIndex{byMAC: map[string][]*dbsqlc.AccessCode{}}
 	for i, c := range t.codes {
-		now := kept(c)
+		now := pinIndexKey(c)
 		var mac []byte
 		if i < len(was.codes) && was.codes[i] == now {
 			mac = was.macs[i]
@@ -135,18 +135,18 @@ func (t *deviceTx) macOnDevice(c *dbsqlc.AccessCode) []byte {
 	return t.s.keys.MAC(pinScope(c.DeviceID), []byte(*applied.PIN))
 }
 
-// stepsAside reports whether a code must leave the device temporarily so that others can have its PIN, or its temporary
+// yieldsPIN reports whether a code must leave the device temporarily so that others can have its PIN, or its temporary
 // removal has started for any reason (RecordDeleteStarted).
-func (t *deviceTx) stepsAside(c *dbsqlc.AccessCode) bool {
+func (t *deviceTx) yieldsPIN(c *dbsqlc.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false
 	}
-	return (c.WriteGen == 0 && c.WriteAt != nil) || t.breaksRing(c)
+	return (c.WriteGen == 0 && c.WriteAt != nil) || t.breaksPINCycle(c)
 }
 
-// breaksRing reports whether c is the code of its ring that steps aside. No code does while a write to one of the ring
+// breaksPINCycle reports whether c is the code of its ring that steps aside. No code does while a write to one of the ring
 // is pending.
-func (t *deviceTx) breaksRing(c *dbsqlc.AccessCode) bool {
+func (t *deviceTx) breaksPINCycle(c *dbsqlc.AccessCode) bool {
 	first := c
 	var all map[string][]*dbsqlc.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
@@ -180,7 +180,7 @@ func (s *Service) RecordDeleteStarted(
 		recreate := c != nil && t.needsRecreate(c)
 		still = c != nil && (t.leaving(c) || recreate) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still && c.IsManaged && c.RemovingSince == nil {
-			if recreate || t.stepsAside(c) {
+			if recreate || t.yieldsPIN(c) {
 				c.Status = string(StatusSetting)
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false

@@ -58,7 +58,7 @@ func TestOneCodeOfALargeRingStepsAside(t *testing.T) {
 
 func stepAside(tx *deviceTx) (aside []*dbsqlc.AccessCode) {
 	for _, c := range tx.codes {
-		if tx.stepsAside(c) {
+		if tx.yieldsPIN(c) {
 			aside = append(aside, c)
 		}
 	}

@@ -23,13 +23,13 @@ func (s *Service) addTombstone(ctx context.Context, tx store.Tx, d dbsqlc.Device
 		return nil
 	}
 	now := s.opt.Now().UTC()
-	if err := tx.ForgetAccessCodesGone(ctx, dbsqlc.ForgetAccessCodesGoneParams{
+	if err := tx.DeleteOldAccessCodeTombstones(ctx, dbsqlc.DeleteOldAccessCodeTombstonesParams{
 		DeviceID: d.DeviceID,
 		Before:   now.Add(-tombstoneTTL),
 	}); err != nil {
 		return err
 	}
-	return tx.AccessCodeGone(ctx, dbsqlc.AccessCodeGoneParams{
+	return tx.InsertAccessCodeTombstone(ctx, dbsqlc.InsertAccessCodeTombstoneParams{
 		AccessCodeID: c.AccessCodeID,
 		DeviceID:     d.DeviceID,
 		DeletedAt:    now,
@@ -50,7 +50,7 @@ func (r *reading) wasDeleted(ctx context.Context, f Found) (bool, error) {
 				ids = append(ids, id)
 			}
 		}
-		gone, err := r.tx.ListAccessCodesGone(ctx, dbsqlc.ListAccessCodesGoneParams{
+		gone, err := r.tx.ListAccessCodeTombstones(ctx, dbsqlc.ListAccessCodeTombstonesParams{
 			DeviceID: r.d.DeviceID,
 			Ids:      ids,
 			Since:    r.now.Add(-tombstoneTTL),

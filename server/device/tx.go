@@ -254,7 +254,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 	c.WriteAccepted = false
 	event, failure := "access_code.failed_to_set_on_device", domain.ErrFailedToSet
 	if c.AppliedGen > 0 { // the device keeps the previous state
-		event, failure = "access_code.failed_to_update", domain.ErrFailedToUpd
+		event, failure = "access_code.failed_to_update", domain.ErrFailedToUpdate
 	}
 	if offline(*c) {
 		event, failure = "access_code.failed_to_issue", domain.ErrFailedToIssue
@@ -294,7 +294,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 			other = uuid.Nil
 		}
 		t.setError(c, code, f.Message, other)
-		return t.tellTrouble(ctx, first, event, c)
+		return t.emitProblemOnce(ctx, first, event, c)
 	}
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
@@ -304,14 +304,14 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 	}
 	first := domain.Value(c.ErrorCode) != failure
 	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
-	return t.tellTrouble(ctx, first, event, c)
+	return t.emitProblemOnce(ctx, first, event, c)
 }
 
-func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *dbsqlc.AccessCode) error {
+func (t *deviceTx) emitProblemOnce(ctx context.Context, first bool, event string, c *dbsqlc.AccessCode) error {
 	if !first {
 		return nil
 	}
-	return t.emitTrouble(ctx, event, c)
+	return t.emitProblem(ctx, event, c)
 }
 
 // givesUpPIN reports whether the reference is that of another managed code that is about to change its PIN.
@@ -355,9 +355,9 @@ func clearError(c *dbsqlc.AccessCode) {
 	c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
 }
 
-// emitTrouble emits an event with the current errors and warnings of a code.
-func (t *deviceTx) emitTrouble(ctx context.Context, ev string, c *dbsqlc.AccessCode) error {
-	a, err := t.s.withTrouble(ctx, t.tx, event.AboutCode(t.d, *c), t.d)
+// emitProblem emits an event with the current errors and warnings of a code.
+func (t *deviceTx) emitProblem(ctx context.Context, ev string, c *dbsqlc.AccessCode) error {
+	a, err := t.s.withProblems(ctx, t.tx, event.AboutCode(t.d, *c), t.d)
 	if err != nil {
 		return err
 	}

@@ -44,12 +44,12 @@ type Work struct {
 	// Deadline is when an event or result becomes due, such as the expiry of a pending action attempt.
 	Deadline *time.Time
 	// Bolt is the pending lock command, if any.
-	Bolt     *BoltWork
+	LockCommand     *LockCommandWork
 	AutoLock *AutoLockWork
 	// Issues are the offline codes to issue.
 	Issues []IssueWork
 	// Doubted is true if the lock must be read, because the reason for its observed position is unknown.
-	Doubted bool
+	PositionUnknown bool
 }
 
 // CodeWork is the next operation of one code.
@@ -73,8 +73,8 @@ type CodeWork struct {
 	Leaving bool
 	// TemporaryRemoval is true if the code leaves temporarily, to release its PIN or to be recreated.
 	TemporaryRemoval bool
-	// InDoubt is true if an earlier write may still show.
-	InDoubt bool
+	// WriteUncertain is true if an earlier write may still show.
+	WriteUncertain bool
 	// anotherPIN is true if that write had a different PIN and the device hides which one it has.
 	anotherPIN bool
 	// state is the desired state to set.
@@ -88,8 +88,8 @@ const (
 	minPause         = 30 * time.Second
 	maxPause         = 30 * time.Minute
 
-	// disputeMemory is how long a drift counts as a repetition of the last one.
-	disputeMemory = 2 * maxPause
+	// driftWindow is how long a drift counts as a repetition of the last one.
+	driftWindow = 2 * maxPause
 )
 
 // backoff returns the delay after the nth consecutive failure, with full jitter for long delays.
@@ -101,9 +101,9 @@ func backoff(n int) time.Duration {
 	return minPause/2 + rand.N(span)
 }
 
-// LookAtDevice applies due changes to the rows of a device and returns the operations that the device needs. A device
+// PlanDevice applies due changes to the rows of a device and returns the operations that the device needs. A device
 // that was erased with its workspace counts as removed.
-func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID) (w Work, err error) {
+func (s *Service) PlanDevice(ctx context.Context, h domain.Fence, id uuid.UUID) (w Work, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
 			w, err = t.planPoolRemoval(ctx)
@@ -142,7 +142,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h domain.Fence, id uuid.UUID
 		setting, asked := t.autoLock()
 		w.AutoLock = setting
 		doubted, again := t.s.lockUnconfirmed(t.d)
-		w.Bolt, w.Doubted = bolt, doubted
+		w.LockCommand, w.PositionUnknown = bolt, doubted
 		for _, due := range []*time.Time{tell, poll, again, asked} {
 			if due != nil {
 				w.Due = earlier(w.Due, *due)
@@ -220,8 +220,8 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		Ref:              domain.Value(c.VendorRef),
 		New:              c.VendorRef == nil,
 		Leaving:          leaving,
-		TemporaryRemoval: recreate || leaving && t.stepsAside(c),
-		InDoubt:          c.VendorRef == nil && c.WriteGen > 0,
+		TemporaryRemoval: recreate || leaving && t.yieldsPIN(c),
+		WriteUncertain:          c.VendorRef == nil && c.WriteGen > 0,
 		anotherPIN:       t.anotherPIN(c),
 	}
 	if action == Put || action == Find {
@@ -246,7 +246,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 
 // leaving reports whether a code must leave its device, permanently or temporarily.
 func (t *deviceTx) leaving(c *dbsqlc.AccessCode) bool {
-	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.stepsAside(c)
+	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.yieldsPIN(c)
 }
 
 // putOff reports whether a code is, or may be, on a device without native schedules although its start was postponed.

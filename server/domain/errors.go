@@ -50,7 +50,7 @@ const (
 	Forbidden                     // the credential may not do this
 	Unavailable                   // try again later
 	TooMany                       // the maximum number is already in progress
-	Contradiction                 // another request with the same idempotency key had other content
+	Mismatch                 // another request with the same idempotency key had other content
 )
 
 // Error is the error of every operation of this package, unless something inside is broken. It carries no PIN,

@@ -20,13 +20,13 @@ func ProblemFields(field string, list []Problem) []map[string]any {
 }
 
 // Scope is the kind of resource that has a Problem.
-type Scope string
+type ProblemSubject string
 
 // Scopes of problems.
 const (
-	OfCode    Scope = "access_code"
-	OfDevice  Scope = "device"
-	OfAccount Scope = "connected_account"
+	OfCode    ProblemSubject = "access_code"
+	OfDevice  ProblemSubject = "device"
+	OfAccount ProblemSubject = "connected_account"
 )
 
 // Problem is an error or a warning that a resource carries until the cause is resolved.
@@ -34,7 +34,7 @@ type Problem struct {
 	// Code is the error_code or warning_code of the API.
 	Code    string
 	Message string
-	Scope   Scope
+	Scope   ProblemSubject
 	At      time.Time
 	// Other is the code that has the PIN, for duplicate_code_on_device. It is zero where that code is unknown
 	// or deleted.
@@ -57,11 +57,11 @@ const (
 	ErrNoSpace       = "no_space_for_access_code_on_device"
 	ErrConstraints   = "code_constraints_violated"
 	ErrFailedToSet   = "failed_to_set_on_device"
-	ErrFailedToUpd   = "failed_to_update"
-	ErrFailedToRem   = "failed_to_remove_from_device"
+	ErrFailedToUpdate   = "failed_to_update"
+	ErrFailedToRemove   = "failed_to_remove_from_device"
 	ErrFailedToIssue = "failed_to_issue"
 	ErrInactive      = "access_code_inactive"
-	ErrFailedToExp   = "failed_to_expire"
+	ErrFailedToExpire   = "failed_to_expire"
 	ErrExternal      = "conflicting_external_modification"
 	WarnExternal     = "external_modification_in_effect"
 )

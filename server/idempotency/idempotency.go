@@ -195,14 +195,14 @@ func (o *once) claim(ctx context.Context) (known *dbsqlc.IdempotencyKey, err err
 		return nil, err
 	case !o.s.keys.Match(content, o.contentMAC):
 		return nil, &domain.Error{
-			Kind: domain.Contradiction,
+			Kind: domain.Mismatch,
 			Type: KeyReused,
 			Message: "This Idempotency-Key was already used with other parameters. Send a new key with each " +
 				"new request, and the same key only with the same parameters.",
 		}
 	case !scopeStillCovers(scope, o.row.RequestMac[len(o.contentMAC):]):
 		return nil, &domain.Error{
-			Kind: domain.Contradiction,
+			Kind: domain.Mismatch,
 			Type: KeyReused,
 			Message: "The request with this key was completed, but the client session has lost access to " +
 				"resources that it used. The stored answer is not replayed, and nothing was changed. Check the " +

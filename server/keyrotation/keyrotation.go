@@ -183,7 +183,7 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 
 // awaitTransactions waits until every transaction that runs now has ended.
 func (s *Service) awaitTransactions(ctx context.Context, tell func(Rotation)) error {
-	began, err := s.db.Moment(ctx)
+	began, err := s.db.Now(ctx)
 	if err != nil {
 		return err
 	}

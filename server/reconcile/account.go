@@ -29,9 +29,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	}
 	if acct.Deleted {
 		r.adapters.drop(id, anyAdapter)
-		return 0, r.access.Devices.AccountRests(ctx, id)
+		return 0, r.access.Devices.RecordAccountIdle(ctx, id)
 	}
-	if wait := min(r.access.Devices.InventoryDebt(id), r.opt.AccountInterval); wait > 0 && !acct.Failing {
+	if wait := min(r.access.Devices.InventoryDelay(id), r.opt.AccountInterval); wait > 0 && !acct.Failing {
 		return wait, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, wait)
 	}
 	a, err := r.adapters.Get(ctx, id)

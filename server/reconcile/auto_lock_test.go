@@ -149,21 +149,21 @@ func TestAutoLock_LostLease(t *testing.T) {
 	if old == nil || old.Attempt != a.ID {
 		t.Fatal("no setting is due")
 	}
-	still, err := b.access.Devices.RecordBoltStarted(
+	still, err := b.access.Devices.RecordLockCommandStarted(
 		t.Context(),
 		holder{},
 		b.id(),
-		device.BoltWork{Attempt: old.Attempt},
+		device.LockCommandWork{Attempt: old.Attempt},
 	)
 	b.must(err)
 	if !still {
 		t.Error("the setting is not due")
 	}
-	if still, err = b.access.Devices.RecordBoltStarted(
+	if still, err = b.access.Devices.RecordLockCommandStarted(
 		t.Context(),
 		holder{},
 		b.id(),
-		device.BoltWork{Attempt: old.Attempt},
+		device.LockCommandWork{Attempt: old.Attempt},
 	); err != nil ||
 		still {
 		t.Errorf("the setting is due again (%v)", err)

@@ -31,7 +31,7 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 			)
 			a := b.door(false)
 			w := b.look()
-			if w.Bolt == nil {
+			if w.LockCommand == nil {
 				t.Fatalf("a new attempt: %+v", b.attempt(a))
 			}
 			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
@@ -41,7 +41,7 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
 				a.ID)
 			b.must(err)
-			still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
+			still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *w.LockCommand)
 			b.must(err)
 			if still {
 				t.Error("an expired command is planned")
@@ -82,7 +82,7 @@ func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.door(false)
-	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
+	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().LockCommand)
 	b.must(err)
 	clock.pass(-6 * time.Hour)
 	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {

@@ -32,14 +32,14 @@ type pass struct {
 
 // drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	w, err := r.access.Devices.LookAtDevice(ctx, lease, id)
+	w, err := r.access.Devices.PlanDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err
 	}
 	if w.Device.Removed {
 		return r.schedule(ctx, w)
 	}
-	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted && len(w.Issues) == 0 {
+	if idle(w) && w.LockCommand == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0 {
 		return r.schedule(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
@@ -64,14 +64,14 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
-	served := (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
+	served := (w.LockCommand != nil && !w.LockCommand.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
 	// A person may be waiting at the door, so codes come after commands.
-	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 {
+	if w.LockCommand != nil || w.AutoLock != nil || w.PositionUnknown || len(w.Issues) > 0 {
 		if err := p.runUrgent(ctx, w); err != nil {
 			return p.park(ctx, w, err)
 		}
 		seq := w.Seq
-		if w, err = r.access.Devices.LookAtDevice(ctx, lease, id); err != nil {
+		if w, err = r.access.Devices.PlanDevice(ctx, lease, id); err != nil {
 			return 0, err
 		}
 		if w.Seq = seq; idle(w) {
@@ -84,7 +84,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return p.park(ctx, w, err)
 	}
 	seq := w.Seq
-	if w, err = r.access.Devices.LookAtDevice(ctx, lease, id); err != nil {
+	if w, err = r.access.Devices.PlanDevice(ctx, lease, id); err != nil {
 		return 0, err
 	}
 	// Another instance may have requested a new read meanwhile and relies on this one.
@@ -100,7 +100,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		return r.scheduleRemaining(ctx, w)
 	}
 	// Read the deadlines that the writes have left.
-	left, err := r.access.Devices.LookAtDevice(ctx, lease, id)
+	left, err := r.access.Devices.PlanDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err
 	}
@@ -112,8 +112,8 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
 func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
-	if w.Bolt != nil {
-		if err := p.runLockCommand(ctx, *w.Bolt); err != nil {
+	if w.LockCommand != nil {
+		if err := p.runLockCommand(ctx, *w.LockCommand); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
 			return err
 		}
 	}
-	if w.Doubted && w.Bolt == nil {
+	if w.PositionUnknown && w.LockCommand == nil {
 		return p.readStatus(ctx)
 	}
 	return nil
@@ -201,7 +201,7 @@ func hasReadyWork(w device.Work) bool {
 
 // hasUrgentWork reports whether some work precedes the codes.
 func hasUrgentWork(w device.Work) bool {
-	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
+	return w.PositionUnknown || (w.LockCommand != nil && !w.LockCommand.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
 		len(w.Issues) > 0
 }
 
@@ -222,7 +222,7 @@ func (p *pass) read(ctx context.Context, w device.Work) error {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return err
 		}
-		return p.access.Devices.RecordThere(ctx, p.lease, p.device.ID, w.Seq)
+		return p.access.Devices.RecordPresent(ctx, p.lease, p.device.ID, w.Seq)
 	}
 	if !p.device.Capabilities.ListCodes {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil || w.Failures == 0 {
@@ -285,11 +285,11 @@ func (p *pass) write(ctx context.Context, w device.Work, served bool) (begun boo
 				return begun, nil
 			}
 			begun = true
-			if by, err := p.access.Devices.Interrupted(
+			if by, err := p.access.Devices.HasUrgentWork(
 				ctx,
 				p.device.ID,
-			); err != nil || by.Gone ||
-				(by.AtDoor && !served) {
+			); err != nil || by.Removed ||
+				(by.HasLockCommand && !served) {
 				return begun, err
 			}
 			served = false

@@ -407,7 +407,7 @@ func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }
 
 func (b byHand) look() device.Work {
 	b.Helper()
-	w, err := b.access.Devices.LookAtDevice(b.Context(), holder{}, b.id())
+	w, err := b.access.Devices.PlanDevice(b.Context(), holder{}, b.id())
 	b.must(err)
 	return w
 }

@@ -169,7 +169,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 			},
 		},
 	)
-	if owing := b.access.Devices.InventoryDebt(b.account); owing > 0 {
+	if owing := b.access.Devices.InventoryDelay(b.account); owing > 0 {
 		t.Errorf("owing %s", owing)
 	}
 	var locks []device.FoundDevice
@@ -179,7 +179,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	b.must(
 		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, locks),
 	) // each emits an added and a connected event
-	owing := b.access.Devices.InventoryDebt(b.account)
+	owing := b.access.Devices.InventoryDelay(b.account)
 	if owing < 370*time.Second || owing > 400*time.Second {
 		t.Fatalf("after 400 of 30 events: owing %s", owing)
 	}
@@ -203,7 +203,7 @@ func TestEventRate_AccountIsNotListed(t *testing.T) {
 	b.must(err)
 	b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
 	b.until("a failing account is listed anyway", func() bool { return lists.Load() > before })
-	if c.forward(owing + time.Hour); b.access.Devices.InventoryDebt(b.account) > 0 {
+	if c.forward(owing + time.Hour); b.access.Devices.InventoryDelay(b.account) > 0 {
 		t.Error("the account still owes")
 	}
 }

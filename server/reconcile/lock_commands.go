@@ -11,16 +11,16 @@ import (
 // runLockCommand runs the next lock command of the device. It sends a command once. If the outcome
 // is unknown, it polls the device until the device shows the result or the attempt expires. A door
 // that opens a second time minutes later would be worse than one that stays closed.
-func (p *pass) runLockCommand(ctx context.Context, w device.BoltWork) error {
+func (p *pass) runLockCommand(ctx context.Context, w device.LockCommandWork) error {
 	if w.Started {
 		return p.confirmLockCommand(ctx, w)
 	}
 	locker, ok := p.adapter.(adapter.Locker)
 	if !ok {
-		return p.access.Devices.RecordBoltFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported",
+		return p.access.Devices.RecordLockCommandFailed(ctx, p.lease, p.device.ID, w, "device_type_not_supported",
 			"The adapter of this device cannot lock or unlock it.")
 	}
-	if still, err := p.access.Devices.RecordBoltStarted(ctx, p.lease, p.device.ID, w); err != nil || !still {
+	if still, err := p.access.Devices.RecordLockCommandStarted(ctx, p.lease, p.device.ID, w); err != nil || !still {
 		return err
 	}
 	move := locker.Unlock
@@ -30,7 +30,7 @@ func (p *pass) runLockCommand(ctx context.Context, w device.BoltWork) error {
 	state, err := move(ctx, p.ref)
 	switch {
 	case err == nil && state == adapter.Confirmed:
-		return p.access.Devices.RecordBoltMoved(ctx, p.lease, p.device.ID, w)
+		return p.access.Devices.RecordLockCommandDone(ctx, p.lease, p.device.ID, w)
 	case err == nil:
 		// The vendor reports the result later, or the device shows it.
 		return nil
@@ -53,13 +53,13 @@ func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) err
 		}
 		return p.access.Devices.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
 	}
-	attempt := device.BoltWork{Attempt: w.Attempt}
+	attempt := device.LockCommandWork{Attempt: w.Attempt}
 	locker, ok := p.adapter.(adapter.AutoLocker)
 	if !ok {
-		return p.access.Devices.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported",
+		return p.access.Devices.RecordLockCommandFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported",
 			"The adapter of this device cannot configure auto-lock.")
 	}
-	if still, err := p.access.Devices.RecordBoltStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
+	if still, err := p.access.Devices.RecordLockCommandStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
 		return err
 	}
 	state, err := locker.ConfigureAutoLock(ctx, p.ref,
@@ -76,20 +76,20 @@ func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) err
 
 // recordCommandError records why a command failed. It returns err if it concerns the connection to
 // the device.
-func (p *pass) recordCommandError(ctx context.Context, w device.BoltWork, err error) error {
+func (p *pass) recordCommandError(ctx context.Context, w device.LockCommandWork, err error) error {
 	e := adapter.AsError(err)
 	if e == nil || ctx.Err() != nil {
 		return err
 	}
 	fail := func(errorType, message string) error {
-		return p.access.Devices.RecordBoltFailed(ctx, p.lease, p.device.ID, w, errorType, message)
+		return p.access.Devices.RecordLockCommandFailed(ctx, p.lease, p.device.ID, w, errorType, message)
 	}
 	var failed error
 	switch e.Class {
 	case adapter.Unconfirmed:
 		return nil
 	case adapter.Transient, adapter.GatewayDown:
-		failed = p.access.Devices.RecordBoltNotStarted(ctx, p.lease, p.device.ID, w)
+		failed = p.access.Devices.RecordLockCommandNotStarted(ctx, p.lease, p.device.ID, w)
 	case adapter.Offline:
 		failed = fail("device_offline", "The device is offline. Try again when it is back.")
 	case adapter.AuthRevoked:
@@ -109,13 +109,13 @@ func (p *pass) recordCommandError(ctx context.Context, w device.BoltWork, err er
 }
 
 // confirmLockCommand records success once the device shows the requested lock state.
-func (p *pass) confirmLockCommand(ctx context.Context, w device.BoltWork) error {
+func (p *pass) confirmLockCommand(ctx context.Context, w device.LockCommandWork) error {
 	d, err := p.adapter.Device(ctx, p.ref)
 	// An offline device only shows its last known state.
 	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock {
 		return err
 	}
-	return p.access.Devices.RecordBoltMoved(ctx, p.lease, p.device.ID, w)
+	return p.access.Devices.RecordLockCommandDone(ctx, p.lease, p.device.ID, w)
 }
 
 // readStatus records the current state of the device.

@@ -25,14 +25,14 @@ import (
 // door requests that the door is locked or unlocked.
 func (b *bed) door(lock bool) device.Attempt {
 	b.Helper()
-	a, err := b.access.Devices.MoveBolt(b.Context(), b.p, b.device, lock)
+	a, err := b.access.Devices.RunLockCommand(b.Context(), b.p, b.device, lock)
 	b.must(err)
 	return a
 }
 
 // knock is door for goroutines that must not end the test, such as a vendor.
 func (b *bed) knock(lock bool) device.Attempt {
-	a, err := b.access.Devices.MoveBolt(b.Context(), b.p, b.device, lock)
+	a, err := b.access.Devices.RunLockCommand(b.Context(), b.p, b.device, lock)
 	if err != nil && b.Context().Err() == nil {
 		b.Errorf("send the lock command: %v", err)
 	}
@@ -190,7 +190,7 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 			return false
 		}
 		return tooMany(
-				b.access.Devices.MoveBolt(ctx, b.p, b.device, true),
+				b.access.Devices.RunLockCommand(ctx, b.p, b.device, true),
 			), tooMany(
 				b.access.Devices.ConfigureAutoLock(ctx, b.p, b.device, true, &delay),
 			)
@@ -211,12 +211,12 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 	other, err := b.access.Accounts.CreateWorkspace(t.Context(), "other", "c", true)
 	b.must(err)
 	var e *domain.Error
-	_, err = b.access.Devices.MoveBolt(t.Context(), domain.Principal{WorkspaceID: other.ID}, b.device, true)
+	_, err = b.access.Devices.RunLockCommand(t.Context(), domain.Principal{WorkspaceID: other.ID}, b.device, true)
 	if !errors.As(err, &e) || e.Kind != domain.NotFound {
 		t.Errorf("another workspace learns that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have a separate queue
-	b.must(b.access.Devices.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
+	b.must(b.access.Devices.RecordLockCommandDone(t.Context(), holder{}, b.id(), *b.look().LockCommand))
 	if lock, auto := refused(); lock || !auto {
 		t.Errorf("after one has ended: refused %v, %v", lock, auto)
 	}

@@ -15,12 +15,12 @@ import (
 // and one of them sent the command.
 func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	confirmed := func(b byHand, w device.BoltWork) {
-		b.must(b.access.Devices.RecordBoltMoved(b.Context(), holder{}, b.id(), w))
+	confirmed := func(b byHand, w device.LockCommandWork) {
+		b.must(b.access.Devices.RecordLockCommandDone(b.Context(), holder{}, b.id(), w))
 	}
-	commander := func(b byHand, _ device.BoltWork) { b.tells(device.Operation{Method: "remote"}) }
-	other := func(b byHand, _ device.BoltWork) { b.tells(device.Operation{Method: "unknown"}) }
-	for name, heard := range map[string][]func(byHand, device.BoltWork){
+	commander := func(b byHand, _ device.LockCommandWork) { b.tells(device.Operation{Method: "remote"}) }
+	other := func(b byHand, _ device.LockCommandWork) { b.tells(device.Operation{Method: "unknown"}) }
+	for name, heard := range map[string][]func(byHand, device.LockCommandWork){
 		"confirmed first":               {confirmed, commander, other},
 		"other server first":            {other, commander},
 		"other server, then confirmed":  {other, confirmed, commander},
@@ -32,8 +32,8 @@ func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 			b := hand(t, options{profile: "august"})
 			b.tells(device.Operation{Locked: true})
 			a := b.door(false)
-			w := *b.look().Bolt
-			still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), w)
+			w := *b.look().LockCommand
+			still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), w)
 			if err != nil || !still {
 				t.Fatal(still, err)
 			}
@@ -107,7 +107,7 @@ func TestLatePush_KeepsLockState(t *testing.T) {
 		if got := b.locked(); got == nil || *got != s.stands {
 			t.Errorf("%s: the device shows %v", s.what, got)
 		}
-		if b.look().Doubted {
+		if b.look().PositionUnknown {
 			t.Errorf("%s: the state counts as an unreported operation", s.what)
 		}
 	}
@@ -134,7 +134,7 @@ func TestLateConfirmation_KeepsLockState(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	a := b.door(false)
-	still, err := b.access.Devices.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
+	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().LockCommand)
 	if err != nil || !still {
 		t.Fatal(still, err)
 	}

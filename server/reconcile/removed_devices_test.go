@@ -33,7 +33,7 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 	b.must(err)
 	heard := time.Now()
 	for range 2 {
-		b.must(b.access.Devices.RecordLeft(t.Context(), b.account, dev.Ref, time.Since(heard)))
+		b.must(b.access.Devices.RecordRemovedByRef(t.Context(), b.account, dev.Ref, time.Since(heard)))
 	}
 	b.look()
 	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "device_removed" {
@@ -59,7 +59,7 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 		return ds[0].ID.String()
 	}
 	another := list()
-	b.must(b.access.Devices.RecordLeft(t.Context(), b.account, dev.Ref, time.Since(heard)))
+	b.must(b.access.Devices.RecordRemovedByRef(t.Context(), b.account, dev.Ref, time.Since(heard)))
 	if got := list(); got != another || got == old {
 		t.Fatalf("got device %s after %s and %s", got, old, another)
 	}
@@ -82,10 +82,10 @@ func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
 	w := b.work(c)
 	device, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
-	b.must(b.access.Devices.RecordLeft(t.Context(), b.account, device.Ref, 0))
+	b.must(b.access.Devices.RecordRemovedByRef(t.Context(), b.account, device.Ref, 0))
 	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if by, err := b.access.Devices.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+	if by, err := b.access.Devices.HasUrgentWork(t.Context(), b.id()); err != nil || !by.Removed || still {
 		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
 	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
 	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if by, err := b.access.Devices.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+	if by, err := b.access.Devices.HasUrgentWork(t.Context(), b.id()); err != nil || !by.Removed || still {
 		t.Errorf("the write continues: %v, %v; %v", still, by, err)
 	}
 }
@@ -415,7 +415,7 @@ func TestErasedAccount_ListIsIgnored(t *testing.T) {
 func TestErasedAccount_DeviceRemoval(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	if err := b.access.Devices.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
+	if err := b.access.Devices.RecordRemovedByRef(t.Context(), uuid.New(), "1", 0); err != nil {
 		t.Error(err)
 	}
 }

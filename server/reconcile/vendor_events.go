@@ -213,7 +213,7 @@ func (h *hints) do(what func(context.Context) error) error {
 func (h *hints) recordRemoval(e adapter.Event) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		err := h.access.Devices.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))
+		err := h.access.Devices.RecordRemovedByRef(ctx, h.account, string(e.Device), time.Since(e.At))
 		cancel()
 		if err == nil {
 			return

@@ -29,7 +29,7 @@ func (h *handlers) CreateClientSession(
 		UserIdentifierKey: r.Body.UserIdentifierKey,
 		CustomerKey:       r.Body.CustomerKey,
 		ExpiresAt:         r.Body.ExpiresAt,
-		Reach: reachOf(
+		ScopeGrant: scopeGrantOf(
 			r.Body.ConnectedAccountIds,
 			r.Body.ConnectWebviewIds,
 			r.Body.UserIdentityID,
@@ -48,7 +48,7 @@ func (h *handlers) GetOrCreateClientSession(
 	c, err := h.access.Auth.CreateClientSession(ctx, principal(ctx), auth.NewClientSession{
 		UserIdentifierKey: r.Body.UserIdentifierKey,
 		ExpiresAt:         r.Body.ExpiresAt,
-		Reach: reachOf(
+		ScopeGrant: scopeGrantOf(
 			r.Body.ConnectedAccountIds,
 			r.Body.ConnectWebviewIds,
 			r.Body.UserIdentityID,
@@ -100,7 +100,7 @@ func (h *handlers) GrantAccessToClientSession(
 	ctx context.Context, r openapi.GrantAccessToClientSessionRequestObject,
 ) (openapi.GrantAccessToClientSessionResponseObject, error) {
 	c, err := h.access.Auth.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
-		reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
+		scopeGrantOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +125,11 @@ func (h *handlers) DeleteClientSession(
 	return openapi.DeleteClientSession200JSONResponse{Ok: true}, nil
 }
 
-func reachOf(accounts, webviews []string, identity string, identities []string) auth.Reach {
+func scopeGrantOf(accounts, webviews []string, identity string, identities []string) auth.ScopeGrant {
 	if identity != "" {
 		identities = append(identities, identity)
 	}
-	return auth.Reach{AccountIDs: accounts, WebviewIDs: webviews, UserIdentityIDs: identities}
+	return auth.ScopeGrant{AccountIDs: accounts, WebviewIDs: webviews, UserIdentityIDs: identities}
 }
 
 func toClientSession(c auth.ClientSession) api.ClientSession {

@@ -146,7 +146,7 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 }
 
 // authenticateCaller authenticates the caller as the operation requires, and checks that it may call the operation.
-func (e *edge) authenticateCaller(x *exchange, r *http.Request) error {
+func (e *edge) authenticateCaller(x *requestContext, r *http.Request) error {
 	if x.operation.public {
 		return nil
 	}

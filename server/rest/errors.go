@@ -49,7 +49,7 @@ var statuses = map[domain.Kind]int{
 	domain.Unavailable:  http.StatusServiceUnavailable,
 	domain.TooMany:      http.StatusTooManyRequests,
 
-	domain.Contradiction: http.StatusUnprocessableEntity,
+	domain.Mismatch: http.StatusUnprocessableEntity,
 }
 
 // failureOf converts errors to responses. Unexpected errors become a 500 without their reason.

@@ -39,7 +39,7 @@ func (h *handlers) UnlockDoor(
 }
 
 func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock bool) (api.ActionAttemptResponse, error) {
-	attempt, err := h.access.Devices.MoveBolt(ctx, principal(ctx), body.DeviceID, lock)
+	attempt, err := h.access.Devices.RunLockCommand(ctx, principal(ctx), body.DeviceID, lock)
 	return h.attemptResponse(ctx, attempt, err, body.Sync)
 }
 

@@ -56,7 +56,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 }
 
 // admit runs the checks in the order that clients rely on, and returns the canonical body.
-func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
+func (e *edge) admit(x *requestContext, r *http.Request) ([]byte, error) {
 	err := e.authenticateCaller(x, r)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 }
 
 // readBody reads the parameters of the body, or nil if it is absent, empty or null.
-func readBody(x *exchange, r *http.Request) (map[string]any, error) {
+func readBody(x *requestContext, r *http.Request) (map[string]any, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}

@@ -32,7 +32,7 @@ type page struct {
 	domain.Page
 
 	pager    *pager
-	exchange *exchange
+	exchange *requestContext
 	query    map[string]any // the parameters of the list, without the cursor
 	list     [][]byte       // what identifies the list
 }

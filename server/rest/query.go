@@ -39,7 +39,7 @@ func parseQuery(query string, body *shape) (map[string]any, error) {
 	for _, a := range arguments {
 		value, err := a.value(strict)
 		if err == nil {
-			err = place(params, a, value)
+			err = setArgument(params, a, value)
 		}
 		if err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func (s *shape) locate(name string, above []string) (path []string, leaf *shape,
 }
 
 // place stores a value at its path.
-func place(params map[string]any, a *argument, value any) error {
+func setArgument(params map[string]any, a *argument, value any) error {
 	last := len(a.path) - 1
 	for _, name := range a.path[:last] {
 		inner, given := params[name]
@@ -248,7 +248,7 @@ func addToQuery(query url.Values, s *shape, prefix string, params map[string]any
 			addToQuery(query, values, prefix+name+".", value)
 		case []any:
 			for _, item := range value {
-				query.Add(prefix+name, plain(item))
+				query.Add(prefix+name, formatScalar(item))
 			}
 			if len(value) == 0 {
 				query.Add(prefix+name, "")
@@ -258,13 +258,13 @@ func addToQuery(query url.Values, s *shape, prefix string, params map[string]any
 				query.Add(prefix+name, "")
 			}
 		default:
-			query.Add(prefix+name, plain(value))
+			query.Add(prefix+name, formatScalar(value))
 		}
 	}
 }
 
 // plain formats a scalar, numbers without an exponent.
-func plain(v any) string {
+func formatScalar(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}

@@ -29,7 +29,7 @@ func (e *edge) limitWorkspaces(next openapi.StrictHandlerFunc, operation string)
 }
 
 // countRepeat counts a request if it has a key.
-func (e *edge) countRepeat(x *exchange, sender, workspaceID, content string) error {
+func (e *edge) countRepeat(x *requestContext, sender, workspaceID, content string) error {
 	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
 		return nil

@@ -36,7 +36,7 @@ var commonHeaders = []struct {
 
 // exchange is a request and its response. It collects what the edge learns for inner layers and the access log. It is
 // their ResponseWriter.
-type exchange struct {
+type requestContext struct {
 	http.ResponseWriter
 	id        string
 	request   *http.Request
@@ -60,8 +60,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange) // set by observe
+func exchangeOf(ctx context.Context) *requestContext {
+	x, _ := ctx.Value(exchangeKey{}).(*requestContext) // set by observe
 	return x
 }
 
@@ -69,7 +69,7 @@ func exchangeOf(ctx context.Context) *exchange {
 func principal(ctx context.Context) domain.Principal { return exchangeOf(ctx).principal }
 
 // acting returns the context that carries the request's data for the audit log.
-func (e *edge) acting(ctx context.Context, x *exchange) context.Context {
+func (e *edge) acting(ctx context.Context, x *requestContext) context.Context {
 	if x.operation.public {
 		return ctx
 	}
@@ -114,9 +114,9 @@ func subjects(found []audit.Subject, params map[string]any) []audit.Subject {
 }
 
 // Unwrap gives http.ResponseController access to the server's writer.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+func (x *requestContext) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-func (x *exchange) WriteHeader(status int) {
+func (x *requestContext) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
 		if header := x.Header(); header.Get("Content-Type") == jsonType {
@@ -126,7 +126,7 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-func (x *exchange) Write(b []byte) (int, error) {
+func (x *requestContext) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
@@ -143,7 +143,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 func (e *edge) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &exchange{
+		x := &requestContext{
 			ResponseWriter: w,
 			id:             uuid.Must(uuid.NewV7()).String(),
 			operation:      e.operations[r.URL.Path],
@@ -187,7 +187,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
-func (e *edge) log(x *exchange, duration time.Duration) {
+func (e *edge) log(x *requestContext, duration time.Duration) {
 	route := "unknown"
 	if x.operation != nil {
 		route = x.operation.path
@@ -214,12 +214,12 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 }
 
 // clientDisconnected reports whether an error means that the client has disconnected.
-func (x *exchange) clientDisconnected(err error) bool {
+func (x *requestContext) clientDisconnected(err error) bool {
 	return errors.Is(err, context.Canceled) && x.request.Context().Err() != nil
 }
 
 // logCause logs the cause that the caller does not see.
-func (e *edge) logCause(x *exchange, err error) {
+func (e *edge) logCause(x *requestContext, err error) {
 	if x.writeErr != nil && errors.Is(err, x.writeErr) {
 		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the client did not read the whole response",
 			slog.String("request_id", x.id), slog.String("error", err.Error()))

@@ -9,7 +9,7 @@ import (
 
 // beginSpan starts the span of an authenticated request. The span records when the request got its slot, and how long
 // authentication took.
-func (e *edge) beginSpan(x *exchange, r *http.Request) {
+func (e *edge) beginSpan(x *requestContext, r *http.Request) {
 	if e.traces == nil {
 		return
 	}
@@ -20,7 +20,7 @@ func (e *edge) beginSpan(x *exchange, r *http.Request) {
 
 // endSpan ends the span with the result of the request. Public operations have no span, because load balancers call
 // them constantly.
-func (e *edge) endSpan(x *exchange, route string) {
+func (e *edge) endSpan(x *requestContext, route string) {
 	if e.traces == nil {
 		return
 	}

@@ -158,9 +158,9 @@ func (c *checker) number(s *shape, v float64) {
 	case whole && v < s.min && s.min == 1:
 		c.report("Number must be greater than 0")
 	case v < s.min:
-		c.report("Number must be greater than or equal to %s", plain(s.min))
+		c.report("Number must be greater than or equal to %s", formatScalar(s.min))
 	case v > s.max:
-		c.report("Number must be less than or equal to %s", plain(s.max))
+		c.report("Number must be less than or equal to %s", formatScalar(s.max))
 	}
 	if whole {
 		c.out = strconv.AppendInt(c.out, int64(v), 10)

@@ -95,7 +95,7 @@ const analyzePartitions = 24 * time.Hour
 // KeepPartitions creates the event partitions that are needed soon, and drops those older than the retention, unless
 // the clock may be wrong. A retention of 0 keeps all.
 func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (k Kept, err error) {
-	now, err := s.db.Moment(ctx)
+	now, err := s.db.Now(ctx)
 	if err != nil {
 		return k, err
 	}

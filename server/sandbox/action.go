@@ -14,7 +14,7 @@ type action struct{ id, customID, name string }
 const keptActions = 64
 
 // act accepts a lock or unlock command, or returns the earlier one with the same custom_id.
-func (l *lock) act(name, customID string) (action, *problem) {
+func (l *lock) runCommand(name, customID string) (action, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 &&

@@ -42,7 +42,7 @@ func control(act func(*http.Request, *lock) (any, *problem)) http.HandlerFunc {
 			return
 		}
 		v, p := act(r, l)
-		settle(w, v, p)
+		respond(w, v, p)
 	}
 }
 
@@ -165,7 +165,7 @@ func keypadEnter(r *http.Request, l *lock) (any, *problem) {
 	if req.Code == nil {
 		return nil, refuse(invalidRequest, "code is required.")
 	}
-	c, p := l.enter(*req.Code)
+	c, p := l.enterPIN(*req.Code)
 	if c == nil {
 		return map[string]any{"unlocked": false}, p
 	}

@@ -102,7 +102,7 @@ var faults = map[string]struct {
 }
 
 // draw draws the fault of the next request about the lock.
-func (l *lock) draw(write bool) fault {
+func (l *lock) drawFault(write bool) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.faults.FailureRate) == 0 {

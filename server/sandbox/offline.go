@@ -169,7 +169,7 @@ func postOffline(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 		return
 	}
 	c, p := l.issue(q)
-	settle(w, map[string]any{
+	respond(w, map[string]any{
 		"access_code_id": c.ID,
 		"lock_id":        l.id,
 		"kind":           c.Kind,

@@ -36,7 +36,7 @@ func (s *Sandbox) ownerOnly(act func(accountRequest) *problem) http.HandlerFunc 
 		if p == nil {
 			p = act(q)
 		}
-		settle(w, done, p)
+		respond(w, done, p)
 	}
 }
 

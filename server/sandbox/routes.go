@@ -101,7 +101,7 @@ func faulty(w http.ResponseWriter, r *http.Request, l *lock, absent kind, write 
 		answerProblem(w, refuse(absent, "The account has no such lock or access code."))
 		return
 	}
-	f := l.draw(write)
+	f := l.drawFault(write)
 	switch {
 	case f.problem != nil:
 		answerProblem(w, f.problem)
@@ -135,7 +135,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 }
 
 // settle responds with v, or with the problem if there is one.
-func settle(w http.ResponseWriter, v any, p *problem) {
+func respond(w http.ResponseWriter, v any, p *problem) {
 	if p != nil {
 		answerProblem(w, p)
 		return

@@ -57,7 +57,7 @@ const (
 )
 
 // draw draws the duration and the fault of the next request.
-func (y *system) draw(write bool) (time.Duration, fault) {
+func (y *system) drawFault(write bool) (time.Duration, fault) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	wait := y.acct.box.scaled(systemLatencyMin + time.Duration(y.rng.Int64N(int64(systemLatencyMax-systemLatencyMin))))

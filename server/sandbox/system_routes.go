@@ -45,7 +45,7 @@ func onSystem(write bool, handle systemHandler) http.HandlerFunc {
 			answerProblem(w, refuse(systemNotFound, "The account has no such access system."))
 			return
 		}
-		wait, f := y.draw(write)
+		wait, f := y.drawFault(write)
 		select {
 		case <-time.After(wait):
 		case <-r.Context().Done():
@@ -62,7 +62,7 @@ func onSystem(write bool, handle systemHandler) http.HandlerFunc {
 		if f.abort {
 			panic(http.ErrAbortHandler)
 		}
-		settle(w, v, p)
+		respond(w, v, p)
 	}
 }
 
@@ -75,7 +75,7 @@ func systemControl(handle systemHandler) http.HandlerFunc {
 			return
 		}
 		v, p := handle(r, y)
-		settle(w, v, p)
+		respond(w, v, p)
 	}
 }
 

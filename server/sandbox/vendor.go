@@ -43,8 +43,8 @@ func postAction(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 		answerProblem(w, refuse(invalidRequest, `action must be "lock" or "unlock".`))
 		return
 	}
-	a, p := l.act(req.Action, req.CustomID)
-	settle(w, map[string]any{
+	a, p := l.runCommand(req.Action, req.CustomID)
+	respond(w, map[string]any{
 		"action_id": a.id, "custom_id": a.customID, "status": statusPending, "lock_id": l.id, "action": a.name,
 	}, p)
 }
@@ -55,7 +55,7 @@ func putAutoLock(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 		answerProblem(w, p)
 		return
 	}
-	settle(w, map[string]any{"lock_id": l.id, "status": statusPending}, l.setAutoLock(req.Enabled, req.Delay))
+	respond(w, map[string]any{"lock_id": l.id, "status": statusPending}, l.setAutoLock(req.Enabled, req.Delay))
 }
 
 func listCodes(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
@@ -68,7 +68,7 @@ func listCodes(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 	if stale {
 		body["stale"] = true
 	}
-	settle(w, body, p)
+	respond(w, body, p)
 }
 
 // codeRequest is the body of POST and PATCH.
@@ -135,7 +135,7 @@ func deleteCode(w http.ResponseWriter, r *http.Request, l *lock, f fault) {
 	if st == statusDeleting {
 		st = statusPending // as in the guide
 	}
-	settle(w, map[string]any{"access_code_id": id, "status": st}, p)
+	respond(w, map[string]any{"access_code_id": id, "status": st}, p)
 }
 
 func listWebhooks(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 type ambientTx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn
-	give   func() // returns the connection
+	release   func() // returns the connection
 	tx     pgx.Tx // nil: it has ended
 	then   []func()
 	act    *Act
@@ -50,7 +50,7 @@ func (db *DB) WithAmbientTx(ctx context.Context, f func(context.Context) error) 
 		j := &ambientTx{
 			pool:   db.Pool,
 			conn:   conn,
-			give:   release,
+			release:   release,
 			tx:     tx,
 			act:    actOf(ctx),
 			change: &change{},
@@ -96,7 +96,7 @@ func (j *ambientTx) commit(ctx context.Context) error {
 	if err := commit(ctx, j.conn.Conn(), j.tx, j.act, j.change); err != nil {
 		return err
 	}
-	j.give()
+	j.release()
 	j.tx, j.then = nil, nil
 	for _, f := range then {
 		f()
@@ -104,12 +104,12 @@ func (j *ambientTx) commit(ctx context.Context) error {
 	return nil
 }
 
-func (j *ambientTx) part(ctx context.Context, f func(Tx) error) error {
+func (j *ambientTx) savepoint(ctx context.Context, f func(Tx) error) error {
 	then, changed := len(j.then), *j.change
 	err := pgx.BeginFunc(
 		ctx,
 		j.tx,
-		func(tx pgx.Tx) error { return f(in(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) },
+		func(tx pgx.Tx) error { return f(newTx(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) },
 	)
 	if err != nil {
 		j.then, *j.change = j.then[:then], changed

@@ -132,9 +132,9 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	}
 	entry := auditEntry{PutAuditEntryParams: dbsqlc.PutAuditEntryParams{
 		ActorKind:    a.ActorKind,
-		ActorID:      given(a.ActorID),
+		ActorID:      nonNilID(a.ActorID),
 		ActorName:    a.ActorName,
-		RequestID:    given(a.RequestID),
+		RequestID:    nonNilID(a.RequestID),
 		Operation:    a.Operation,
 		SubjectKinds: make([]string, len(all.subjects)),
 		SubjectIds:   make([]uuid.UUID, len(all.subjects)),
@@ -151,7 +151,7 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 		workspaces = []uuid.UUID{a.WorkspaceID}
 	}
 	for _, w := range workspaces {
-		entry.WorkspaceID = given(w)
+		entry.WorkspaceID = nonNilID(w)
 		entry.AuditID, entry.again = a.entry(w)
 		entries = append(entries, entry)
 	}
@@ -162,7 +162,7 @@ func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	}
 }
 
-func given(id uuid.UUID) *uuid.UUID {
+func nonNilID(id uuid.UUID) *uuid.UUID {
 	if id == uuid.Nil {
 		return nil
 	}

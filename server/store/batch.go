@@ -48,7 +48,7 @@ func (tx Tx) lockedDevice(
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
 		func(tx Tx) (err error) { l.Pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
-		func(tx Tx) (err error) { l.Moment, err = tx.Moment(ctx); return err })
+		func(tx Tx) (err error) { l.Moment, err = tx.Now(ctx); return err })
 	return l, err
 }
 

@@ -66,9 +66,9 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 		if at.IdleDuration <= pingAfterIdle {
 			return false
 		}
-		answers, lost := asked(ctx, at.Conn, within)
+		answers, lost := pingConn(ctx, at.Conn, within)
 		if p := pool.Load(); lost && p != nil {
-			go askAll(p, within)
+			go pingIdle(p, within)
 		}
 		return !answers // the pool pings it again, and finds it closed
 	}
@@ -79,7 +79,7 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 
 // asked pings a connection. lost means that it had time to answer: the deadline of ctx, but at least a second. If ctx is
 // canceled the ping continues, because interrupting it would close the connection.
-func asked(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, lost bool) {
+func pingConn(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, lost bool) {
 	if until, limited := ctx.Deadline(); limited {
 		within = max(min(within, time.Until(until)), time.Second)
 	}
@@ -93,12 +93,12 @@ func asked(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, 
 	return answers, lost
 }
 
-func askAll(pool *pgxpool.Pool, within time.Duration) {
+func pingIdle(pool *pgxpool.Pool, within time.Duration) {
 	var all sync.WaitGroup
 	for _, conn := range pool.AcquireAllIdle(context.Background()) {
 		all.Go(func() {
 			defer conn.Release()
-			asked(context.Background(), conn.Conn(), within)
+			pingConn(context.Background(), conn.Conn(), within)
 		})
 	}
 	all.Wait()

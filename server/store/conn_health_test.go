@@ -131,7 +131,7 @@ func TestConnectionsThatAreLostAtRestAreAskedTogether(t *testing.T) {
 	}
 	untilRested(t)
 	line.Lose()
-	if _, err := db.Moment(t.Context()); err != nil {
+	if _, err := db.Now(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if most := asked.most.Load(); most < connections/2 {
@@ -202,17 +202,17 @@ func TestConnectionThatIsLostIsFoundOutByWhoHasLittleTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	if _, err := db.Moment(t.Context()); err != nil {
+	if _, err := db.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	untilRested(t)
 	line.Lose()
 	little, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 	defer cancel()
-	if _, err := db.Moment(little); err == nil {
+	if _, err := db.Now(little); err == nil {
 		t.Error("a connection that is lost has answered")
 	}
-	if _, err := db.Moment(t.Context()); err != nil {
+	if _, err := db.Now(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if hungUp.Load() == 0 {

@@ -125,7 +125,7 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			return err
 		}},
 		"some of a webhook": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {
-			_, err := q.SomeDeliveries(ctx, dbsqlc.SomeDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, MaxRows: 2000})
+			_, err := q.ListDeliveryIDs(ctx, dbsqlc.ListDeliveryIDsParams{WorkspaceID: workspace, WebhookID: webhook, MaxRows: 2000})
 			return err
 		}},
 		"drop these": {false, "deliveries_pkey", func(q *dbsqlc.Queries) error {

@@ -88,7 +88,7 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 		"outboxes": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
 			return db.DueOutboxes(ctx, dbsqlc.DueOutboxesParams{MaxRows: 10, ExcludeCreators: but})
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
-			return makers(db.WorkspaceMakers(ctx, of))(func(r dbsqlc.WorkspaceMakersRow) uuid.UUID { return r.CreatedBy })
+			return makers(db.ListWorkspaceCreators(ctx, of))(func(r dbsqlc.ListWorkspaceCreatorsRow) uuid.UUID { return r.CreatedBy })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -112,7 +112,7 @@ func firstPartitions(ctx context.Context, dsn string) error {
 		return err
 	}
 	defer db.Close()
-	now, err := db.Moment(ctx)
+	now, err := db.Now(ctx)
 	if err != nil {
 		return err
 	}

@@ -154,12 +154,12 @@ func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
 	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces").Scan(&workspace); err != nil {
 		t.Fatal(err)
 	}
-	arg := dbsqlc.LeftInPoolParams{
+	arg := dbsqlc.ListOrphanedPoolCodesParams{
 		WorkspaceID: workspace,
 		Keys:        []uuid.UUID{uuid.New()},
 		VendorRefs:  []string{"1", "2"},
 	}
-	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { _, err := q.LeftInPool(t.Context(), arg); return err })
+	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { _, err := q.ListOrphanedPoolCodes(t.Context(), arg); return err })
 	if !strings.Contains(plan, "access_codes_in_pool") {
 		t.Error(plan)
 	}

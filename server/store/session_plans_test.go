@@ -55,7 +55,7 @@ func TestClientSessionsAreFoundInIndexes(t *testing.T) {
 		"of a person":     {true, func(q *dbsqlc.Queries) error { _, err := q.ListClientSessions(t.Context(), person); return err }, "(user_identifier_key = 'k7'::text)", "Seq Scan"},
 		"those unclaimed": {false, func(q *dbsqlc.Queries) error { _, err := q.CountUnclaimedSessions(t.Context(), count); return err }, "client_sessions_unclaimed", "Seq Scan on client_sessions "},
 		"those that reach": {false, func(q *dbsqlc.Queries) error {
-			n, err := q.ClaimSessionsThatReach(t.Context(), dbsqlc.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: 1000})
+			n, err := q.ClaimSessionsWithScope(t.Context(), dbsqlc.ClaimSessionsWithScopeParams{WorkspaceID: workspace, MaxRows: 1000})
 			if n != 20 && err == nil {
 				t.Errorf("%d sessions are found to reach something", n)
 			}

@@ -14,9 +14,9 @@ import (
 
 // share limits how many connections of the pool a context uses concurrently. The pool serves callers in order: without a
 // limit, two hundred deliveries would delay a request that reads one row.
-type share struct {
+type connShare struct {
 	Part
-	of *share // the share that it is part of; nil: the pool
+	of *connShare // the share that it is part of; nil: the pool
 }
 
 type shareKey struct{}
@@ -24,7 +24,7 @@ type shareKey struct{}
 // Sharing returns the context for background work. Its queries and transactions use at most a quarter of the pool, so
 // that requests find free connections. The connections of the job queue are not counted.
 func (db *DB) Sharing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, shareKey{}, &share{Part: db.shared()})
+	return context.WithValue(ctx, shareKey{}, &connShare{Part: db.shared()})
 }
 
 func (db *DB) shared() Part { return make(Part, max(1, int(db.Pool.Config().MaxConns)/4)) }
@@ -40,21 +40,21 @@ func (p Part) Of(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, shareKey{}, &share{Part: p, of: shareOf(ctx)})
+	return context.WithValue(ctx, shareKey{}, &connShare{Part: p, of: shareOf(ctx)})
 }
 
 // Unshared returns a context without a limit, for short work that must not wait for other background work.
 func Unshared(ctx context.Context) context.Context {
-	return context.WithValue(ctx, shareKey{}, (*share)(nil))
+	return context.WithValue(ctx, shareKey{}, (*connShare)(nil))
 }
 
-func shareOf(ctx context.Context) *share {
-	s, _ := ctx.Value(shareKey{}).(*share)
+func shareOf(ctx context.Context) *connShare {
+	s, _ := ctx.Value(shareKey{}).(*connShare)
 	return s
 }
 
 // acquire waits for a slot of the share, which release returns. Without a share it returns immediately.
-func (s *share) acquire(ctx context.Context) error {
+func (s *connShare) acquire(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *share) acquire(ctx context.Context) error {
 }
 
 // wait takes the narrowest slot first, so that waiting for it blocks no wider one.
-func (s *share) wait(ctx context.Context) error {
+func (s *connShare) wait(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *share) wait(ctx context.Context) error {
 	return err
 }
 
-func (s *share) release() {
+func (s *connShare) release() {
 	for ; s != nil; s = s.of {
 		<-s.Part
 	}
@@ -106,7 +106,7 @@ func (db *DB) acquire(ctx context.Context) (_ *pgxpool.Conn, release func(), err
 // shared sends queries to the pool within a share.
 type shared struct {
 	pool  *pgxpool.Pool
-	share *share
+	share *connShare
 }
 
 func (q shared) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {

@@ -125,13 +125,13 @@ func (db *DB) Close() {
 type Tx struct {
 	*dbsqlc.Queries
 	in     *transaction
-	then   *[]func()
+	afterCommit   *[]func()
 	act    *Act
 	change *change
 }
 
 // in returns a Tx. The queries of an act are observed for the audit log.
-func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
+func newTx(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
 		return Tx{dbsqlc.New(t), t, then, act, c}
 	}
@@ -142,7 +142,7 @@ func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 func (tx Tx) Start(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
 
 // AfterCommit registers f to be called after the commit. It is not called after a rollback.
-func (tx Tx) AfterCommit(f func()) { *tx.then = append(*tx.then, f) }
+func (tx Tx) AfterCommit(f func()) { *tx.afterCommit = append(*tx.afterCommit, f) }
 
 // maxTries is how often a transaction that others obstruct is tried.
 const maxTries = 5
@@ -154,7 +154,7 @@ const maxTries = 5
 // the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	if j := ambientTxOf(ctx, db.Pool); j != nil {
-		return j.part(ctx, f)
+		return j.savepoint(ctx, f)
 	}
 	return retryDeadlocks(ctx, func() error { return db.InTxOnce(ctx, f) })
 }
@@ -162,7 +162,7 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 // InTxOnce is InTx without retries, in a transaction of its own.
 func (db *DB) InTxOnce(ctx context.Context, f func(Tx) error) error {
 	var then []func()
-	err := db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(in(t, act, c, &then)) })
+	err := db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(newTx(t, act, c, &then)) })
 	if err != nil {
 		return err
 	}

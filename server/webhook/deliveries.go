@@ -111,7 +111,7 @@ func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Satur
 
 // OutboxOwners returns the creators of workspaces.
 func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
-	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
+	rows, err := s.db.ListWorkspaceCreators(ctx, workspaces)
 	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
 		owners[r.WorkspaceID] = worker.Owners{Creator: r.CreatedBy}
@@ -259,15 +259,15 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 	return due, err
 }
 
-// PromptWebhooks says which webhooks answered successfully and fast the last time.
-type PromptWebhooks map[uuid.UUID]bool
+// HealthByWebhook says which webhooks answered successfully and fast the last time.
+type HealthByWebhook map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that are due and not leased.
 func (s *Service) DueWebhooks(
 	ctx context.Context,
 	limit int32,
 	but worker.Saturated,
-) ([]uuid.UUID, PromptWebhooks, error) {
+) ([]uuid.UUID, HealthByWebhook, error) {
 	rows, err := s.db.DueWebhooks(ctx, dbsqlc.DueWebhooksParams{
 		MaxRows:                  limit,
 		ExcludeWorkspaces:        but.Workspaces,
@@ -276,7 +276,7 @@ func (s *Service) DueWebhooks(
 		ExcludeSuspectWorkspaces: but.SuspectWorkspaces,
 		ExcludeSuspectCreators:   but.SuspectCreators,
 	})
-	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
+	ids, prompt := make([]uuid.UUID, len(rows)), HealthByWebhook{}
 	for i, r := range rows {
 		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsHealthy
 	}
@@ -287,9 +287,9 @@ func (s *Service) DueWebhooks(
 func (s *Service) WebhookOwners(
 	ctx context.Context,
 	webhooks []uuid.UUID,
-) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
+) (map[uuid.UUID]worker.Owners, HealthByWebhook, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
-	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
+	owners, prompt := map[uuid.UUID]worker.Owners{}, HealthByWebhook{}
 	for _, r := range rows {
 		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{
 			Workspace: r.WorkspaceID,

@@ -64,7 +64,7 @@ func (s *Service) RecordDeliveries(
 		arg.Excerpts = append(arg.Excerpts, excerpt)
 	}
 	if health.Failures == 0 && health.Pause == 0 && health.Disable == "" {
-		if recorded, err := s.recordOfHealthy(ctx, h, arg, health.Healthy); err != nil || recorded {
+		if recorded, err := s.recordHealthy(ctx, h, arg, health.Healthy); err != nil || recorded {
 			return err
 		}
 	}
@@ -111,9 +111,9 @@ func (s *Service) RecordDeliveries(
 	return nil
 }
 
-// recordOfHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
+// recordHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
 // the fan-out. It returns false where the webhook must be locked or was deleted.
-func (s *Service) recordOfHealthy(
+func (s *Service) recordHealthy(
 	ctx context.Context,
 	h domain.Fence,
 	arg dbsqlc.RecordAttemptsParams,

@@ -19,7 +19,7 @@ import (
 // advance, or sent and not yet recorded. bytesAhead is their average size, which exceeds the usual
 // one. Larger payloads are read when they are sent.
 const (
-	readAhead  = 4 * healthyWidth
+	readAhead  = 4 * healthyConcurrency
 	bytesAhead = 512
 )
 
@@ -81,13 +81,13 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *worker.Lease, id u
 		read:         time.Now(),
 		healthy:      endpoint.Healthy,
 		inFlightByID: map[uuid.UUID]flight{},
-		results:      make(chan answer, healthyWidth),
+		results:      make(chan answer, healthyConcurrency),
 		records:      make(chan record, 1),
 		wakeup:       make(chan struct{}, 1),
 		stopped:      isHeld(endpoint),
 		disabled:     endpoint.Disabled,
-		window:       firstWidth,
-		guaranteed:   guaranteedWidth(endpoint),
+		window:       initialConcurrency,
+		guaranteed:   guaranteedConcurrency(endpoint),
 		begun:        time.Now(),
 	}
 	d.wakeups.Store(id, p.wakeup)
@@ -167,7 +167,7 @@ func (p *run) canSend() bool {
 }
 
 // maxInFlight returns the maximum number of requests in flight.
-func (p *run) maxInFlight() int { return min(p.window, width(p.endpoint.Failures)) }
+func (p *run) maxInFlight() int { return min(p.window, maxConcurrency(p.endpoint.Failures)) }
 
 // startRequest counts one more request in flight, unless the limits forbid it. Beyond its
 // guaranteed requests, an endpoint may have at most a quarter as many as remain free, and an
@@ -186,7 +186,7 @@ func (p *run) startRequest() bool {
 
 // unproven reports whether the endpoint has not yet succeeded in this run, nor at the end of the
 // last one.
-func (p *run) unproven() bool { return p.guaranteed == 1 && p.window == firstWidth }
+func (p *run) unproven() bool { return p.guaranteed == 1 && p.window == initialConcurrency }
 
 // endRequest counts one request less.
 func (p *run) endRequest() {
@@ -226,7 +226,7 @@ func (p *run) readLimit() int {
 	if room == 1 || p.unproven() {
 		return room
 	}
-	return readAhead / healthyWidth * room
+	return readAhead / healthyConcurrency * room
 }
 
 // refreshEndpoint reads an endpoint again after the poll interval. Its secret may have been
@@ -287,7 +287,7 @@ func (p *run) handleResult(ctx context.Context, a answer) {
 	case a.unopened:
 		p.pending = append(p.pending, a)
 	case a.ok():
-		p.window = min(p.window+1, healthyWidth)
+		p.window = min(p.window+1, healthyConcurrency)
 		p.pending = append(p.pending, a)
 	default:
 		p.failing = true
@@ -310,7 +310,7 @@ func (p *run) nextRecord() record {
 	r := record{webhook: p.endpoint.ID, attempts: make([]DeliveryAttempt, len(p.pending))}
 	for i, a := range p.pending {
 		sent := p.inFlightByID[a.event]
-		r.attempts[i] = p.opt.next(a, sent.step)
+		r.attempts[i] = p.opt.planAttempt(a, sent.step)
 		r.attempts[i].Due = sent.due
 		r.problem = cmp.Or(a.problem, r.problem)
 		r.outcomes = append(r.outcomes, outcome(a, r.attempts[i].State))

@@ -41,7 +41,7 @@ func TestExcerptsOfLongAnswersLeaveLittleToCollect(t *testing.T) { //nolint:para
 // Hundreds of hanging endpoints must not fill the memory with deliveries.
 func TestReadLimit_UnprovenEndpoint(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ window, own, failures, want int }{{firstWidth, 1, 0, 2}, {firstWidth, 2, 0, 8}, {firstWidth + 1, 1, 0, 12}, {healthyWidth, 1, 0, readAhead}, {healthyWidth, 2, failingAfter, 1}} {
+	for _, c := range []struct{ window, own, failures, want int }{{initialConcurrency, 1, 0, 2}, {initialConcurrency, 2, 0, 8}, {initialConcurrency + 1, 1, 0, 12}, {healthyConcurrency, 1, 0, readAhead}, {healthyConcurrency, 2, failingAfter, 1}} {
 		p := &run{window: c.window, guaranteed: c.own}
 		if p.endpoint.Failures = c.failures; p.readLimit() != c.want {
 			t.Errorf("%+v: %d are read", c, p.readLimit())

@@ -129,7 +129,7 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 			WriteBufferSize:     2 << 10,
 			ReadBufferSize:      1 << 10,
 			MaxIdleConns:        1024,
-			MaxIdleConnsPerHost: healthyWidth,
+			MaxIdleConnsPerHost: healthyConcurrency,
 			IdleConnTimeout:     90 * time.Second,
 			TLSHandshakeTimeout: 10 * time.Second,
 		},

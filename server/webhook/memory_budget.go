@@ -62,7 +62,7 @@ func (l *memoryBudget) setHealthy(webhook uuid.UUID, prompt bool) {
 }
 
 // importHealth takes over the stored health of webhooks that this server is not sending to.
-func (l *memoryBudget) importHealth(prompt PromptWebhooks) {
+func (l *memoryBudget) importHealth(prompt HealthByWebhook) {
 	for webhook, is := range prompt {
 		l.setHealthy(webhook, is)
 	}
@@ -75,12 +75,12 @@ func (l *memoryBudget) isHealthy(webhook uuid.UUID) bool {
 	return l.healthy[webhook]
 }
 
-// guaranteedWidth returns how many concurrent requests an endpoint gets regardless of others. For
+// guaranteedConcurrency returns how many concurrent requests an endpoint gets regardless of others. For
 // suspect endpoints it is one: thousands may hang, and the goroutines of each request burden the
 // garbage collector.
-func guaranteedWidth(e Endpoint) int {
+func guaranteedConcurrency(e Endpoint) int {
 	if e.Healthy {
-		return firstWidth
+		return initialConcurrency
 	}
 	return 1
 }

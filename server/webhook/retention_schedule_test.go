@@ -28,9 +28,9 @@ func TestScheduleRetention_KeepsEarlierTime(t *testing.T) {
 			return err
 		}
 		soon = *until
-		if err := tx.HastenRetention(
+		if err := tx.AdvanceRetention(
 			t.Context(),
-			dbsqlc.HastenRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon},
+			dbsqlc.AdvanceRetentionParams{WorkspaceID: b.p.WorkspaceID, At: soon},
 		); err != nil {
 			return err
 		}

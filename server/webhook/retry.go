@@ -19,11 +19,11 @@ var schedule = []time.Duration{
 }
 
 const (
-	// healthyWidth is the maximum number of concurrent requests to a healthy endpoint.
-	healthyWidth = 32
-	// firstWidth is the same for an endpoint without a success so far, so that a hanging endpoint
+	// healthyConcurrency is the maximum number of concurrent requests to a healthy endpoint.
+	healthyConcurrency = 32
+	// initialConcurrency is the same for an endpoint without a success so far, so that a hanging endpoint
 	// holds few connections. Each success adds one.
-	firstWidth = 2
+	initialConcurrency = 2
 	// maxExtraRequests is the maximum number of concurrent requests to all endpoints beyond the
 	// guaranteed ones. Each holds a connection with its goroutines, and many endpoints may be slow.
 	maxExtraRequests = 256
@@ -35,9 +35,9 @@ const (
 )
 
 // width returns the maximum number of concurrent requests to an endpoint.
-func width(failures int) int {
+func maxConcurrency(failures int) int {
 	if failures < failingAfter {
-		return healthyWidth
+		return healthyConcurrency
 	}
 	return 1
 }
@@ -51,7 +51,7 @@ func (o Options) probePause(failures int) time.Duration {
 }
 
 // next returns the attempt to record for a response. step is the number of earlier attempts.
-func (o Options) next(a answer, step int) DeliveryAttempt {
+func (o Options) planAttempt(a answer, step int) DeliveryAttempt {
 	out := DeliveryAttempt{
 		EventID: a.event,
 		Latency: a.latency,

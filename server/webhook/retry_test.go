@@ -29,20 +29,20 @@ func TestSchedule_MatchesContract(t *testing.T) {
 	failed := answer{status: 500, problem: "no"}
 	for step, planned := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
 		for range 100 {
-			a := o.next(failed, step)
+			a := o.planAttempt(failed, step)
 			if a.State != DeliveryPending || a.Pause < planned || a.Pause > planned*11/10 {
 				t.Fatalf("step %d: %s after %s", step, a.State, a.Pause)
 			}
 		}
 	}
-	if a := o.next(failed, 7); a.State != DeliveryFailed {
+	if a := o.planAttempt(failed, 7); a.State != DeliveryFailed {
 		t.Errorf("after the eighth attempt: %s", a.State)
 	}
 	if o.Timeout != 15*time.Second || o.DisableAfter != 120*time.Hour {
 		t.Errorf("%s, %s", o.Timeout, o.DisableAfter)
 	}
 	failed.abort = true
-	if a := o.next(failed, 0); a.State != DeliveryFailed {
+	if a := o.planAttempt(failed, 0); a.State != DeliveryFailed {
 		t.Errorf("event rejected by the endpoint: %s", a.State)
 	}
 }
@@ -63,7 +63,7 @@ func TestRetryAfter_IsBounded(t *testing.T) {
 		time.Second: {5 * time.Second, 6 * time.Second}, time.Minute: {time.Minute, time.Minute}, 48 * time.Hour: {time.Hour, time.Hour},
 	} {
 		a := answer{status: 429, problem: "slow down", retryAfter: asked}
-		if got := o.next(a, 0).Pause; got < c.least || got > c.most {
+		if got := o.planAttempt(a, 0).Pause; got < c.least || got > c.most {
 			t.Errorf("%s: %s", asked, got)
 		}
 		if got := o.health(Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
@@ -79,8 +79,8 @@ func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	last := time.Duration(0)
 	for n := range 20 {
 		h := o.health(Endpoint{Failures: n}, time.Hour, []answer{failed})
-		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (width(h.Failures) == 1) {
-			t.Errorf("%d: %+v, width %d", n, h, width(h.Failures))
+		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (maxConcurrency(h.Failures) == 1) {
+			t.Errorf("%d: %+v, width %d", n, h, maxConcurrency(h.Failures))
 		}
 		last = h.Pause
 	}
@@ -179,14 +179,14 @@ func TestExcerpt_DoesNotRetainWholeBody(t *testing.T) {
 func TestExtraRequests_AreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{memory: newMemoryBudget()}
-	well, unknown := guaranteedWidth(Endpoint{Healthy: true}), guaranteedWidth(Endpoint{})
-	if well != firstWidth || unknown != 1 {
+	well, unknown := guaranteedConcurrency(Endpoint{Healthy: true}), guaranteedConcurrency(Endpoint{})
+	if well != initialConcurrency || unknown != 1 {
 		t.Errorf("%d concurrent to a proven endpoint, %d to another", well, unknown)
 	}
 	var all []*run
-	for n := range 2 * maxExtraRequests / healthyWidth {
+	for n := range 2 * maxExtraRequests / healthyConcurrency {
 		p := &run{Deliverer: d, guaranteed: []int{well, unknown}[n%2]}
-		for range healthyWidth {
+		for range healthyConcurrency {
 			p.startRequest()
 		}
 		if p.inFlight < p.guaranteed || d.extraRequests.Load() > maxExtraRequests {
@@ -209,7 +209,7 @@ func TestExtraRequests_UnprovenLeaveHalf(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{memory: newMemoryBudget()}
 	for range maxExtraRequests {
-		p := &run{Deliverer: d, guaranteed: 1, window: firstWidth}
+		p := &run{Deliverer: d, guaranteed: 1, window: initialConcurrency}
 		if !p.startRequest() {
 			t.Fatal("no request is sent")
 		}
@@ -218,7 +218,7 @@ func TestExtraRequests_UnprovenLeaveHalf(t *testing.T) {
 	if n := d.extraRequests.Load(); n != maxExtraRequests/2 {
 		t.Errorf("%d extra requests", n)
 	}
-	answers := &run{Deliverer: d, guaranteed: 1, window: firstWidth + 1}
+	answers := &run{Deliverer: d, guaranteed: 1, window: initialConcurrency + 1}
 	for range 2 {
 		if !answers.startRequest() {
 			t.Error("a proven endpoint gets no request")

@@ -67,7 +67,7 @@ func (s *Service) RotateSecret(
 		if until, err = tx.RotateWebhookSecret(ctx, arg); err != nil || until == nil {
 			return err
 		}
-		return tx.HastenRetention(ctx, dbsqlc.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: *until})
+		return tx.AdvanceRetention(ctx, dbsqlc.AdvanceRetentionParams{WorkspaceID: p.WorkspaceID, At: *until})
 	})
 	if err != nil {
 		return Webhook{}, nil, fmt.Errorf("rotate the secret: %w", err)

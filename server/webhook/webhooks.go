@@ -338,9 +338,9 @@ func (s *Service) DeleteWebhook(ctx context.Context, p domain.Principal, id stri
 // webhook.
 func (s *Service) dropDeliveries(ctx context.Context, p domain.Principal, webhook uuid.UUID) (dropped int, err error) {
 	err = s.db.InTx(store.WithAct(ctx, nil), func(tx store.Tx) error {
-		events, err := tx.SomeDeliveries(
+		events, err := tx.ListDeliveryIDs(
 			ctx,
-			dbsqlc.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deleteBatch},
+			dbsqlc.ListDeliveryIDsParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deleteBatch},
 		)
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err

@@ -21,21 +21,21 @@ type queryingLane struct {
 }
 
 func (a queryingLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
-	if _, err := a.db.Moment(ctx); err != nil {
+	if _, err := a.db.Now(ctx); err != nil {
 		return false, err
 	}
 	return a.counter.Due(ctx, id)
 }
 
 func (a queryingLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
-	if _, err := a.db.Moment(ctx); err != nil {
+	if _, err := a.db.Now(ctx); err != nil {
 		return nil, err
 	}
 	return a.counter.Sweep(ctx, limit, but)
 }
 
 func (a queryingLane) Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
-	_, err := a.db.Moment(ctx)
+	_, err := a.db.Now(ctx)
 	return nil, err
 }
 

@@ -153,7 +153,7 @@ func TestWakeUps_OneHolderPerKeyAndNoneLost(t *testing.T) {
 	db := open(t)
 	c := newCounter()
 	c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
-		_, err := db.Moment(ctx) // gives other engines time to interfere
+		_, err := db.Now(ctx) // gives other engines time to interfere
 		return err
 	}
 	wakers := []*worker.Waker{

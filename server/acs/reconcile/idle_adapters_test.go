@@ -43,12 +43,12 @@ func TestIdleAdapter_IsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(idleTimeout)
-			if d.tidy(); shut != 0 {
+			if d.closeIdle(); shut != 0 {
 				t.Fatal("the adapter was closed in use")
 			}
 		}
 		time.Sleep(time.Second)
-		if d.tidy(); shut != 1 || len(d.open) != 0 {
+		if d.closeIdle(); shut != 1 || len(d.open) != 0 {
 			t.Errorf("%d closes", shut)
 		}
 		if _, err := d.get(t.Context(), account); err != nil || len(d.open) != 1 {
@@ -61,7 +61,7 @@ func TestIdleAdapter_IsClosed(t *testing.T) {
 func TestSilence_OldOneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, of := New(nil, nil, nil, Options{DownAfter: 10 * time.Second}), silence{uuid.New(), false}
+		d, of := New(nil, nil, nil, Options{DownAfter: 10 * time.Second}), unreachable{uuid.New(), false}
 		for range 2 {
 			for seconds := range 12 {
 				if wait, want := d.graceLeft(of), time.Duration(10-seconds)*time.Second; wait != want {
@@ -71,7 +71,7 @@ func TestSilence_OldOneDoesNotCount(t *testing.T) {
 			}
 			time.Sleep(idleTimeout)
 		}
-		d.tidy()
+		d.closeIdle()
 		d.silent.Range(func(any, any) bool { t.Error("an old silence is kept"); return false })
 	})
 }
@@ -81,7 +81,7 @@ func TestWrites_AreInterruptedByLook(t *testing.T) {
 	t.Parallel()
 	d := New(nil, nil, nil, Options{})
 	for written, want := range map[time.Duration]bool{0: false, minWriting / 2: false, maxWriting / 2: false, maxWriting: true} {
-		if over, err := d.mustLook(
+		if over, err := d.mustRead(
 			t.Context(),
 			acs.ReconcileState{},
 			written,

@@ -50,7 +50,7 @@ func TestOpen_SlowAccountDelaysNoOther(t *testing.T) {
 			other := make(chan error)
 			go func() {
 				_, err := d.get(t.Context(), account.Account{ID: uuid.New(), Adapter: "quick"})
-				d.tidy()
+				d.closeIdle()
 				other <- err
 			}()
 			select {

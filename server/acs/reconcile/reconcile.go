@@ -57,14 +57,14 @@ type Reconciler struct {
 
 // silence identifies an account or a system that does not answer, or with writes a system that
 // refuses only writes.
-type silence struct {
+type unreachable struct {
 	id     uuid.UUID
 	writes bool
 }
 
 // spell is the observed start and end of a silence. Another server may have handled the key
 // meanwhile.
-type spell struct{ begun, last time.Time }
+type failureStreak struct{ begun, last time.Time }
 
 type opened struct {
 	config  []byte
@@ -140,7 +140,7 @@ func (d *Reconciler) cached(account account.Account) (adapter.AccessSystems, boo
 // openAdapter opens the adapter of an account and closes the previous one. A slow vendor delays
 // only its own account.
 func (d *Reconciler) openAdapter(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
-	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
+	d.closeAdapters(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
 	if !ok {
 		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID,
@@ -163,7 +163,7 @@ func (d *Reconciler) openAdapter(ctx context.Context, account account.Account) (
 }
 
 // shut closes the adapters that meant accepts.
-func (d *Reconciler) shut(meant func(account uuid.UUID, o *opened) bool) {
+func (d *Reconciler) closeAdapters(meant func(account uuid.UUID, o *opened) bool) {
 	d.mu.Lock()
 	leave := map[uuid.UUID]*opened{}
 	for id, o := range d.open {
@@ -181,10 +181,10 @@ func (d *Reconciler) shut(meant func(account uuid.UUID, o *opened) bool) {
 }
 
 // tidy closes idle adapters and forgets old silences.
-func (d *Reconciler) tidy() {
-	d.shut(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > idleTimeout })
+func (d *Reconciler) closeIdle() {
+	d.closeAdapters(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > idleTimeout })
 	d.silent.Range(func(of, s any) bool {
-		if time.Since(s.(spell).last) > idleTimeout {
+		if time.Since(s.(failureStreak).last) > idleTimeout {
 			d.silent.CompareAndDelete(of, s)
 		}
 		return true
@@ -196,7 +196,7 @@ func (d *Reconciler) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	d.shut(func(uuid.UUID, *opened) bool { return true })
+	d.closeAdapters(func(uuid.UUID, *opened) bool { return true })
 }
 
 // Disconnect makes a simulated vendor refuse the credentials of an account.
@@ -223,10 +223,10 @@ func (d *Reconciler) DrainAccount(
 	acct account.Account,
 ) (time.Duration, error) {
 	if acct.Deleted {
-		d.shut(func(id uuid.UUID, _ *opened) bool { return id == acct.ID })
+		d.closeAdapters(func(id uuid.UUID, _ *opened) bool { return id == acct.ID })
 		return 0, nil
 	}
-	if wait := min(d.access.Devices.InventoryDebt(acct.ID), d.opt.AccountInterval); wait > 0 && !acct.Failing {
+	if wait := min(d.access.Devices.InventoryDelay(acct.ID), d.opt.AccountInterval); wait > 0 && !acct.Failing {
 		return wait, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, wait)
 	}
 	a, err := d.get(ctx, acct)
@@ -239,7 +239,7 @@ func (d *Reconciler) DrainAccount(
 	systems, err := a.Systems(held)
 	switch e := adapter.AsError(err); {
 	case err == nil:
-		d.silent.Delete(silence{acct.ID, false})
+		d.silent.Delete(unreachable{acct.ID, false})
 		found := make([]acs.FoundSystem, len(systems))
 		for i, s := range systems {
 			found[i] = acs.FoundSystem{
@@ -268,7 +268,7 @@ func (d *Reconciler) DrainAccount(
 	// Simulated vendors are down only while the server stops.
 	case e.Class == adapter.GatewayDown && acct.Adapter != account.SandboxAccessAdapter:
 		// The gateway may be restarting.
-		if wait := d.graceLeft(silence{acct.ID, false}); wait > 0 {
+		if wait := d.graceLeft(unreachable{acct.ID, false}); wait > 0 {
 			return wait, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, wait)
 		}
 		if err := d.access.Accounts.RecordAccountUnreachable(ctx, lease, acct.ID, e.Message); err != nil {
@@ -291,11 +291,11 @@ func (d *Reconciler) DrainAccount(
 }
 
 // graceLeft notes a silence and returns how long it may last before it is reported.
-func (d *Reconciler) graceLeft(of silence) time.Duration {
+func (d *Reconciler) graceLeft(of unreachable) time.Duration {
 	now := time.Now()
-	s := spell{begun: now}
-	if was, ok := d.silent.Load(of); ok && now.Sub(was.(spell).last) <= idleTimeout {
-		s = was.(spell)
+	s := failureStreak{begun: now}
+	if was, ok := d.silent.Load(of); ok && now.Sub(was.(failureStreak).last) <= idleTimeout {
+		s = was.(failureStreak)
 	}
 	s.last = now
 	d.silent.Store(of, s)
@@ -317,7 +317,7 @@ func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l systemLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
-	l.tidy()
+	l.closeIdle()
 	return l.acs.DueSystems(ctx, limit, but)
 }
 

@@ -48,15 +48,15 @@ func (d *Reconciler) drainSystem(ctx context.Context, lease *worker.Lease, id uu
 	if err != nil {
 		return 0, err
 	}
-	pause, err := d.lookAndDo(ctx, lease, a, system)
+	pause, err := d.readAndApply(ctx, lease, a, system)
 	if err != nil {
 		return 0, err
 	}
 	return pause, d.acs.ScheduleSystem(ctx, id, system.Seq, pause)
 }
 
-// lookAndDo reads a system, runs the missing writes, and returns the delay until the next look.
-func (d *Reconciler) lookAndDo(
+// readAndApply reads a system, runs the missing writes, and returns the delay until the next look.
+func (d *Reconciler) readAndApply(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
@@ -69,7 +69,7 @@ func (d *Reconciler) lookAndDo(
 	if err != nil {
 		return d.failed(ctx, lease, a, system, err)
 	}
-	d.silent.Delete(silence{system.ID, false})
+	d.silent.Delete(unreachable{system.ID, false})
 	known, err := d.acs.UsersOnSystem(ctx, system.ID)
 	if err != nil {
 		return 0, err
@@ -86,7 +86,7 @@ func (d *Reconciler) lookAndDo(
 		return 0, err
 	}
 	release() // recorded
-	pause := max(jittered(d.opt.SystemInterval), min(d.access.Devices.InventoryDebt(system.AccountID), maxOwing))
+	pause := max(jittered(d.opt.SystemInterval), min(d.access.Devices.InventoryDelay(system.AccountID), maxOwing))
 	if later > 0 {
 		pause = min(pause, later)
 	}
@@ -105,10 +105,10 @@ func (d *Reconciler) write(
 ) (time.Duration, error) {
 	began := time.Now()
 	for i, w := range todo {
-		if over, err := d.mustLook(ctx, system, time.Since(began), looked); over || err != nil {
+		if over, err := d.mustRead(ctx, system, time.Since(began), looked); over || err != nil {
 			return rereadDelay, err
 		}
-		again, err := d.do(ctx, lease, a, system, w)
+		again, err := d.apply(ctx, lease, a, system, w)
 		if stop, ok := errors.AsType[*stopped](err); ok {
 			switch {
 			case stop.wait > 0:
@@ -130,10 +130,10 @@ func (d *Reconciler) write(
 	return pause, nil
 }
 
-// mustLook reports whether another look comes before the remaining writes. This is so after
+// mustRead reports whether another look comes before the remaining writes. This is so after
 // maxWriting, or after a shorter time if the desired state has changed. The change may be urgent,
 // such as a suspension.
-func (d *Reconciler) mustLook(
+func (d *Reconciler) mustRead(
 	ctx context.Context,
 	system acs.ReconcileState,
 	written, looked time.Duration,
@@ -159,7 +159,7 @@ type stopped struct {
 func (s *stopped) Error() string { return "the remaining writes must wait" }
 
 // do runs one write and returns the delay until the look at its result; 0 means none.
-func (d *Reconciler) do(
+func (d *Reconciler) apply(
 	ctx context.Context,
 	lease *worker.Lease,
 	a adapter.AccessSystems,
@@ -189,7 +189,7 @@ func (d *Reconciler) do(
 	e := adapter.AsError(err)
 	switch {
 	case err == nil:
-		d.silent.Delete(silence{system.ID, true})
+		d.silent.Delete(unreachable{system.ID, true})
 		look, err := d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
 		if look {
 			return rereadDelay, err
@@ -260,7 +260,7 @@ func (d *Reconciler) unwritable(
 			return d.failed(ctx, lease, a, system, cause)
 		}
 	case adapter.GatewayDown:
-		if wait := d.graceLeft(silence{system.ID, true}); wait > 0 {
+		if wait := d.graceLeft(unreachable{system.ID, true}); wait > 0 {
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
@@ -311,17 +311,17 @@ func (d *Reconciler) failed(
 			return again, err
 		}
 		// Check whether the account's list still shows the system.
-		if _, before := d.silent.Load(silence{system.ID, false}); !before {
+		if _, before := d.silent.Load(unreachable{system.ID, false}); !before {
 			if err := d.access.Accounts.Hint(ctx, system.AccountID, ""); err != nil {
 				return 0, err
 			}
 		}
-		if wait := d.graceLeft(silence{system.ID, false}); wait > 0 {
+		if wait := d.graceLeft(unreachable{system.ID, false}); wait > 0 {
 			return min(wait, time.Second), nil
 		}
 	case adapter.Offline:
 	default:
-		if wait := d.graceLeft(silence{system.ID, false}); wait > 0 {
+		if wait := d.graceLeft(unreachable{system.ID, false}); wait > 0 {
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}

@@ -270,10 +270,10 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	}
 	resp, err := a.http.Do(req)
 	if err != nil && dialing.Load() && !connected.Load() { // nothing was sent
-		return a.lost(ctx, adapter.GatewayDown, err)
+		return a.unansweredError(ctx, adapter.GatewayDown, err)
 	}
 	if err != nil {
-		return a.lost(ctx, doubt, err)
+		return a.unansweredError(ctx, doubt, err)
 	}
 	defer resp.Body.Close()
 	span.Set(traces.Status(resp.StatusCode))
@@ -297,13 +297,13 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	case errors.Is(err, adapter.ErrSaturated) && method == http.MethodGet:
 		return err
 	case err != nil:
-		return a.lost(ctx, doubt, err)
+		return a.unansweredError(ctx, doubt, err)
 	}
 	return found
 }
 
 // lost returns the error of a call without a response.
-func (a *Adapter) lost(ctx context.Context, doubt adapter.Class, err error) error {
+func (a *Adapter) unansweredError(ctx context.Context, doubt adapter.Class, err error) error {
 	failure := a.failure(doubt, "no response: "+adapter.Reason(err))
 	if doubt != adapter.Unconfirmed {
 		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))

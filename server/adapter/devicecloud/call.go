@@ -58,7 +58,7 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	defer resp.Body.Close()
 	// After an upgrade, no deadline would end the reading.
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")
+		return adapter.Errorf(c.unknownOutcomeClass(), "the vendor answered in another protocol than HTTP")
 	}
 	var found error
 	err = adapter.ReadResponse(ctx, resp.Body, responseLimit, func(data []byte) error {
@@ -67,17 +67,17 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 			found = a.classify(c, resp, data)
 		case out == nil || len(data) == 0 && c.writes():
 		case json.Unmarshal(data, out) != nil: // the error of Unmarshal may quote a PIN
-			found = adapter.Errorf(c.doubt(), "the response is not the expected JSON")
+			found = adapter.Errorf(c.unknownOutcomeClass(), "the response is not the expected JSON")
 		}
 		return nil
 	})
 	switch {
 	case errors.Is(err, adapter.ErrTooLarge):
-		return adapter.Errorf(c.doubt(), "the response is larger than %d MiB, or has too many parts", responseLimit>>20)
+		return adapter.Errorf(c.unknownOutcomeClass(), "the response is larger than %d MiB, or has too many parts", responseLimit>>20)
 	case errors.Is(err, adapter.ErrSaturated) && !c.writes():
 		return err
 	case err != nil:
-		return a.lost(ctx, c, true, err)
+		return a.unansweredError(ctx, c, true, err)
 	}
 	return found
 }
@@ -112,13 +112,13 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	resp, err := a.http.Do(req)
 	if err != nil {
 		// A transport other than net/http's reports no connections: it may have sent the request.
-		return nil, a.lost(ctx, c, connected.Load() || !dialing.Load(), err)
+		return nil, a.unansweredError(ctx, c, connected.Load() || !dialing.Load(), err)
 	}
 	return resp, nil
 }
 
 // lost returns the error of a call without a response. sent means that the vendor may have received it.
-func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error {
+func (a *Adapter) unansweredError(ctx context.Context, c call, sent bool, err error) error {
 	var failure *adapter.Error
 	switch {
 	case sent && c.writes():
@@ -136,7 +136,7 @@ func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error 
 }
 
 // doubt returns the class of a response that cannot be decoded.
-func (c call) doubt() adapter.Class {
+func (c call) unknownOutcomeClass() adapter.Class {
 	if c.writes() {
 		return adapter.Unconfirmed
 	}

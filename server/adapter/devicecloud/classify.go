@@ -79,11 +79,11 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 	case http.StatusNotImplemented:
 		return adapter.NotSupported
 	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return c.doubt()
+		return c.unknownOutcomeClass()
 	}
 	switch {
 	case status/10 == 52, c.once && status == http.StatusInternalServerError:
-		return c.doubt()
+		return c.unknownOutcomeClass()
 	case c.control && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed):
 		return adapter.NotSupported
 	case !ours:

@@ -118,7 +118,7 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 	var s subscription
 	pause, failed, said := time.Second, 0, false
 	for first := true; ; first = false {
-		err := a.stay(ctx, &s)
+		err := a.keepSubscribed(ctx, &s)
 		switch {
 		case err == nil:
 			failed = 0
@@ -170,7 +170,7 @@ type subscription struct {
 }
 
 // stay subscribes unless the vendor lists the webhook, or has never listed it.
-func (a *Adapter) stay(ctx context.Context, s *subscription) error {
+func (a *Adapter) keepSubscribed(ctx context.Context, s *subscription) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookCheckTimeout)
 	defer cancel()
 	known, err := a.webhooks(ctx)

@@ -116,7 +116,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		Manufacturer: l.Manufacturer,
 		Model:        cmp.Or(l.Model, l.DeviceModel),
 		SerialNumber: l.SerialNumber,
-		Online:       or(l.Online, true),
+		Online:       valueOr(l.Online, true),
 		LossyEvents:  true,
 		Capabilities: w.caps(),
 	}
@@ -126,7 +126,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		d.Locked = &locked
 	}
 	d.Capabilities.Hub, d.Capabilities.Subscription = l.HubOnline != nil, l.Subscription != nil
-	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
+	d.HubOffline, d.SubscriptionMissing = !valueOr(l.HubOnline, true), !valueOr(l.Subscription, true)
 	if l.AutoLock != nil {
 		d.AutoLock = &adapter.AutoLock{
 			Enabled: l.AutoLock.Enabled,
@@ -150,17 +150,17 @@ func fraction(percent *float64) *float64 {
 
 func (w wireCapabilities) caps() capability.Set {
 	c := capability.Set{
-		Lock:            or(w.Lock, true),
-		Unlock:          or(w.Unlock, true),
-		AutoLock:        or(w.AutoLock, false),
-		OnlineCodes:     or(w.OnlineCodes, true),
-		OfflineCodes:    or(w.OfflineCodes, false),
-		ListCodes:       or(w.ListCodes, true),
-		DeleteUnmanaged: or(w.DeleteUnmanaged, true),
-		ModifyInPlace:   or(w.ModifyInPlace, false),
-		PINVisible:      or(w.PINVisible, true),
-		ProviderPIN:     or(w.ProviderPIN, false),
-		NativeSchedule:  or(w.NativeSchedule, false),
+		Lock:            valueOr(w.Lock, true),
+		Unlock:          valueOr(w.Unlock, true),
+		AutoLock:        valueOr(w.AutoLock, false),
+		OnlineCodes:     valueOr(w.OnlineCodes, true),
+		OfflineCodes:    valueOr(w.OfflineCodes, false),
+		ListCodes:       valueOr(w.ListCodes, true),
+		DeleteUnmanaged: valueOr(w.DeleteUnmanaged, true),
+		ModifyInPlace:   valueOr(w.ModifyInPlace, false),
+		PINVisible:      valueOr(w.PINVisible, true),
+		ProviderPIN:     valueOr(w.ProviderPIN, false),
+		NativeSchedule:  valueOr(w.NativeSchedule, false),
 		Convert:         capability.Convert(w.Convert),
 		CodeLengths:     defaultCodeLengths,
 		DirectPower:     w.DirectPower,
@@ -200,7 +200,7 @@ func (w wireCapabilities) caps() capability.Set {
 	return c
 }
 
-func or(v *bool, missing bool) bool {
+func valueOr(v *bool, missing bool) bool {
 	if v == nil {
 		return missing
 	}

@@ -85,7 +85,7 @@ func (b *bridge) missing(topic string) *absence {
 // receive processes the messages one by one, in the order of their arrival.
 func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	topic, ok := strings.CutPrefix(topic, a.config.Topic+"/")
-	if !ok || !sane(payload) {
+	if !ok || !isValidPacket(payload) {
 		return
 	}
 	a.mu.Lock()
@@ -217,7 +217,7 @@ func (a *Adapter) settings() {
 	for _, l := range a.locks {
 		was := l.online()
 		l.unwatched = a.bridge.known && !a.bridge.info.watches(string(l.ref))
-		a.turned(l, was)
+		a.onAvailabilityChange(l, was)
 		visible := a.bridge.known && a.bridge.info.exposesPIN(string(l.ref))
 		if visible == l.visible {
 			continue
@@ -244,7 +244,7 @@ func (a *Adapter) reached(name string, payload []byte) {
 		if l := a.named(name); l != nil {
 			was := l.online()
 			l.available = nil
-			a.turned(l, was)
+			a.onAvailabilityChange(l, was)
 		}
 		return
 	}
@@ -266,11 +266,11 @@ func (a *Adapter) reachable(l *lock, told *bool) {
 	if told == nil || *told {
 		l.silent = false
 	}
-	a.turned(l, was)
+	a.onAvailabilityChange(l, was)
 }
 
 // turned reports a lock that went offline or came online.
-func (a *Adapter) turned(l *lock, was bool) {
+func (a *Adapter) onAvailabilityChange(l *lock, was bool) {
 	switch is := l.online(); {
 	case was == is:
 	case is:
@@ -308,7 +308,7 @@ func (a *Adapter) logged(payload []byte) {
 	if err.Class == adapter.Offline {
 		was := l.online()
 		l.silent = true
-		a.turned(l, was)
+		a.onAvailabilityChange(l, was)
 	}
 	l.fail(err)
 }

@@ -67,7 +67,7 @@ func (a *Adapter) exactRequest(ctx context.Context, l *lock, kind int, command s
 		defer a.mu.Unlock()
 		was := l.online()
 		l.silent = true
-		a.turned(l, was)
+		a.onAvailabilityChange(l, was)
 		return frame{}, err
 	default:
 		return frame{}, err

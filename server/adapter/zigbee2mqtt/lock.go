@@ -220,7 +220,7 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 	defer a.mu.Unlock()
 	was := l.online()
 	l.silent = true
-	a.turned(l, was)
+	a.onAvailabilityChange(l, was)
 }
 
 // published processes the state that a lock publishes; a.mu is held. A retained message has an unknown age: it shows

@@ -27,7 +27,7 @@ const (
 )
 
 // sane reports whether a message is within the limits.
-func sane(payload []byte) bool {
+func isValidPacket(payload []byte) bool {
 	return len(payload) <= maxStateSize || bytes.Count(payload, []byte("{")) <= maxObjects
 }
 
@@ -146,7 +146,7 @@ func (p *limitedConn) awaitMemory() error {
 		p.mu.Unlock()
 		return nil
 	}
-	for !p.alone() {
+	for !p.hasSinglePacket() {
 		select {
 		case <-p.idle:
 		case <-p.open.Done():
@@ -170,7 +170,7 @@ func (p *limitedConn) awaitMemory() error {
 	return nil
 }
 
-func (p *limitedConn) alone() bool {
+func (p *limitedConn) hasSinglePacket() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.waiting == 0

@@ -47,7 +47,7 @@ func (a *Adapter) unanswered(ctx context.Context, s *session, n *node) (int, err
 			} `json:"statistics"`
 		} `json:"state"`
 	}
-	if err := a.ask(ctx, s, gatewayTimeout, "node.get_state", args{"nodeId": n.id}, &got); err != nil {
+	if err := a.callNode(ctx, s, gatewayTimeout, "node.get_state", args{"nodeId": n.id}, &got); err != nil {
 		return 0, err
 	}
 	if got.State.Statistics.Timeouts == nil {

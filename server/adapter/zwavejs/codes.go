@@ -35,7 +35,7 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		return adapter.Codes{}, err
 	}
 	// Events that precede this response are processed when it returns.
-	if err := a.ask(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
+	if err := a.callNode(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
 		return adapter.Codes{}, asRead(err)
 	}
 	if err := a.refresh(ctx, s, n); err != nil {

@@ -37,7 +37,7 @@ func (a *Adapter) list(ctx context.Context) ([]adapter.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.ask(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
+	if err := a.callNode(ctx, s, gatewayTimeout, pingCommand, nil, nil); err != nil {
 		return nil, asRead(err)
 	}
 	a.mu.Lock()
@@ -114,7 +114,7 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 }
 
 // ask calls with its own timeout in addition to that of ctx.
-func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args,
+func (a *Adapter) callNode(ctx context.Context, s *session, within time.Duration, command string, arguments args,
 	out any,
 ) (err error) {
 	traced, span := adapter.StartCommandSpan(ctx, "zwavejs", a.url, command)
@@ -132,7 +132,7 @@ func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, com
 func (a *Adapter) invoke(ctx context.Context, s *session, n *node, commandClass int, method string, arguments []any,
 	out any,
 ) error {
-	return a.ask(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
+	return a.callNode(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
 		args{
 			"nodeId": n.id, "endpoint": 0, "commandClass": commandClass,
 			"methodName": method, "args": arguments,
@@ -194,7 +194,7 @@ func (a *Adapter) ensureAwake(ctx context.Context, s *session, n *node) error {
 	var pong struct {
 		Responded bool `json:"responded"`
 	}
-	if err := a.ask(ctx, s, radioTimeout, "node.ping", args{"nodeId": n.id}, &pong); err != nil {
+	if err := a.callNode(ctx, s, radioTimeout, "node.ping", args{"nodeId": n.id}, &pong); err != nil {
 		return asRead(err)
 	}
 	if !pong.Responded {

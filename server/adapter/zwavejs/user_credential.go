@@ -64,7 +64,7 @@ func (a *Adapter) accessControl(ctx context.Context, s *session, n *node, within
 	for k, v := range arguments {
 		all[k] = v
 	}
-	return a.ask(ctx, s, within, "endpoint.access_control."+command, all, out)
+	return a.callNode(ctx, s, within, "endpoint.access_control."+command, all, out)
 }
 
 type wireCredential struct {

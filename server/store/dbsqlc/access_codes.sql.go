@@ -12,21 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const AccessCodeGone = `-- name: AccessCodeGone :exec
-insert into access_code_tombstones (access_code_id, device_id, deleted_at) values ($1, $2, $3)
-`
-
-type AccessCodeGoneParams struct {
-	AccessCodeID uuid.UUID
-	DeviceID     uuid.UUID
-	DeletedAt    time.Time
-}
-
-func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) error {
-	_, err := q.db.Exec(ctx, AccessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.DeletedAt)
-	return err
-}
-
 const AllCodesOfDevice = `-- name: AllCodesOfDevice :many
 select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name from access_codes where device_id = $1 order by created_at, access_code_id
 `
@@ -97,40 +82,19 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 	return items, nil
 }
 
-const CodesInTheWay = `-- name: CodesInTheWay :many
-select access_code_id, is_managed from access_codes
-where workspace_id = $1 and access_code_id = any($2::uuid[]) and not in_pool
+const ClearPulledBackup = `-- name: ClearPulledBackup :exec
+update access_codes set pulled_backup_code_id = null where device_id = $1 and pulled_backup_code_id = $2::uuid
 `
 
-type CodesInTheWayParams struct {
-	WorkspaceID   uuid.UUID
-	AccessCodeIds []uuid.UUID
-}
-
-type CodesInTheWayRow struct {
+type ClearPulledBackupParams struct {
+	DeviceID     uuid.UUID
 	AccessCodeID uuid.UUID
-	IsManaged    bool
 }
 
-// Codes that occupy the PINs of other codes, and are reported with them.
-func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([]CodesInTheWayRow, error) {
-	rows, err := q.db.Query(ctx, CodesInTheWay, arg.WorkspaceID, arg.AccessCodeIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CodesInTheWayRow{}
-	for rows.Next() {
-		var i CodesInTheWayRow
-		if err := rows.Scan(&i.AccessCodeID, &i.IsManaged); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// Allows another backup code to be pulled.
+func (q *Queries) ClearPulledBackup(ctx context.Context, arg ClearPulledBackupParams) error {
+	_, err := q.db.Exec(ctx, ClearPulledBackup, arg.DeviceID, arg.AccessCodeID)
+	return err
 }
 
 const CodesOfKey = `-- name: CodesOfKey :many
@@ -228,6 +192,20 @@ func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UU
 	return err
 }
 
+const DeleteOldAccessCodeTombstones = `-- name: DeleteOldAccessCodeTombstones :exec
+delete from access_code_tombstones where device_id = $1 and deleted_at < $2
+`
+
+type DeleteOldAccessCodeTombstonesParams struct {
+	DeviceID uuid.UUID
+	Before   time.Time
+}
+
+func (q *Queries) DeleteOldAccessCodeTombstones(ctx context.Context, arg DeleteOldAccessCodeTombstonesParams) error {
+	_, err := q.db.Exec(ctx, DeleteOldAccessCodeTombstones, arg.DeviceID, arg.Before)
+	return err
+}
+
 const FindAccessCode = `-- name: FindAccessCode :one
 select access_code_id, workspace_id, device_id, is_managed, status, created_at, name, pin_sealed, pin_mac, starts_at, ends_at, external_modification_allowed, prefer_native_scheduling, common_code_key, offline_kind, desired_gen, desired_at, vendor_ref, applied_gen, applied_at, applied_sealed, external_change, blocked_gen, write_gen, write_at, write_accepted, write_ref, write_pin_mac, attempts, next_attempt_at, removing_since, drift_count, drifted_at, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, vendor_name from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
@@ -288,35 +266,6 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.VendorName,
 	)
 	return i, err
-}
-
-const ForgetAccessCodesGone = `-- name: ForgetAccessCodesGone :exec
-delete from access_code_tombstones where device_id = $1 and deleted_at < $2
-`
-
-type ForgetAccessCodesGoneParams struct {
-	DeviceID uuid.UUID
-	Before   time.Time
-}
-
-func (q *Queries) ForgetAccessCodesGone(ctx context.Context, arg ForgetAccessCodesGoneParams) error {
-	_, err := q.db.Exec(ctx, ForgetAccessCodesGone, arg.DeviceID, arg.Before)
-	return err
-}
-
-const ForgetPulledBackup = `-- name: ForgetPulledBackup :exec
-update access_codes set pulled_backup_code_id = null where device_id = $1 and pulled_backup_code_id = $2::uuid
-`
-
-type ForgetPulledBackupParams struct {
-	DeviceID     uuid.UUID
-	AccessCodeID uuid.UUID
-}
-
-// Allows another backup code to be pulled.
-func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackupParams) error {
-	_, err := q.db.Exec(ctx, ForgetPulledBackup, arg.DeviceID, arg.AccessCodeID)
-	return err
 }
 
 const GetAccessCode = `-- name: GetAccessCode :one
@@ -673,78 +622,44 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 	return i, err
 }
 
-const LeftInPool = `-- name: LeftInPool :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
-where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
-  and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
+const InsertAccessCodeTombstone = `-- name: InsertAccessCodeTombstone :exec
+insert into access_code_tombstones (access_code_id, device_id, deleted_at) values ($1, $2, $3)
 `
 
-type LeftInPoolParams struct {
-	WorkspaceID uuid.UUID
-	Keys        []uuid.UUID
-	VendorRefs  []string
+type InsertAccessCodeTombstoneParams struct {
+	AccessCodeID uuid.UUID
+	DeviceID     uuid.UUID
+	DeletedAt    time.Time
 }
 
-// Pool codes of deleted devices and disconnected accounts, which may still be on the device.
-func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]AccessCode, error) {
-	rows, err := q.db.Query(ctx, LeftInPool, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
+func (q *Queries) InsertAccessCodeTombstone(ctx context.Context, arg InsertAccessCodeTombstoneParams) error {
+	_, err := q.db.Exec(ctx, InsertAccessCodeTombstone, arg.AccessCodeID, arg.DeviceID, arg.DeletedAt)
+	return err
+}
+
+const ListAccessCodeTombstones = `-- name: ListAccessCodeTombstones :many
+select access_code_id from access_code_tombstones where device_id = $1 and access_code_id = any($2::uuid[]) and deleted_at >= $3
+`
+
+type ListAccessCodeTombstonesParams struct {
+	DeviceID uuid.UUID
+	Ids      []uuid.UUID
+	Since    time.Time
+}
+
+func (q *Queries) ListAccessCodeTombstones(ctx context.Context, arg ListAccessCodeTombstonesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, ListAccessCodeTombstones, arg.DeviceID, arg.Ids, arg.Since)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []AccessCode{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var i AccessCode
-		if err := rows.Scan(
-			&i.AccessCodeID,
-			&i.WorkspaceID,
-			&i.DeviceID,
-			&i.IsManaged,
-			&i.Status,
-			&i.CreatedAt,
-			&i.Name,
-			&i.PinSealed,
-			&i.PinMac,
-			&i.StartsAt,
-			&i.EndsAt,
-			&i.ExternalModificationAllowed,
-			&i.PreferNativeScheduling,
-			&i.CommonCodeKey,
-			&i.OfflineKind,
-			&i.DesiredGen,
-			&i.DesiredAt,
-			&i.VendorRef,
-			&i.AppliedGen,
-			&i.AppliedAt,
-			&i.AppliedSealed,
-			&i.ExternalChange,
-			&i.BlockedGen,
-			&i.WriteGen,
-			&i.WriteAt,
-			&i.WriteAccepted,
-			&i.WriteRef,
-			&i.WritePinMac,
-			&i.Attempts,
-			&i.NextAttemptAt,
-			&i.RemovingSince,
-			&i.DriftCount,
-			&i.DriftedAt,
-			&i.UsesBackupPool,
-			&i.IsBackup,
-			&i.InPool,
-			&i.PulledBackupCodeID,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.ErrorAt,
-			&i.ErrorCodeID,
-			&i.WarningCode,
-			&i.WarningMessage,
-			&i.WarningAt,
-			&i.VendorName,
-		); err != nil {
+		var access_code_id uuid.UUID
+		if err := rows.Scan(&access_code_id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, access_code_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -857,36 +772,6 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const ListAccessCodesGone = `-- name: ListAccessCodesGone :many
-select access_code_id from access_code_tombstones where device_id = $1 and access_code_id = any($2::uuid[]) and deleted_at >= $3
-`
-
-type ListAccessCodesGoneParams struct {
-	DeviceID uuid.UUID
-	Ids      []uuid.UUID
-	Since    time.Time
-}
-
-func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGoneParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, ListAccessCodesGone, arg.DeviceID, arg.Ids, arg.Since)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var access_code_id uuid.UUID
-		if err := rows.Scan(&access_code_id); err != nil {
-			return nil, err
-		}
-		items = append(items, access_code_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -1119,6 +1004,174 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 	return items, nil
 }
 
+const ListConflictingCodes = `-- name: ListConflictingCodes :many
+select access_code_id, is_managed from access_codes
+where workspace_id = $1 and access_code_id = any($2::uuid[]) and not in_pool
+`
+
+type ListConflictingCodesParams struct {
+	WorkspaceID   uuid.UUID
+	AccessCodeIds []uuid.UUID
+}
+
+type ListConflictingCodesRow struct {
+	AccessCodeID uuid.UUID
+	IsManaged    bool
+}
+
+// Codes that occupy the PINs of other codes, and are reported with them.
+func (q *Queries) ListConflictingCodes(ctx context.Context, arg ListConflictingCodesParams) ([]ListConflictingCodesRow, error) {
+	rows, err := q.db.Query(ctx, ListConflictingCodes, arg.WorkspaceID, arg.AccessCodeIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListConflictingCodesRow{}
+	for rows.Next() {
+		var i ListConflictingCodesRow
+		if err := rows.Scan(&i.AccessCodeID, &i.IsManaged); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListOccupiedPINs = `-- name: ListOccupiedPINs :many
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as removing, pin_mac,
+  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as on_device
+from access_codes where device_id = $1 order by created_at, access_code_id
+`
+
+type ListOccupiedPINsRow struct {
+	AccessCodeID           uuid.UUID
+	IsManaged              bool
+	InPool                 bool
+	Removing               bool
+	PinMac                 []byte
+	StartsAt               *time.Time
+	EndsAt                 *time.Time
+	PreferNativeScheduling bool
+	IsBackup               bool
+	OfflineKind            *string
+	OnDevice               bool
+}
+
+// What the codes of a device mean for a new one.
+func (q *Queries) ListOccupiedPINs(ctx context.Context, deviceID uuid.UUID) ([]ListOccupiedPINsRow, error) {
+	rows, err := q.db.Query(ctx, ListOccupiedPINs, deviceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListOccupiedPINsRow{}
+	for rows.Next() {
+		var i ListOccupiedPINsRow
+		if err := rows.Scan(
+			&i.AccessCodeID,
+			&i.IsManaged,
+			&i.InPool,
+			&i.Removing,
+			&i.PinMac,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.PreferNativeScheduling,
+			&i.IsBackup,
+			&i.OfflineKind,
+			&i.OnDevice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListOrphanedPoolCodes = `-- name: ListOrphanedPoolCodes :many
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
+  and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
+`
+
+type ListOrphanedPoolCodesParams struct {
+	WorkspaceID uuid.UUID
+	Keys        []uuid.UUID
+	VendorRefs  []string
+}
+
+// Pool codes of deleted devices and disconnected accounts, which may still be on the device.
+func (q *Queries) ListOrphanedPoolCodes(ctx context.Context, arg ListOrphanedPoolCodesParams) ([]AccessCode, error) {
+	rows, err := q.db.Query(ctx, ListOrphanedPoolCodes, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccessCode{}
+	for rows.Next() {
+		var i AccessCode
+		if err := rows.Scan(
+			&i.AccessCodeID,
+			&i.WorkspaceID,
+			&i.DeviceID,
+			&i.IsManaged,
+			&i.Status,
+			&i.CreatedAt,
+			&i.Name,
+			&i.PinSealed,
+			&i.PinMac,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.ExternalModificationAllowed,
+			&i.PreferNativeScheduling,
+			&i.CommonCodeKey,
+			&i.OfflineKind,
+			&i.DesiredGen,
+			&i.DesiredAt,
+			&i.VendorRef,
+			&i.AppliedGen,
+			&i.AppliedAt,
+			&i.AppliedSealed,
+			&i.ExternalChange,
+			&i.BlockedGen,
+			&i.WriteGen,
+			&i.WriteAt,
+			&i.WriteAccepted,
+			&i.WriteRef,
+			&i.WritePinMac,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.RemovingSince,
+			&i.DriftCount,
+			&i.DriftedAt,
+			&i.UsesBackupPool,
+			&i.IsBackup,
+			&i.InPool,
+			&i.PulledBackupCodeID,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.ErrorCodeID,
+			&i.WarningCode,
+			&i.WarningMessage,
+			&i.WarningAt,
+			&i.VendorName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockCommonCode = `-- name: LockCommonCode :exec
 select pg_advisory_xact_lock(hashtextextended($1::text || '/' || $2::text, 0))
 `
@@ -1132,59 +1185,6 @@ type LockCommonCodeParams struct {
 func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) error {
 	_, err := q.db.Exec(ctx, LockCommonCode, arg.WorkspaceID, arg.CommonCodeKey)
 	return err
-}
-
-const TakenOnDevice = `-- name: TakenOnDevice :many
-select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
-  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
-from access_codes where device_id = $1 order by created_at, access_code_id
-`
-
-type TakenOnDeviceRow struct {
-	AccessCodeID           uuid.UUID
-	IsManaged              bool
-	InPool                 bool
-	Leaving                bool
-	PinMac                 []byte
-	StartsAt               *time.Time
-	EndsAt                 *time.Time
-	PreferNativeScheduling bool
-	IsBackup               bool
-	OfflineKind            *string
-	There                  bool
-}
-
-// What the codes of a device mean for a new one.
-func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]TakenOnDeviceRow, error) {
-	rows, err := q.db.Query(ctx, TakenOnDevice, deviceID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TakenOnDeviceRow{}
-	for rows.Next() {
-		var i TakenOnDeviceRow
-		if err := rows.Scan(
-			&i.AccessCodeID,
-			&i.IsManaged,
-			&i.InPool,
-			&i.Leaving,
-			&i.PinMac,
-			&i.StartsAt,
-			&i.EndsAt,
-			&i.PreferNativeScheduling,
-			&i.IsBackup,
-			&i.OfflineKind,
-			&i.There,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const UpdateAccessCode = `-- name: UpdateAccessCode :exec

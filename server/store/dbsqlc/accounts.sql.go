@@ -54,15 +54,6 @@ func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.
 	return items, nil
 }
 
-const AccountRests = `-- name: AccountRests :exec
-update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
-`
-
-func (q *Queries) AccountRests(ctx context.Context, connectedAccountID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, AccountRests, connectedAccountID)
-	return err
-}
-
 const AccountsOfCustomer = `-- name: AccountsOfCustomer :many
 select connected_account_id from connected_accounts where workspace_id = $1 and customer_key = $2::text
 `
@@ -90,6 +81,15 @@ func (q *Queries) AccountsOfCustomer(ctx context.Context, arg AccountsOfCustomer
 		return nil, err
 	}
 	return items, nil
+}
+
+const ClearAccountDue = `-- name: ClearAccountDue :exec
+update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
+`
+
+func (q *Queries) ClearAccountDue(ctx context.Context, connectedAccountID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, ClearAccountDue, connectedAccountID)
+	return err
 }
 
 const DeleteAccount = `-- name: DeleteAccount :exec

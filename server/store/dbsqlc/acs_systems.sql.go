@@ -60,6 +60,15 @@ func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID)
 	return items, nil
 }
 
+const ClearAcsSystemGracePeriods = `-- name: ClearAcsSystemGracePeriods :exec
+update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = $1
+`
+
+func (q *Queries) ClearAcsSystemGracePeriods(ctx context.Context, acsSystemID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, ClearAcsSystemGracePeriods, acsSystemID)
+	return err
+}
+
 const DeleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many
 delete from acs_access_groups where acs_system_id = $1 and not exists (select from unnest($2::text[]) as r(ref) where r.ref = vendor_ref) returning acs_access_group_id
 `
@@ -263,15 +272,6 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 		return nil, err
 	}
 	return items, nil
-}
-
-const ForgetAcsSystemDoubts = `-- name: ForgetAcsSystemDoubts :exec
-update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = $1
-`
-
-func (q *Queries) ForgetAcsSystemDoubts(ctx context.Context, acsSystemID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, ForgetAcsSystemDoubts, acsSystemID)
-	return err
 }
 
 const GetAcsAccessGroup = `-- name: GetAcsAccessGroup :one
@@ -872,17 +872,17 @@ func (q *Queries) ScheduleAcsSystem(ctx context.Context, arg ScheduleAcsSystemPa
 	return err
 }
 
-const SetAcsSystemEmptied = `-- name: SetAcsSystemEmptied :exec
+const SetAcsSystemEmptySince = `-- name: SetAcsSystemEmptySince :exec
 update acs_systems set empty_since = $1 where acs_system_id = $2
 `
 
-type SetAcsSystemEmptiedParams struct {
+type SetAcsSystemEmptySinceParams struct {
 	EmptySince  *time.Time
 	AcsSystemID uuid.UUID
 }
 
-func (q *Queries) SetAcsSystemEmptied(ctx context.Context, arg SetAcsSystemEmptiedParams) error {
-	_, err := q.db.Exec(ctx, SetAcsSystemEmptied, arg.EmptySince, arg.AcsSystemID)
+func (q *Queries) SetAcsSystemEmptySince(ctx context.Context, arg SetAcsSystemEmptySinceParams) error {
+	_, err := q.db.Exec(ctx, SetAcsSystemEmptySince, arg.EmptySince, arg.AcsSystemID)
 	return err
 }
 

@@ -12,34 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const AcsUserDisputed = `-- name: AcsUserDisputed :exec
-update acs_users set drift_count = $1, drifted_at = $2, next_attempt_at = $3,
-  error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
-  error_at = case when $4::text is not null then $2 else error_at end
-where acs_user_id = $6
-`
-
-type AcsUserDisputedParams struct {
-	DriftCount    int32
-	DriftedAt     *time.Time
-	NextAttemptAt *time.Time
-	ErrorCode     *string
-	ErrorMessage  *string
-	AcsUserID     uuid.UUID
-}
-
-func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams) error {
-	_, err := q.db.Exec(ctx, AcsUserDisputed,
-		arg.DriftCount,
-		arg.DriftedAt,
-		arg.NextAttemptAt,
-		arg.ErrorCode,
-		arg.ErrorMessage,
-		arg.AcsUserID,
-	)
-	return err
-}
-
 const AcsUserFailed = `-- name: AcsUserFailed :exec
 update acs_users set attempts = attempts + 1, next_attempt_at = $1,
   blocked_gen = case when $2::boolean then $3::bigint else blocked_gen end,
@@ -98,33 +70,6 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 		arg.Applied,
 		arg.AsDesired,
 		arg.AcsUserID,
-	)
-	return err
-}
-
-const AcsUserGone = `-- name: AcsUserGone :exec
-insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
-values ($1, $2, $3, $4, $5, $6)
-`
-
-type AcsUserGoneParams struct {
-	AcsUserID     uuid.UUID
-	AcsSystemID   uuid.UUID
-	DeletedAt     time.Time
-	VendorRef     *string
-	PersonHash    []byte
-	RefValidUntil *time.Time
-}
-
-// Adds the tombstone of a deleted user.
-func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
-	_, err := q.db.Exec(ctx, AcsUserGone,
-		arg.AcsUserID,
-		arg.AcsSystemID,
-		arg.DeletedAt,
-		arg.VendorRef,
-		arg.PersonHash,
-		arg.RefValidUntil,
 	)
 	return err
 }
@@ -225,24 +170,6 @@ func (q *Queries) AcsUserSent(ctx context.Context, arg AcsUserSentParams) error 
 	return err
 }
 
-const AcsUsersWait = `-- name: AcsUsersWait :exec
-update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
-    when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
-  error_message = $1, error_at = now()
-where acs_system_id = $2 and is_managed and error_code is null and blocked_gen < desired_gen and (desired_gen > written_gen or deleting_at is not null)
-`
-
-type AcsUsersWaitParams struct {
-	ErrorMessage *string
-	AcsSystemID  uuid.UUID
-}
-
-// The system cannot be reached.
-func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) error {
-	_, err := q.db.Exec(ctx, AcsUsersWait, arg.ErrorMessage, arg.AcsSystemID)
-	return err
-}
-
 const ChangeAcsUser = `-- name: ChangeAcsUser :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
   is_suspended = $6, group_refs = $7, entrance_refs = $8, deleting_at = $9,
@@ -307,6 +234,20 @@ delete from acs_users where acs_user_id = any($1::uuid[])
 
 func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
 	_, err := q.db.Exec(ctx, DeleteAcsUsers, acsUserIds)
+	return err
+}
+
+const DeleteOldAcsUserTombstones = `-- name: DeleteOldAcsUserTombstones :exec
+delete from acs_user_tombstones where acs_system_id = $1 and deleted_at < $2
+`
+
+type DeleteOldAcsUserTombstonesParams struct {
+	AcsSystemID uuid.UUID
+	Before      time.Time
+}
+
+func (q *Queries) DeleteOldAcsUserTombstones(ctx context.Context, arg DeleteOldAcsUserTombstonesParams) error {
+	_, err := q.db.Exec(ctx, DeleteOldAcsUserTombstones, arg.AcsSystemID, arg.Before)
 	return err
 }
 
@@ -531,20 +472,6 @@ func (q *Queries) ForgetAcsUserRef(ctx context.Context, acsUserID uuid.UUID) err
 	return err
 }
 
-const ForgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
-delete from acs_user_tombstones where acs_system_id = $1 and deleted_at < $2
-`
-
-type ForgetAcsUsersGoneParams struct {
-	AcsSystemID uuid.UUID
-	Before      time.Time
-}
-
-func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGoneParams) error {
-	_, err := q.db.Exec(ctx, ForgetAcsUsersGone, arg.AcsSystemID, arg.Before)
-	return err
-}
-
 const GetAcsUser = `-- name: GetAcsUser :one
 select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, u.entrance_refs, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
@@ -689,6 +616,33 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 	return i, err
 }
 
+const InsertAcsUserTombstone = `-- name: InsertAcsUserTombstone :exec
+insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
+values ($1, $2, $3, $4, $5, $6)
+`
+
+type InsertAcsUserTombstoneParams struct {
+	AcsUserID     uuid.UUID
+	AcsSystemID   uuid.UUID
+	DeletedAt     time.Time
+	VendorRef     *string
+	PersonHash    []byte
+	RefValidUntil *time.Time
+}
+
+// Adds the tombstone of a deleted user.
+func (q *Queries) InsertAcsUserTombstone(ctx context.Context, arg InsertAcsUserTombstoneParams) error {
+	_, err := q.db.Exec(ctx, InsertAcsUserTombstone,
+		arg.AcsUserID,
+		arg.AcsSystemID,
+		arg.DeletedAt,
+		arg.VendorRef,
+		arg.PersonHash,
+		arg.RefValidUntil,
+	)
+	return err
+}
+
 const LinkAcsUser = `-- name: LinkAcsUser :exec
 update acs_users set user_identity_id = $1, is_managed = true,
   written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = $2
@@ -705,27 +659,27 @@ func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error 
 	return err
 }
 
-const ListAcsUsersGone = `-- name: ListAcsUsersGone :many
+const ListAcsUserTombstones = `-- name: ListAcsUserTombstones :many
 select acs_user_id, vendor_ref, person_hash from acs_user_tombstones where acs_system_id = $1
   and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_valid_until > $4::timestamptz)
 order by deleted_at
 `
 
-type ListAcsUsersGoneParams struct {
+type ListAcsUserTombstonesParams struct {
 	AcsSystemID uuid.UUID
 	Ids         []uuid.UUID
 	Refs        []string
 	Moment      time.Time
 }
 
-type ListAcsUsersGoneRow struct {
+type ListAcsUserTombstonesRow struct {
 	AcsUserID  uuid.UUID
 	VendorRef  *string
 	PersonHash []byte
 }
 
-func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
-	rows, err := q.db.Query(ctx, ListAcsUsersGone,
+func (q *Queries) ListAcsUserTombstones(ctx context.Context, arg ListAcsUserTombstonesParams) ([]ListAcsUserTombstonesRow, error) {
+	rows, err := q.db.Query(ctx, ListAcsUserTombstones,
 		arg.AcsSystemID,
 		arg.Ids,
 		arg.Refs,
@@ -735,9 +689,9 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ListAcsUsersGoneRow{}
+	items := []ListAcsUserTombstonesRow{}
 	for rows.Next() {
-		var i ListAcsUsersGoneRow
+		var i ListAcsUserTombstonesRow
 		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.PersonHash); err != nil {
 			return nil, err
 		}
@@ -924,6 +878,52 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 		return nil, err
 	}
 	return items, nil
+}
+
+const MarkAcsUsersUnreachable = `-- name: MarkAcsUsersUnreachable :exec
+update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
+    when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
+  error_message = $1, error_at = now()
+where acs_system_id = $2 and is_managed and error_code is null and blocked_gen < desired_gen and (desired_gen > written_gen or deleting_at is not null)
+`
+
+type MarkAcsUsersUnreachableParams struct {
+	ErrorMessage *string
+	AcsSystemID  uuid.UUID
+}
+
+// The system cannot be reached.
+func (q *Queries) MarkAcsUsersUnreachable(ctx context.Context, arg MarkAcsUsersUnreachableParams) error {
+	_, err := q.db.Exec(ctx, MarkAcsUsersUnreachable, arg.ErrorMessage, arg.AcsSystemID)
+	return err
+}
+
+const RecordAcsUserDrift = `-- name: RecordAcsUserDrift :exec
+update acs_users set drift_count = $1, drifted_at = $2, next_attempt_at = $3,
+  error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
+  error_at = case when $4::text is not null then $2 else error_at end
+where acs_user_id = $6
+`
+
+type RecordAcsUserDriftParams struct {
+	DriftCount    int32
+	DriftedAt     *time.Time
+	NextAttemptAt *time.Time
+	ErrorCode     *string
+	ErrorMessage  *string
+	AcsUserID     uuid.UUID
+}
+
+func (q *Queries) RecordAcsUserDrift(ctx context.Context, arg RecordAcsUserDriftParams) error {
+	_, err := q.db.Exec(ctx, RecordAcsUserDrift,
+		arg.DriftCount,
+		arg.DriftedAt,
+		arg.NextAttemptAt,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.AcsUserID,
+	)
+	return err
 }
 
 const UnblockAcsUsers = `-- name: UnblockAcsUsers :exec

@@ -84,7 +84,7 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	return i, err
 }
 
-const ClaimSessionsThatReach = `-- name: ClaimSessionsThatReach :execrows
+const ClaimSessionsWithScope = `-- name: ClaimSessionsWithScope :execrows
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
@@ -93,14 +93,14 @@ update client_sessions set is_unclaimed = false where client_session_id in (
 )
 `
 
-type ClaimSessionsThatReachParams struct {
+type ClaimSessionsWithScopeParams struct {
 	WorkspaceID uuid.UUID
 	MaxRows     int32
 }
 
 // Looks up the scope of each session separately. A join would compute the scopes of all sessions of all workspaces.
-func (q *Queries) ClaimSessionsThatReach(ctx context.Context, arg ClaimSessionsThatReachParams) (int64, error) {
-	result, err := q.db.Exec(ctx, ClaimSessionsThatReach, arg.WorkspaceID, arg.MaxRows)
+func (q *Queries) ClaimSessionsWithScope(ctx context.Context, arg ClaimSessionsWithScopeParams) (int64, error) {
+	result, err := q.db.Exec(ctx, ClaimSessionsWithScope, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}
@@ -156,7 +156,7 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 	return i, err
 }
 
-const EndForgottenSessions = `-- name: EndForgottenSessions :many
+const DeleteUnclaimedSessions = `-- name: DeleteUnclaimedSessions :many
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
@@ -165,15 +165,15 @@ delete from client_sessions where client_session_id in (
 ) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
 
-type EndForgottenSessionsParams struct {
+type DeleteUnclaimedSessionsParams struct {
 	WorkspaceID uuid.UUID
 	Age         time.Duration
 	MaxRows     int32
 }
 
 // Deletes the oldest sessions that were never claimed.
-func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSessionsParams) ([]ClientSession, error) {
-	rows, err := q.db.Query(ctx, EndForgottenSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
+func (q *Queries) DeleteUnclaimedSessions(ctx context.Context, arg DeleteUnclaimedSessionsParams) ([]ClientSession, error) {
+	rows, err := q.db.Query(ctx, DeleteUnclaimedSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -296,6 +296,56 @@ func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientS
 		&i.Mac,
 	)
 	return i, err
+}
+
+const GetClientSessionScopes = `-- name: GetClientSessionScopes :many
+select s.client_session_id,
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
+  array(select n.connect_webview_id from (
+    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
+    order by 1 desc limit $1::integer) n order by 1)::uuid[] as webviews,
+  (select count(*) from client_session_scope r join devices d using (connected_account_id)
+    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
+from client_sessions s where s.workspace_id = $2 and s.client_session_id = any($3::uuid[])
+`
+
+type GetClientSessionScopesParams struct {
+	MaxWebviews      int32
+	WorkspaceID      uuid.UUID
+	ClientSessionIds []uuid.UUID
+}
+
+type GetClientSessionScopesRow struct {
+	ClientSessionID uuid.UUID
+	Accounts        []uuid.UUID
+	Webviews        []uuid.UUID
+	Devices         int32
+}
+
+// The scope of each session with its newest webviews, and its number of managed devices.
+func (q *Queries) GetClientSessionScopes(ctx context.Context, arg GetClientSessionScopesParams) ([]GetClientSessionScopesRow, error) {
+	rows, err := q.db.Query(ctx, GetClientSessionScopes, arg.MaxWebviews, arg.WorkspaceID, arg.ClientSessionIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GetClientSessionScopesRow{}
+	for rows.Next() {
+		var i GetClientSessionScopesRow
+		if err := rows.Scan(
+			&i.ClientSessionID,
+			&i.Accounts,
+			&i.Webviews,
+			&i.Devices,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const GrantAccountsToClientSession = `-- name: GrantAccountsToClientSession :exec
@@ -505,56 +555,6 @@ type LockEndUserParams struct {
 func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error {
 	_, err := q.db.Exec(ctx, LockEndUser, arg.WorkspaceID, arg.UserIdentifierKey)
 	return err
-}
-
-const ReachOfClientSessions = `-- name: ReachOfClientSessions :many
-select s.client_session_id,
-  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select n.connect_webview_id from (
-    select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
-    order by 1 desc limit $1::integer) n order by 1)::uuid[] as webviews,
-  (select count(*) from client_session_scope r join devices d using (connected_account_id)
-    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
-from client_sessions s where s.workspace_id = $2 and s.client_session_id = any($3::uuid[])
-`
-
-type ReachOfClientSessionsParams struct {
-	MaxWebviews      int32
-	WorkspaceID      uuid.UUID
-	ClientSessionIds []uuid.UUID
-}
-
-type ReachOfClientSessionsRow struct {
-	ClientSessionID uuid.UUID
-	Accounts        []uuid.UUID
-	Webviews        []uuid.UUID
-	Devices         int32
-}
-
-// The scope of each session with its newest webviews, and its number of managed devices.
-func (q *Queries) ReachOfClientSessions(ctx context.Context, arg ReachOfClientSessionsParams) ([]ReachOfClientSessionsRow, error) {
-	rows, err := q.db.Query(ctx, ReachOfClientSessions, arg.MaxWebviews, arg.WorkspaceID, arg.ClientSessionIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ReachOfClientSessionsRow{}
-	for rows.Next() {
-		var i ReachOfClientSessionsRow
-		if err := rows.Scan(
-			&i.ClientSessionID,
-			&i.Accounts,
-			&i.Webviews,
-			&i.Devices,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const RevokeClientSession = `-- name: RevokeClientSession :execrows

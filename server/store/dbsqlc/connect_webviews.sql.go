@@ -377,34 +377,6 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 	return i, err
 }
 
-const LeaveCustomer = `-- name: LeaveCustomer :exec
-with moved as (
-  select a.connected_account_id from connected_accounts a
-  where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
-pages as (
-  update connect_webviews v set account_reassigned = true from moved
-  where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
-granted as (
-  delete from client_session_accounts g using moved, client_sessions s
-  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> $2::text)
-delete from user_identity_accounts g using moved, client_sessions s
-where g.connected_account_id = moved.connected_account_id and s.user_identity_id = g.user_identity_id and s.workspace_id = $1
-  and s.customer_key <> $2::text
-`
-
-type LeaveCustomerParams struct {
-	WorkspaceID        uuid.UUID
-	CustomerKey        string
-	ConnectedAccountID uuid.UUID
-}
-
-// Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
-// have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
-func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) error {
-	_, err := q.db.Exec(ctx, LeaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
-	return err
-}
-
 const LockConnectWebview = `-- name: LockConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where connect_webview_id = $1 for no key update
 `
@@ -438,14 +410,14 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 	return i, err
 }
 
-const LockPeopleOfWebview = `-- name: LockPeopleOfWebview :many
+const LockIdentitiesOfWebview = `-- name: LockIdentitiesOfWebview :many
 select user_identity_id from user_identities u
 where exists (select 1 from user_identity_webviews w where w.user_identity_id = u.user_identity_id and w.connect_webview_id = $1)
 order by user_identity_id for key share
 `
 
-func (q *Queries) LockPeopleOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, LockPeopleOfWebview, connectWebviewID)
+func (q *Queries) LockIdentitiesOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, LockIdentitiesOfWebview, connectWebviewID)
 	if err != nil {
 		return nil, err
 	}
@@ -538,6 +510,34 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.IsUnclaimed,
 	)
 	return i, err
+}
+
+const RevokeOtherCustomers = `-- name: RevokeOtherCustomers :exec
+with moved as (
+  select a.connected_account_id from connected_accounts a
+  where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
+pages as (
+  update connect_webviews v set account_reassigned = true from moved
+  where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
+granted as (
+  delete from client_session_accounts g using moved, client_sessions s
+  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> $2::text)
+delete from user_identity_accounts g using moved, client_sessions s
+where g.connected_account_id = moved.connected_account_id and s.user_identity_id = g.user_identity_id and s.workspace_id = $1
+  and s.customer_key <> $2::text
+`
+
+type RevokeOtherCustomersParams struct {
+	WorkspaceID        uuid.UUID
+	CustomerKey        string
+	ConnectedAccountID uuid.UUID
+}
+
+// Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
+// have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
+func (q *Queries) RevokeOtherCustomers(ctx context.Context, arg RevokeOtherCustomersParams) error {
+	_, err := q.db.Exec(ctx, RevokeOtherCustomers, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
+	return err
 }
 
 const SetLogin = `-- name: SetLogin :exec

@@ -492,6 +492,35 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 	return items, nil
 }
 
+const ListWorkspaceCreators = `-- name: ListWorkspaceCreators :many
+select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any($1::uuid[]) and created_by is not null
+`
+
+type ListWorkspaceCreatorsRow struct {
+	WorkspaceID uuid.UUID
+	CreatedBy   uuid.UUID
+}
+
+func (q *Queries) ListWorkspaceCreators(ctx context.Context, workspaceIds []uuid.UUID) ([]ListWorkspaceCreatorsRow, error) {
+	rows, err := q.db.Query(ctx, ListWorkspaceCreators, workspaceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListWorkspaceCreatorsRow{}
+	for rows.Next() {
+		var i ListWorkspaceCreatorsRow
+		if err := rows.Scan(&i.WorkspaceID, &i.CreatedBy); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockWebhook = `-- name: LockWebhook :one
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
 `
@@ -956,35 +985,6 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 			&i.CreatedBy,
 			&i.IsHealthy,
 		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const WorkspaceMakers = `-- name: WorkspaceMakers :many
-select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any($1::uuid[]) and created_by is not null
-`
-
-type WorkspaceMakersRow struct {
-	WorkspaceID uuid.UUID
-	CreatedBy   uuid.UUID
-}
-
-func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID) ([]WorkspaceMakersRow, error) {
-	rows, err := q.db.Query(ctx, WorkspaceMakers, workspaceIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []WorkspaceMakersRow{}
-	for rows.Next() {
-		var i WorkspaceMakersRow
-		if err := rows.Scan(&i.WorkspaceID, &i.CreatedBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

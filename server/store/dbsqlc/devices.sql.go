@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+const AdvanceDeviceDue = `-- name: AdvanceDeviceDue :exec
+update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + $1::interval) where device_id = $2
+`
+
+type AdvanceDeviceDueParams struct {
+	After    time.Duration
+	DeviceID uuid.UUID
+}
+
+// An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
+func (q *Queries) AdvanceDeviceDue(ctx context.Context, arg AdvanceDeviceDueParams) error {
+	_, err := q.db.Exec(ctx, AdvanceDeviceDue, arg.After, arg.DeviceID)
+	return err
+}
+
 const DescribeDevice = `-- name: DescribeDevice :exec
 update devices set custom_metadata = $1, nickname = $2 where device_id = $3
 `
@@ -25,6 +40,49 @@ type DescribeDeviceParams struct {
 func (q *Queries) DescribeDevice(ctx context.Context, arg DescribeDeviceParams) error {
 	_, err := q.db.Exec(ctx, DescribeDevice, arg.CustomMetadata, arg.Nickname, arg.DeviceID)
 	return err
+}
+
+const DetachDevice = `-- name: DetachDevice :exec
+update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
+`
+
+// No vendor uses references of this form.
+func (q *Queries) DetachDevice(ctx context.Context, deviceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, DetachDevice, deviceID)
+	return err
+}
+
+const DetachDevices = `-- name: DetachDevices :many
+update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
+  vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
+where device_id = any($1::uuid[])
+returning device_id, custom_metadata
+`
+
+type DetachDevicesRow struct {
+	DeviceID       uuid.UUID
+	CustomMetadata []byte
+}
+
+// RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
+func (q *Queries) DetachDevices(ctx context.Context, deviceIds []uuid.UUID) ([]DetachDevicesRow, error) {
+	rows, err := q.db.Query(ctx, DetachDevices, deviceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DetachDevicesRow{}
+	for rows.Next() {
+		var i DetachDevicesRow
+		if err := rows.Scan(&i.DeviceID, &i.CustomMetadata); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const DeviceDue = `-- name: DeviceDue :one
@@ -75,37 +133,6 @@ func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]De
 	return items, nil
 }
 
-const DevicesToHint = `-- name: DevicesToHint :many
-select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
-  and removed_at is null and is_managed order by device_id
-`
-
-type DevicesToHintParams struct {
-	ConnectedAccountID uuid.UUID
-	VendorRefs         []string
-}
-
-// In the order in which devices are locked.
-func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, DevicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var device_id uuid.UUID
-		if err := rows.Scan(&device_id); err != nil {
-			return nil, err
-		}
-		items = append(items, device_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const DueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
@@ -144,21 +171,6 @@ func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.
 		return nil, err
 	}
 	return items, nil
-}
-
-const ExpectDevice = `-- name: ExpectDevice :exec
-update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + $1::interval) where device_id = $2
-`
-
-type ExpectDeviceParams struct {
-	After    time.Duration
-	DeviceID uuid.UUID
-}
-
-// An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
-func (q *Queries) ExpectDevice(ctx context.Context, arg ExpectDeviceParams) error {
-	_, err := q.db.Exec(ctx, ExpectDevice, arg.After, arg.DeviceID)
-	return err
 }
 
 const FindDevice = `-- name: FindDevice :one
@@ -563,16 +575,6 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 	return i, err
 }
 
-const GiveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
-update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
-`
-
-// No vendor uses references of this form.
-func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, GiveUpDeviceRef, deviceID)
-	return err
-}
-
 const InsertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, announced_online, announced_locked, announced_battery, online_changed_at,
@@ -776,6 +778,37 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListDevicesToWake = `-- name: ListDevicesToWake :many
+select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
+  and removed_at is null and is_managed order by device_id
+`
+
+type ListDevicesToWakeParams struct {
+	ConnectedAccountID uuid.UUID
+	VendorRefs         []string
+}
+
+// In the order in which devices are locked.
+func (q *Queries) ListDevicesToWake(ctx context.Context, arg ListDevicesToWakeParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, ListDevicesToWake, arg.ConnectedAccountID, arg.VendorRefs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var device_id uuid.UUID
+		if err := rows.Scan(&device_id); err != nil {
+			return nil, err
+		}
+		items = append(items, device_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -1011,39 +1044,6 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 	return err
 }
 
-const RemoveForGood = `-- name: RemoveForGood :many
-update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
-  vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
-where device_id = any($1::uuid[])
-returning device_id, custom_metadata
-`
-
-type RemoveForGoodRow struct {
-	DeviceID       uuid.UUID
-	CustomMetadata []byte
-}
-
-// RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
-func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]RemoveForGoodRow, error) {
-	rows, err := q.db.Query(ctx, RemoveForGood, deviceIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []RemoveForGoodRow{}
-	for rows.Next() {
-		var i RemoveForGoodRow
-		if err := rows.Scan(&i.DeviceID, &i.CustomMetadata); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const ReportCodeLengths = `-- name: ReportCodeLengths :exec
 update devices set reported_code_lengths = $1 where device_id = $2
 `
@@ -1145,6 +1145,34 @@ type SetBackupPoolParams struct {
 
 func (q *Queries) SetBackupPool(ctx context.Context, arg SetBackupPoolParams) error {
 	_, err := q.db.Exec(ctx, SetBackupPool, arg.BackupPool, arg.DeviceID)
+	return err
+}
+
+const SetDeviceAnnounced = `-- name: SetDeviceAnnounced :exec
+update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, recent_disconnects = $4, flaky_since = $5, operated_at = $6
+where device_id = $7
+`
+
+type SetDeviceAnnouncedParams struct {
+	AnnouncedOnline   bool
+	AnnouncedLocked   *bool
+	AnnouncedBattery  *string
+	RecentDisconnects []time.Time
+	FlakySince        *time.Time
+	OperatedAt        *time.Time
+	DeviceID          uuid.UUID
+}
+
+func (q *Queries) SetDeviceAnnounced(ctx context.Context, arg SetDeviceAnnouncedParams) error {
+	_, err := q.db.Exec(ctx, SetDeviceAnnounced,
+		arg.AnnouncedOnline,
+		arg.AnnouncedLocked,
+		arg.AnnouncedBattery,
+		arg.RecentDisconnects,
+		arg.FlakySince,
+		arg.OperatedAt,
+		arg.DeviceID,
+	)
 	return err
 }
 
@@ -1253,34 +1281,6 @@ func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) er
 		arg.RereadAt,
 		arg.EmptySince,
 		arg.WakeSeq,
-		arg.DeviceID,
-	)
-	return err
-}
-
-const SetDeviceTold = `-- name: SetDeviceTold :exec
-update devices set announced_online = $1, announced_locked = $2, announced_battery = $3, recent_disconnects = $4, flaky_since = $5, operated_at = $6
-where device_id = $7
-`
-
-type SetDeviceToldParams struct {
-	AnnouncedOnline   bool
-	AnnouncedLocked   *bool
-	AnnouncedBattery  *string
-	RecentDisconnects []time.Time
-	FlakySince        *time.Time
-	OperatedAt        *time.Time
-	DeviceID          uuid.UUID
-}
-
-func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
-	_, err := q.db.Exec(ctx, SetDeviceTold,
-		arg.AnnouncedOnline,
-		arg.AnnouncedLocked,
-		arg.AnnouncedBattery,
-		arg.RecentDisconnects,
-		arg.FlakySince,
-		arg.OperatedAt,
 		arg.DeviceID,
 	)
 	return err

@@ -12,6 +12,20 @@ import (
 	"github.com/google/uuid"
 )
 
+const AdvanceRetention = `-- name: AdvanceRetention :exec
+update workspaces set retention_due_at = least(retention_due_at, $1::timestamptz) where workspace_id = $2
+`
+
+type AdvanceRetentionParams struct {
+	At          time.Time
+	WorkspaceID uuid.UUID
+}
+
+func (q *Queries) AdvanceRetention(ctx context.Context, arg AdvanceRetentionParams) error {
+	_, err := q.db.Exec(ctx, AdvanceRetention, arg.At, arg.WorkspaceID)
+	return err
+}
+
 const AwaitPartitions = `-- name: AwaitPartitions :exec
 select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0))
 `
@@ -111,20 +125,6 @@ func (q *Queries) DueRetentions(ctx context.Context, maxRows int32) ([]uuid.UUID
 		return nil, err
 	}
 	return items, nil
-}
-
-const HastenRetention = `-- name: HastenRetention :exec
-update workspaces set retention_due_at = least(retention_due_at, $1::timestamptz) where workspace_id = $2
-`
-
-type HastenRetentionParams struct {
-	At          time.Time
-	WorkspaceID uuid.UUID
-}
-
-func (q *Queries) HastenRetention(ctx context.Context, arg HastenRetentionParams) error {
-	_, err := q.db.Exec(ctx, HastenRetention, arg.At, arg.WorkspaceID)
-	return err
 }
 
 const OldEvents = `-- name: OldEvents :many

@@ -68,23 +68,6 @@ func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfId
 	return items, nil
 }
 
-const EndUserIdentity = `-- name: EndUserIdentity :one
-select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for update
-`
-
-type EndUserIdentityParams struct {
-	WorkspaceID    uuid.UUID
-	UserIdentityID uuid.UUID
-}
-
-// Prevents new users of the identity.
-func (q *Queries) EndUserIdentity(ctx context.Context, arg EndUserIdentityParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, EndUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
-	var user_identity_id uuid.UUID
-	err := row.Scan(&user_identity_id)
-	return user_identity_id, err
-}
-
 const FindUserIdentities = `-- name: FindUserIdentities :many
 select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i
 where i.workspace_id = $1 and (i.created_at, i.user_identity_id) > ($2::timestamptz, $3::uuid)
@@ -260,17 +243,6 @@ func (q *Queries) InsertUserIdentity(ctx context.Context, arg InsertUserIdentity
 	return i, err
 }
 
-const KeepUserIdentity = `-- name: KeepUserIdentity :one
-select user_identity_id from user_identities where user_identity_id = $1 for key share
-`
-
-func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, KeepUserIdentity, userIdentityID)
-	var user_identity_id uuid.UUID
-	err := row.Scan(&user_identity_id)
-	return user_identity_id, err
-}
-
 const ListUsersOfIdentities = `-- name: ListUsersOfIdentities :many
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
@@ -356,6 +328,34 @@ func (q *Queries) LockUserIdentity(ctx context.Context, arg LockUserIdentityPara
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const LockUserIdentityForDelete = `-- name: LockUserIdentityForDelete :one
+select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for update
+`
+
+type LockUserIdentityForDeleteParams struct {
+	WorkspaceID    uuid.UUID
+	UserIdentityID uuid.UUID
+}
+
+// Prevents new users of the identity.
+func (q *Queries) LockUserIdentityForDelete(ctx context.Context, arg LockUserIdentityForDeleteParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, LockUserIdentityForDelete, arg.WorkspaceID, arg.UserIdentityID)
+	var user_identity_id uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
+}
+
+const ShareLockUserIdentity = `-- name: ShareLockUserIdentity :one
+select user_identity_id from user_identities where user_identity_id = $1 for key share
+`
+
+func (q *Queries) ShareLockUserIdentity(ctx context.Context, userIdentityID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, ShareLockUserIdentity, userIdentityID)
+	var user_identity_id uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
 }
 
 const UpdateUserIdentity = `-- name: UpdateUserIdentity :exec

@@ -151,6 +151,38 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 	return err
 }
 
+const ListDeliveryIDs = `-- name: ListDeliveryIDs :many
+select d.event_id from deliveries d where d.webhook_id = $1
+and exists (select 1 from webhooks w where w.workspace_id = $2 and w.webhook_id = $1)
+order by d.event_id limit $3::integer
+`
+
+type ListDeliveryIDsParams struct {
+	WebhookID   uuid.UUID
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+func (q *Queries) ListDeliveryIDs(ctx context.Context, arg ListDeliveryIDsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, ListDeliveryIDs, arg.WebhookID, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var event_id uuid.UUID
+		if err := rows.Scan(&event_id); err != nil {
+			return nil, err
+		}
+		items = append(items, event_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ListWebhooks = `-- name: ListWebhooks :many
 select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
@@ -217,38 +249,6 @@ func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecr
 	var old_secret_until *time.Time
 	err := row.Scan(&old_secret_until)
 	return old_secret_until, err
-}
-
-const SomeDeliveries = `-- name: SomeDeliveries :many
-select d.event_id from deliveries d where d.webhook_id = $1
-and exists (select 1 from webhooks w where w.workspace_id = $2 and w.webhook_id = $1)
-order by d.event_id limit $3::integer
-`
-
-type SomeDeliveriesParams struct {
-	WebhookID   uuid.UUID
-	WorkspaceID uuid.UUID
-	MaxRows     int32
-}
-
-func (q *Queries) SomeDeliveries(ctx context.Context, arg SomeDeliveriesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, SomeDeliveries, arg.WebhookID, arg.WorkspaceID, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var event_id uuid.UUID
-		if err := rows.Scan(&event_id); err != nil {
-			return nil, err
-		}
-		items = append(items, event_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const UpdateWebhook = `-- name: UpdateWebhook :execrows

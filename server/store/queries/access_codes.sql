@@ -48,7 +48,7 @@ where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_manag
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
--- name: CodesInTheWay :many
+-- name: ListConflictingCodes :many
 -- Codes that occupy the PINs of other codes, and are reported with them.
 select access_code_id, is_managed from access_codes
 where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uuid[]) and not in_pool;
@@ -56,10 +56,10 @@ where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uu
 -- name: AllCodesOfDevice :many
 select * from access_codes where device_id = @device_id order by created_at, access_code_id;
 
--- name: TakenOnDevice :many
+-- name: ListOccupiedPINs :many
 -- What the codes of a device mean for a new one.
-select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
-  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as removing, pin_mac,
+  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as on_device
 from access_codes where device_id = @device_id order by created_at, access_code_id;
 
 -- name: UpdateAccessCode :exec
@@ -89,7 +89,7 @@ delete from access_codes where access_code_id = @access_code_id;
 -- name: DeleteAccessCodes :exec
 delete from access_codes where access_code_id = any(@access_code_ids::uuid[]);
 
--- name: ForgetPulledBackup :exec
+-- name: ClearPulledBackup :exec
 -- Allows another backup code to be pulled.
 update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
 
@@ -97,17 +97,17 @@ update access_codes set pulled_backup_code_id = null where device_id = @device_i
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
 
--- name: LeftInPool :many
+-- name: ListOrphanedPoolCodes :many
 -- Pool codes of deleted devices and disconnected accounts, which may still be on the device.
 select c.* from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = any(@keys::uuid[]) or c.vendor_ref = any(@vendor_refs::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);
 
--- name: AccessCodeGone :exec
+-- name: InsertAccessCodeTombstone :exec
 insert into access_code_tombstones (access_code_id, device_id, deleted_at) values (@access_code_id, @device_id, @deleted_at);
 
--- name: ForgetAccessCodesGone :exec
+-- name: DeleteOldAccessCodeTombstones :exec
 delete from access_code_tombstones where device_id = @device_id and deleted_at < @before;
 
--- name: ListAccessCodesGone :many
+-- name: ListAccessCodeTombstones :many
 select access_code_id from access_code_tombstones where device_id = @device_id and access_code_id = any(@ids::uuid[]) and deleted_at >= @since;

@@ -79,7 +79,7 @@ update connected_accounts set deleted_at = now(), config_sealed = @config_sealed
   due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = @connected_account_id;
 
--- name: AccountRests :exec
+-- name: ClearAccountDue :exec
 update connected_accounts set due_at = null where connected_account_id = @connected_account_id and deleted_at is not null;
 
 -- name: SetAccountError :execrows

@@ -48,10 +48,10 @@ order by s.created_at, s.acs_system_id;
 -- name: SetAcsSystemUnlisted :exec
 update acs_systems set unlisted_at = @unlisted_at where acs_system_id = @acs_system_id;
 
--- name: SetAcsSystemEmptied :exec
+-- name: SetAcsSystemEmptySince :exec
 update acs_systems set empty_since = @empty_since where acs_system_id = @acs_system_id;
 
--- name: ForgetAcsSystemDoubts :exec
+-- name: ClearAcsSystemGracePeriods :exec
 update acs_systems set empty_since = null, unlisted_at = null where acs_system_id = @acs_system_id;
 
 -- name: SetAcsSystemError :exec

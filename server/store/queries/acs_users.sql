@@ -104,7 +104,7 @@ where acs_user_id = @acs_user_id and desired_gen = @gen::bigint;
 -- The users that the system confused these with are deleted.
 update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any(@acs_user_ids::uuid[]);
 
--- name: AcsUsersWait :exec
+-- name: MarkAcsUsersUnreachable :exec
 -- The system cannot be reached.
 update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
     when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
@@ -133,7 +133,7 @@ where acs_user_id = @acs_user_id returning *;
 -- Records that a creation is about to be sent, or clears that once the outcome is known.
 update acs_users set write_at = @write_at where acs_user_id = @acs_user_id;
 
--- name: AcsUserDisputed :exec
+-- name: RecordAcsUserDrift :exec
 update acs_users set drift_count = @drift_count, drifted_at = @drifted_at, next_attempt_at = @next_attempt_at,
   error_code = coalesce(sqlc.narg('error_code'), error_code), error_message = coalesce(sqlc.narg('error_message'), error_message),
   error_at = case when sqlc.narg('error_code')::text is not null then @drifted_at else error_at end
@@ -145,15 +145,15 @@ select * from acs_users where acs_system_id = @acs_system_id and vendor_ref = @v
 -- name: ForgetAcsUserRef :exec
 update acs_users set vendor_ref = null where acs_user_id = @acs_user_id;
 
--- name: AcsUserGone :exec
+-- name: InsertAcsUserTombstone :exec
 -- Adds the tombstone of a deleted user.
 insert into acs_user_tombstones (acs_user_id, acs_system_id, deleted_at, vendor_ref, person_hash, ref_valid_until)
 values (@acs_user_id, @acs_system_id, @deleted_at, @vendor_ref, @person_hash, @ref_valid_until);
 
--- name: ForgetAcsUsersGone :exec
+-- name: DeleteOldAcsUserTombstones :exec
 delete from acs_user_tombstones where acs_system_id = @acs_system_id and deleted_at < @before;
 
--- name: ListAcsUsersGone :many
+-- name: ListAcsUserTombstones :many
 select acs_user_id, vendor_ref, person_hash from acs_user_tombstones where acs_system_id = @acs_system_id
   and (acs_user_id = any(@ids::uuid[]) or vendor_ref = any(@refs::text[]) and ref_valid_until > @moment::timestamptz)
 order by deleted_at;

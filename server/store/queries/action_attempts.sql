@@ -39,16 +39,16 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 -- name: PendingAttemptsOfDevice :many
 select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
--- name: Interrupted :one
+-- name: HasUrgentWork :one
 -- Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
 select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
-    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as at_door,
+    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as has_lock_command,
   (exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = @device_id::uuid and c.in_pool)))))::boolean as gone;
+    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = @device_id::uuid and c.in_pool)))))::boolean as removed;
 
--- name: WaitingBehind :one
+-- name: GetNthPendingAttempt :one
 -- The pending attempt behind so many older ones that wait for the same action on a code.
 select * from action_attempts where device_id = @device_id::uuid and access_code_id = @access_code_id::uuid and action_type = @action_type and status = 'pending'
 order by created_at, action_attempt_id limit 1 offset @others::integer;
@@ -60,10 +60,10 @@ select count(*) from action_attempts where device_id = @device_id::uuid and stat
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;
 
--- name: TellActionAttempt :exec
+-- name: MarkAttemptReported :exec
 update action_attempts set reported_at = now() where action_attempt_id = @action_attempt_id;
 
--- name: UntoldAttempt :one
+-- name: GetUnreportedAttempt :one
 -- The last successful operation that the vendor has not reported yet.
 select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id::uuid and action_type = @action_type
   and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - @within::interval

@@ -15,7 +15,7 @@ select count(*)::integer from (
   limit @max_rows::integer
 ) s;
 
--- name: ClaimSessionsThatReach :execrows
+-- name: ClaimSessionsWithScope :execrows
 -- Looks up the scope of each session separately. A join would compute the scopes of all sessions of all workspaces.
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
@@ -24,7 +24,7 @@ update client_sessions set is_unclaimed = false where client_session_id in (
   limit @max_rows::integer for no key update of s skip locked
 );
 
--- name: EndForgottenSessions :many
+-- name: DeleteUnclaimedSessions :many
 -- Deletes the oldest sessions that were never claimed.
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
@@ -72,7 +72,7 @@ where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at >
 order by s.created_at, s.client_session_id
 limit @max_rows::integer;
 
--- name: ReachOfClientSessions :many
+-- name: GetClientSessionScopes :many
 -- The scope of each session with its newest webviews, and its number of managed devices.
 select s.client_session_id,
   array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,

@@ -56,7 +56,7 @@ limit @max_rows::integer;
 -- Blocks grants and logins until the webview is deleted.
 select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id for update;
 
--- name: LockPeopleOfWebview :many
+-- name: LockIdentitiesOfWebview :many
 select user_identity_id from user_identities u
 where exists (select 1 from user_identity_webviews w where w.user_identity_id = u.user_identity_id and w.connect_webview_id = @connect_webview_id)
 order by user_identity_id for key share;
@@ -94,7 +94,7 @@ update connect_webviews set status = @status, selected_provider = @selected_prov
   authorized_at = case when @status = 'authorized' then now() end, account_reassigned = account_reassigned and sqlc.narg('connected_account_id')::uuid is null
 where connect_webview_id = @connect_webview_id;
 
--- name: LeaveCustomer :exec
+-- name: RevokeOtherCustomers :exec
 -- Called before an account is locked and assigned to a customer. Revokes the access that sessions of other customers
 -- have by webviews, grants, and their identities, unless the customer stays the same. A new login gives access again.
 with moved as (

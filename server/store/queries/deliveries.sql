@@ -101,7 +101,7 @@ where w.workspace_id is not null and w.workspace_id not in (select s.workspace_i
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit @max_rows::integer;
 
--- name: WorkspaceMakers :many
+-- name: ListWorkspaceCreators :many
 select workspace_id, created_by::uuid as created_by from workspaces where workspace_id = any(@workspace_ids::uuid[]) and created_by is not null;
 
 -- name: GetEndpoint :one

@@ -16,7 +16,7 @@ select * from devices where device_id = @device_id;
 -- name: GetDeviceByRef :one
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
 
--- name: DevicesToHint :many
+-- name: ListDevicesToWake :many
 -- In the order in which devices are locked.
 select device_id from devices where connected_account_id = @connected_account_id and vendor_ref = any(@vendor_refs::text[])
   and removed_at is null and is_managed order by device_id;
@@ -29,7 +29,7 @@ select * from devices where device_id = @device_id for no key update;
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref and created_at < now() - @ago::interval
 for no key update;
 
--- name: GiveUpDeviceRef :exec
+-- name: DetachDevice :exec
 -- No vendor uses references of this form.
 update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
@@ -129,7 +129,7 @@ update devices set reported_time_zone = @reported_time_zone where device_id = @d
 -- name: SetDeviceLocked :exec
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
--- name: SetDeviceTold :exec
+-- name: SetDeviceAnnounced :exec
 update devices set announced_online = @announced_online, announced_locked = @announced_locked, announced_battery = @announced_battery, recent_disconnects = @recent_disconnects, flaky_since = @flaky_since, operated_at = @operated_at
 where device_id = @device_id;
 
@@ -148,7 +148,7 @@ update devices set online = @online, online_changed_at = @online_changed_at wher
 update devices set removed_at = now(), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
 
--- name: RemoveForGood :many
+-- name: DetachDevices :many
 -- RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
 update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
@@ -162,7 +162,7 @@ where device_id = @device_id;
 -- name: WakeToRead :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any(@device_ids::uuid[]);
 
--- name: ExpectDevice :exec
+-- name: AdvanceDeviceDue :exec
 -- An earlier due time stays. A check in progress is repeated, because it does not know what is expected.
 update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + @after::interval) where device_id = @device_id;
 

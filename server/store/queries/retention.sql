@@ -12,7 +12,7 @@ update workspaces set retention_due_at = greatest(now() + @earliest::interval, l
   (select min(deadline_at) from action_attempts a where a.workspace_id = @workspace_id and a.device_id is null and a.status = 'pending')))
 where workspace_id = @workspace_id;
 
--- name: HastenRetention :exec
+-- name: AdvanceRetention :exec
 update workspaces set retention_due_at = least(retention_due_at, @at::timestamptz) where workspace_id = @workspace_id;
 
 -- name: OldEvents :many

@@ -39,10 +39,10 @@ limit @max_rows::integer;
 update user_identities set user_identity_key = @user_identity_key, email_address = @email_address, phone_number = @phone_number, full_name = @full_name
 where user_identity_id = @user_identity_id;
 
--- name: KeepUserIdentity :one
+-- name: ShareLockUserIdentity :one
 select user_identity_id from user_identities where user_identity_id = @user_identity_id for key share;
 
--- name: EndUserIdentity :one
+-- name: LockUserIdentityForDelete :one
 -- Prevents new users of the identity.
 select user_identity_id from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for update;
 

@@ -20,7 +20,7 @@ update webhooks set event_types = @event_types where workspace_id = @workspace_i
 delete from webhooks w where w.workspace_id = @workspace_id and w.webhook_id = @webhook_id
 and not exists (select 1 from deliveries d where d.webhook_id = @webhook_id order by d.event_id offset @max_deliveries::integer limit 1);
 
--- name: SomeDeliveries :many
+-- name: ListDeliveryIDs :many
 select d.event_id from deliveries d where d.webhook_id = @webhook_id
 and exists (select 1 from webhooks w where w.workspace_id = @workspace_id and w.webhook_id = @webhook_id)
 order by d.event_id limit @max_rows::integer;
