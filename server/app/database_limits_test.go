@@ -25,14 +25,14 @@ func limitedTo(t *testing.T, connections string) (dsn string) {
 	for _, statement := range []string{
 		"drop schema public cascade",
 		"drop role if exists " + role,
-		"create role " + role + " login connection limit " + connections,
+		"create role " + role + " login password '" + role + "' connection limit " + connections,
 		"create schema public authorization " + role,
 	} {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	return strings.Replace(dsn, "//postgres@", "//"+role+"@", 1)
+	return storetest.AsRole(t, dsn, role, role)
 }
 
 // A server uses fewer connections than --database-connections if the database accepts fewer, and names the limit.

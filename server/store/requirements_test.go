@@ -54,11 +54,11 @@ func withRole(t *testing.T, dsn, options string) string {
 	t.Helper()
 	name := nameOf(t, dsn)
 	role := "role_" + name[:min(len(name), 50)]
-	run(t, dsn, "create role "+role+" login "+options)
+	run(t, dsn, "create role "+role+" login password '"+role+"' "+options)
 	t.Cleanup(func() {
 		run(t, dsn, "drop owned by "+role, "drop role "+role)
 	})
-	return strings.Replace(dsn, "//postgres@", "//"+role+"@", 1)
+	return storetest.AsRole(t, dsn, role, role)
 }
 
 // A database on which the server cannot work is refused before the first change, and the error says what to do.

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -119,6 +120,17 @@ func NewOnCluster(t testing.TB) (dsn string) {
 		t.Fatal(err)
 	}
 	return c.server.DSN(name)
+}
+
+// AsRole returns the URL of a database for another role.
+func AsRole(t testing.TB, dsn, role, password string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the URL of the test's database is malformed") // the error quotes the password
+	}
+	u.User = url.UserPassword(role, password)
+	return u.String()
 }
 
 // started returns a cluster that start starts.
