@@ -52,7 +52,7 @@ func ReadFile(path string) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the master key: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read the master key: %w", err)

@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// lookups are the parameters that find something by its name, and store nothing.
+var lookups = []string{"/devices/get name", "/devices/unmanaged/get name", "/locks/get name"}
+
 // TestNames_RefuseDisguisingCharacters sends a bad name in each place where the contract takes one.
 func TestNames_RefuseDisguisingCharacters(t *testing.T) {
 	t.Parallel()
@@ -21,6 +24,9 @@ func TestNames_RefuseDisguisingCharacters(t *testing.T) {
 	for path, op := range operations {
 		for _, place := range namePlaces(op.body, nil) {
 			where := path + " " + strings.Join(place, ".")
+			if slices.Contains(lookups, where) {
+				continue
+			}
 			tested++
 			for bad, code := range map[string]string{"Ana\x1b[2J": "U+001B", "Ana\a": "U+0007", "\u202eanA": "U+202E"} {
 				if message := issueAt(op.body, place, bad); !strings.Contains(message, code) {
