@@ -72,14 +72,14 @@ var cases = []struct {
 
 	{"DeviceAccessErrors", true, "one request in fifty fails, all at one server", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+98x120
-		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 0+4x100
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="503"} 0x20 0+4x100
 		deviceaccess_http_requests_total{instance="b", operation="/devices/list", status="200"} 0+98x120`},
 	{"DeviceAccessErrors", false, "one in two hundred fails", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+199x120
-		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0+1x120`},
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="503"} 0+1x120`},
 	{"DeviceAccessErrors", false, "some fail, and then none", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+10x120
-		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 5x100`},
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="503"} 0x20 5x100`},
 	{"DeviceAccessErrors", false, "clients hang up", `
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="499"} 0+50x120`},
 	{"DeviceAccessErrors", false, "clients make mistakes", `

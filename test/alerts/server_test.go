@@ -217,7 +217,12 @@ func (s *instance) takesNoWrites() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	conn, err := pgx.Connect(s.Context(), fmt.Sprintf("postgres://postgres@/postgres?host=%s", bytes.TrimSpace(socket)))
+	password, err := os.ReadFile(filepath.Join(s.dir, "data", "postgres", "password"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	conn, err := pgx.Connect(s.Context(), fmt.Sprintf(
+		"host=%s user=postgres password=%s dbname=postgres", bytes.TrimSpace(socket), bytes.TrimSpace(password)))
 	if err != nil {
 		s.Fatal(err)
 	}

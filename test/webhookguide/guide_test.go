@@ -94,7 +94,7 @@ func TestGuideReceiver_AcceptsOnlyDeliveries(t *testing.T) {
 	}
 	url, queued := receiver(t, hook.Webhook.Secret)
 	to.Store(&url)
-	for _, name := range []string{"<Anna & Ö>\u2028", "Bert"} {
+	for _, name := range []string{"<Anna & Ö>", "Bert"} {
 		var code api.AccessCodeResponse
 		if status := s.Post(
 			t,

@@ -94,7 +94,7 @@ func TestOfficialVerifierAcceptsDeliveries(t *testing.T) {
 	if status := s.Post(
 		t,
 		"/access_codes/create",
-		map[string]any{"device_id": s.Device(t, "august"), "name": "<Anna & Ö>\u2028"},
+		map[string]any{"device_id": s.Device(t, "august"), "name": "<Anna & Ö>"},
 		&code,
 	); status != http.StatusOK {
 		t.Fatalf("create a code: %d", status)
