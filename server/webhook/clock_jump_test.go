@@ -24,7 +24,9 @@ func jumpingClock(t *testing.T) *bed {
 	b := newBed(t, dsn, func(cfg *pgxpool.Config) {
 		cfg.ConnConfig.RuntimeParams["search_path"] = "clocks, pg_catalog, public"
 	})
-	_, err := b.db.Pool.Exec(t.Context(), `create schema clocks; create table clocks.ahead (by interval); insert into clocks.ahead values ('0');
+	_, err := b.db.Pool.Exec(t.Context(), `create schema clocks;
+		create table clocks.ahead (by interval);
+		insert into clocks.ahead values ('0');
 		create function clocks.now() returns timestamptz language sql as $$ select pg_catalog.now() + by from clocks.ahead $$;
 		create function clocks.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() + by from clocks.ahead $$`)
 	b.must(err)

@@ -184,7 +184,7 @@ func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEven
 }
 
 const ReadRetentionClock = `-- name: ReadRetentionClock :one
-select at as stored, clock_timestamp()::timestamptz as database from retention_clock
+select at as stored, clock_timestamp()::timestamptz as database from retention_clock where is_only
 `
 
 type ReadRetentionClockRow struct {
@@ -240,7 +240,7 @@ func (q *Queries) StartRetentionClock(ctx context.Context) error {
 }
 
 const StoreRetentionClock = `-- name: StoreRetentionClock :exec
-update retention_clock set at = $1 where at = $2
+update retention_clock set at = $1 where is_only and at = $2
 `
 
 type StoreRetentionClockParams struct {

@@ -61,7 +61,7 @@ and not exists (select 1 from deliveries d where d.event_id = e.event_id and d.e
 select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0));
 
 -- name: ReadRetentionClock :one
-select at as stored, clock_timestamp()::timestamptz as database from retention_clock;
+select at as stored, clock_timestamp()::timestamptz as database from retention_clock where is_only;
 
 -- name: StartRetentionClock :exec
 -- Starts at the newest entry of the audit log, because the clock may be wrong right now.
@@ -70,4 +70,4 @@ on conflict do nothing;
 
 -- name: StoreRetentionClock :exec
 -- Unless another server has stored it.
-update retention_clock set at = @at where at = @known;
+update retention_clock set at = @at where is_only and at = @known;
