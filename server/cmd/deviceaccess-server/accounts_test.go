@@ -109,7 +109,7 @@ func TestAccounts_ConnectUpdateDisconnect(t *testing.T) {
 		t.Errorf("a setting of another kind: %v", err)
 	}
 	p.ok("accounts", "update", "--name", "Our cloud", account)
-	if list := p.ok("accounts", "list"); !strings.Contains(list, "Our cloud") || !strings.Contains(list, "good") {
+	if list := p.ok("accounts", "list"); !strings.Contains(list, "Our cloud") || !strings.Contains(list, "connected") {
 		t.Errorf("after the change:\n%s", list)
 	}
 	if _, err := p.run("accounts", "disconnect", account); err == nil || !strings.Contains(err.Error(), "--yes") {

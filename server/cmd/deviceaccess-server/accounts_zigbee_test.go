@@ -115,7 +115,7 @@ func TestZigbee2MQTT_Lifecycle(t *testing.T) {
 	}
 	g.Restart(t)
 	p.until("its return is an event", func() bool { return told("connected_account.connected") == 2 })
-	p.until("the list says so", func() bool { return strings.Contains(p.ok("accounts", "list"), "good") })
+	p.until("the list says so", func() bool { return strings.Contains(p.ok("accounts", "list"), "connected") })
 
 	another, itsPassword := g.User(t)
 	g.RemoveUser(t, user)
