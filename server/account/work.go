@@ -79,7 +79,10 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 // are not of known devices. The list of the account shows those.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
 	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != domain.Storable(ref) })
-	known, err := s.db.ListDevicesToWake(ctx, dbsqlc.ListDevicesToWakeParams{ConnectedAccountID: account, VendorRefs: possible})
+	known, err := s.db.ListDevicesToWake(
+		ctx,
+		dbsqlc.ListDevicesToWakeParams{ConnectedAccountID: account, VendorRefs: possible},
+	)
 	if err == nil && len(known) > 0 {
 		err = s.db.InTx(ctx, func(tx store.Tx) error {
 			for _, id := range known {

@@ -313,7 +313,7 @@ func (s *Service) emitParts(
 	)
 }
 
-// keepable reports whether a vendor's reference can be stored unchanged. Objects with other
+// isStorableRef reports whether a vendor's reference can be stored unchanged. Objects with other
 // references are skipped.
 func isStorableRef(ref string) bool { return ref != "" && ref == domain.Storable(ref) }
 

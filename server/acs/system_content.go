@@ -127,7 +127,7 @@ func (s *Service) RecordContent(
 	return todo, later, err
 }
 
-// sooner returns the shorter of two delays, where 0 means none.
+// minDelay returns the shorter of two delays, where 0 means none.
 func minDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b

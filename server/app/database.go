@@ -105,7 +105,14 @@ func (c Database) poolSize(ctx context.Context, dsn string, log *slog.Logger) (i
 		log.Warn(
 			"using fewer database connections than --database-connections because the database does not accept as many and "+
 				"some for commands; raise its limit, or lower --database-connections",
-			"connections", fits, "max_connections", c.MaxConns, "limit", limit.Connections, "limited_by", limit.Of,
+			"connections",
+			fits,
+			"max_connections",
+			c.MaxConns,
+			"limit",
+			limit.Connections,
+			"limited_by",
+			limit.Of,
 		)
 	}
 	return max(1, fits-ConnsOutsidePool), nil

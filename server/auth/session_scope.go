@@ -12,13 +12,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// Reach is the scope to add to a client session.
+// ScopeGrant is the scope to add to a client session.
 type ScopeGrant struct {
 	AccountIDs, WebviewIDs []string
 	UserIdentityIDs        []string
 }
 
-func (r ScopeGrant) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
+func (r ScopeGrant) empty() bool {
+	return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0
+}
 
 // grantAndRead adds to the scope of a session and returns the session.
 func (s *Service) grantAndRead(

@@ -27,10 +27,16 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 		}
 	}
 	var (
-		there   = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OnDevice = true; return r }
-		native  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.PreferNativeScheduling = true; return r }
+		there  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OnDevice = true; return r }
+		native = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow {
+			r.PreferNativeScheduling = true
+			return r
+		}
 		issued  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OfflineKind = new("hourly"); return r }
-		foreign = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.IsManaged, r.OnDevice = false, true; return r }
+		foreign = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow {
+			r.IsManaged, r.OnDevice = false, true
+			return r
+		}
 		leaving = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.Removing = true; return r }
 		spare   = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.InPool = true; return r }
 	)

@@ -101,7 +101,10 @@ func (s *Service) insertCode(
 	if events[0], err = s.events.NewRow("access_code.created", event.AboutCode(d, c)); err != nil {
 		return r, a, err
 	}
-	if events[1], err = s.events.NewRow(mutationsRequested, withRequestedMutation(event.AboutCode(d, c), mutation)); err != nil {
+	if events[1], err = s.events.NewRow(
+		mutationsRequested,
+		withRequestedMutation(event.AboutCode(d, c), mutation),
+	); err != nil {
 		return r, a, err
 	}
 	if row.UsesBackupPool {

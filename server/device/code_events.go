@@ -117,7 +117,7 @@ func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a event.About, 
 
 const mutationsRequested = "access_code.mutations_requested"
 
-// asking adds a requested mutation to the fields of an event.
+// withRequestedMutation adds a requested mutation to the fields of an event.
 func withRequestedMutation(a event.About, mutation string) event.About {
 	return a.With("requested_mutations", []map[string]any{{"mutation_code": mutation}})
 }

@@ -79,7 +79,7 @@ func (r *reading) onExternalChange(ctx context.Context, c *dbsqlc.AccessCode, f 
 	return r.setStatusByTimeFrame(ctx, c)
 }
 
-// follow sets the status of a code by its time frame, after a kept change at the device. It emits an event if
+// setStatusByTimeFrame sets the status of a code by its time frame, after a kept change at the device. It emits an event if
 // the code starts to open.
 func (t *deviceTx) setStatusByTimeFrame(ctx context.Context, c *dbsqlc.AccessCode) error {
 	was := c.Status
@@ -102,7 +102,7 @@ func (t *deviceTx) forgetPIN(c *dbsqlc.AccessCode) {
 	}
 }
 
-// dispute schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
+// recordDrift schedules the restoration of a code whose observed state drifted. The first ones are immediate. After
 // repeated drift the intervals grow, because another system manages the code or the device loses confirmed state.
 func (t *deviceTx) recordDrift(c *dbsqlc.AccessCode, what string) {
 	if c.DriftedAt == nil || c.DriftedAt.Add(driftWindow).Before(t.now) {

@@ -24,11 +24,11 @@ type inventoryLimiter struct {
 
 // accountLimit is the inventory rate limit of one account.
 type accountLimit struct {
-	// pace counts the events; it may be in debt.
+	// limiter counts the events; it may be in debt.
 	limiter *rate.Limiter
-	// turns spreads the rereads of devices with deferred changes, so that the devices share the budget.
+	// rereads spreads the rereads of devices with deferred changes, so that the devices share the budget.
 	rereads *rate.Limiter
-	// hurried limits the warnings about an exceeded budget.
+	// warnings limits the warnings about an exceeded budget.
 	warnings rate.Sometimes
 }
 
@@ -42,8 +42,8 @@ func (n *inventoryLimiter) account(account uuid.UUID) *accountLimit {
 	if a == nil {
 		limit := rate.Limit(n.perSecond)
 		a = &accountLimit{
-			limiter:    rate.NewLimiter(limit, n.atOnce),
-			rereads:   rate.NewLimiter(limit, n.maxReservation()),
+			limiter:  rate.NewLimiter(limit, n.atOnce),
+			rereads:  rate.NewLimiter(limit, n.maxReservation()),
 			warnings: rate.Sometimes{Interval: time.Hour},
 		}
 		n.of[account] = a
@@ -81,13 +81,17 @@ func (n *inventoryLimiter) acquire(account uuid.UUID, now time.Time, events int)
 func (n *inventoryLimiter) rereadDelay(account uuid.UUID, now time.Time, deferred int, warn func()) time.Duration {
 	n.mu.Lock()
 	a := n.account(account)
-	wait := max(time.Second, n.excessDelay(a, now), a.rereads.ReserveN(now, min(deferred, n.maxReservation())).DelayFrom(now))
+	wait := max(
+		time.Second,
+		n.excessDelay(a, now),
+		a.rereads.ReserveN(now, min(deferred, n.maxReservation())).DelayFrom(now),
+	)
 	n.mu.Unlock()
 	a.warnings.Do(warn)
 	return wait
 }
 
-// owing returns how long the budget is exceeded.
+// excessDelay returns how long the budget is exceeded.
 func (n *inventoryLimiter) excessDelay(a *accountLimit, now time.Time) time.Duration {
 	return max(0, time.Duration(-a.limiter.TokensAt(now)/n.perSecond*float64(time.Second)))
 }

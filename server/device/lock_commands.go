@@ -24,7 +24,12 @@ type LockCommandWork struct {
 // RunLockCommand requests to lock or unlock a door. It returns the attempt, which ends when the device confirms. On
 // an offline device the attempt has already failed, because a door must not open later than its user expects.
 // It fails with NotFound, with Invalid where the device does not support the command, and with TooMany.
-func (s *Service) RunLockCommand(ctx context.Context, p domain.Principal, deviceID string, lock bool) (a Attempt, err error) {
+func (s *Service) RunLockCommand(
+	ctx context.Context,
+	p domain.Principal,
+	deviceID string,
+	lock bool,
+) (a Attempt, err error) {
 	id, err := uuid.Parse(deviceID)
 	if err != nil {
 		return a, deviceNotFound("device_id", deviceID)
@@ -218,10 +223,10 @@ func (t *deviceTx) nextLockCommand() (work *LockCommandWork, poll *time.Time) {
 // Interruption says why the server must not write to a device now.
 type Interruption struct {
 	HasLockCommand bool // a lock command waits, which precedes the codes
-	Removed   bool // the device left its account or is unmanaged
+	Removed        bool // the device left its account or is unmanaged
 }
 
-// Interrupted returns what happened between a decision about a device and the next write to it.
+// HasUrgentWork returns what happened between a decision about a device and the next write to it.
 func (s *Service) HasUrgentWork(ctx context.Context, device uuid.UUID) (Interruption, error) {
 	r, err := s.db.HasUrgentWork(ctx, device)
 	return Interruption(r), err
@@ -252,14 +257,24 @@ func (s *Service) RecordLockCommandStarted(
 }
 
 // RecordLockCommandNotStarted records that the command was not sent and may be sent again.
-func (s *Service) RecordLockCommandNotStarted(ctx context.Context, h domain.Fence, device uuid.UUID, w LockCommandWork) error {
+func (s *Service) RecordLockCommandNotStarted(
+	ctx context.Context,
+	h domain.Fence,
+	device uuid.UUID,
+	w LockCommandWork,
+) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
 		return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt})
 	})
 }
 
 // RecordLockCommandDone records that the device confirmed the command.
-func (s *Service) RecordLockCommandDone(ctx context.Context, h domain.Fence, device uuid.UUID, w LockCommandWork) error {
+func (s *Service) RecordLockCommandDone(
+	ctx context.Context,
+	h domain.Fence,
+	device uuid.UUID,
+	w LockCommandWork,
+) error {
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt {

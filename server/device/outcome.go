@@ -305,7 +305,8 @@ func (s *Service) RecordUnreachable(
 func (s *Service) RecordUnsent(ctx context.Context, h domain.Fence, device uuid.UUID, w CodeWork) error {
 	return s.onDevice(ctx, h, device, "record that nothing was sent", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		if c == nil || t.caps.ListCodes || w.WriteUncertain || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
+		if c == nil || t.caps.ListCodes || w.WriteUncertain || c.VendorRef != nil || c.WriteRef != nil ||
+			c.WriteGen != w.Gen {
 			return nil
 		}
 		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePinMac = 0, nil, false, nil

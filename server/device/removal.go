@@ -180,10 +180,12 @@ func (t *deviceTx) nextEnd() (next *time.Time) {
 	return next
 }
 
-// ends reports whether a code has an end time at which it is removed.
-func hasEnd(c dbsqlc.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
+// hasEnd reports whether a code has an end time at which it is removed.
+func hasEnd(c dbsqlc.AccessCode) bool {
+	return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil
+}
 
-// isDetached reports whether a device has lost its reference (GiveUpDeviceRef, ForgetDevice), so that the vendor's next
+// isDetached reports whether a device has lost its reference (DetachDevice, ForgetDevice), so that the vendor's next
 // one is a different device.
 func isDetached(d dbsqlc.Device) bool {
 	return d.VendorRef == "detached:"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()

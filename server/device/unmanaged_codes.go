@@ -228,7 +228,11 @@ func (r *reading) reclaimPoolCode(ctx context.Context, f Found) (left bool, err 
 // leftPools lists the codes of abandoned pools that may be among the observed codes.
 func (r *reading) leftPools(ctx context.Context) ([]dbsqlc.AccessCode, error) {
 	if r.left == nil {
-		arg := dbsqlc.ListOrphanedPoolCodesParams{WorkspaceID: r.d.WorkspaceID, Keys: []uuid.UUID{}, VendorRefs: []string{}}
+		arg := dbsqlc.ListOrphanedPoolCodesParams{
+			WorkspaceID: r.d.WorkspaceID,
+			Keys:        []uuid.UUID{},
+			VendorRefs:  []string{},
+		}
 		for _, f := range r.found {
 			arg.VendorRefs = append(arg.VendorRefs, f.Ref)
 			if key, err := uuid.Parse(f.Key); err == nil {

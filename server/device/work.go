@@ -43,12 +43,12 @@ type Work struct {
 	Due *time.Time
 	// Deadline is when an event or result becomes due, such as the expiry of a pending action attempt.
 	Deadline *time.Time
-	// Bolt is the pending lock command, if any.
-	LockCommand     *LockCommandWork
-	AutoLock *AutoLockWork
+	// LockCommand is the pending lock command, if any.
+	LockCommand *LockCommandWork
+	AutoLock    *AutoLockWork
 	// Issues are the offline codes to issue.
 	Issues []IssueWork
-	// Doubted is true if the lock must be read, because the reason for its observed position is unknown.
+	// PositionUnknown is true if the lock must be read, because the reason for its observed position is unknown.
 	PositionUnknown bool
 }
 
@@ -221,7 +221,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 		New:              c.VendorRef == nil,
 		Leaving:          leaving,
 		TemporaryRemoval: recreate || leaving && t.yieldsPIN(c),
-		WriteUncertain:          c.VendorRef == nil && c.WriteGen > 0,
+		WriteUncertain:   c.VendorRef == nil && c.WriteGen > 0,
 		anotherPIN:       t.anotherPIN(c),
 	}
 	if action == Put || action == Find {

@@ -43,14 +43,14 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Invalid       Kind = iota + 1 // the caller must change the request
-	NotFound                      // the workspace has no such resource
-	Conflict                      // the request collides with existing state
-	Unauthorized                  // the credential is missing or not valid
-	Forbidden                     // the credential may not do this
-	Unavailable                   // try again later
-	TooMany                       // the maximum number is already in progress
-	Mismatch                 // another request with the same idempotency key had other content
+	Invalid      Kind = iota + 1 // the caller must change the request
+	NotFound                     // the workspace has no such resource
+	Conflict                     // the request collides with existing state
+	Unauthorized                 // the credential is missing or not valid
+	Forbidden                    // the credential may not do this
+	Unavailable                  // try again later
+	TooMany                      // the maximum number is already in progress
+	Mismatch                     // another request with the same idempotency key had other content
 )
 
 // Error is the error of every operation of this package, unless something inside is broken. It carries no PIN,

@@ -19,7 +19,7 @@ func ProblemFields(field string, list []Problem) []map[string]any {
 	return out
 }
 
-// Scope is the kind of resource that has a Problem.
+// ProblemSubject is the kind of resource that has a Problem.
 type ProblemSubject string
 
 // Scopes of problems.
@@ -53,15 +53,15 @@ const (
 
 // Error and warning codes of access codes (api/openapi.yaml).
 const (
-	ErrDuplicate     = "duplicate_code_on_device"
-	ErrNoSpace       = "no_space_for_access_code_on_device"
-	ErrConstraints   = "code_constraints_violated"
-	ErrFailedToSet   = "failed_to_set_on_device"
-	ErrFailedToUpdate   = "failed_to_update"
-	ErrFailedToRemove   = "failed_to_remove_from_device"
-	ErrFailedToIssue = "failed_to_issue"
-	ErrInactive      = "access_code_inactive"
-	ErrFailedToExpire   = "failed_to_expire"
-	ErrExternal      = "conflicting_external_modification"
-	WarnExternal     = "external_modification_in_effect"
+	ErrDuplicate      = "duplicate_code_on_device"
+	ErrNoSpace        = "no_space_for_access_code_on_device"
+	ErrConstraints    = "code_constraints_violated"
+	ErrFailedToSet    = "failed_to_set_on_device"
+	ErrFailedToUpdate = "failed_to_update"
+	ErrFailedToRemove = "failed_to_remove_from_device"
+	ErrFailedToIssue  = "failed_to_issue"
+	ErrInactive       = "access_code_inactive"
+	ErrFailedToExpire = "failed_to_expire"
+	ErrExternal       = "conflicting_external_modification"
+	WarnExternal      = "external_modification_in_effect"
 )

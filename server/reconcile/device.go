@@ -201,7 +201,8 @@ func hasReadyWork(w device.Work) bool {
 
 // hasUrgentWork reports whether some work precedes the codes.
 func hasUrgentWork(w device.Work) bool {
-	return w.PositionUnknown || (w.LockCommand != nil && !w.LockCommand.Started) || (w.AutoLock != nil && !w.AutoLock.Started) ||
+	return w.PositionUnknown || (w.LockCommand != nil && !w.LockCommand.Started) ||
+		(w.AutoLock != nil && !w.AutoLock.Started) ||
 		len(w.Issues) > 0
 }
 

@@ -59,7 +59,13 @@ func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) err
 		return p.access.Devices.RecordLockCommandFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported",
 			"The adapter of this device cannot configure auto-lock.")
 	}
-	if still, err := p.access.Devices.RecordLockCommandStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
+	if still, err := p.access.Devices.RecordLockCommandStarted(
+		ctx,
+		p.lease,
+		p.device.ID,
+		attempt,
+	); err != nil ||
+		!still {
 		return err
 	}
 	state, err := locker.ConfigureAutoLock(ctx, p.ref,

@@ -99,8 +99,18 @@ func (h *handlers) ListClientSessions(
 func (h *handlers) GrantAccessToClientSession(
 	ctx context.Context, r openapi.GrantAccessToClientSessionRequestObject,
 ) (openapi.GrantAccessToClientSessionResponseObject, error) {
-	c, err := h.access.Auth.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
-		scopeGrantOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
+	c, err := h.access.Auth.GrantAccess(
+		ctx,
+		principal(ctx),
+		r.Body.ClientSessionID,
+		r.Body.UserIdentifierKey,
+		scopeGrantOf(
+			r.Body.ConnectedAccountIds,
+			r.Body.ConnectWebviewIds,
+			r.Body.UserIdentityID,
+			r.Body.UserIdentityIds,
+		),
+	)
 	if err != nil {
 		return nil, err
 	}

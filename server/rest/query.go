@@ -120,7 +120,7 @@ func (s *shape) locate(name string, above []string) (path []string, leaf *shape,
 	return nil, nil, nil
 }
 
-// place stores a value at its path.
+// setArgument stores a value at its path.
 func setArgument(params map[string]any, a *argument, value any) error {
 	last := len(a.path) - 1
 	for _, name := range a.path[:last] {
@@ -263,7 +263,7 @@ func addToQuery(query url.Values, s *shape, prefix string, params map[string]any
 	}
 }
 
-// plain formats a scalar, numbers without an exponent.
+// formatScalar formats a scalar, numbers without an exponent.
 func formatScalar(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)

@@ -34,7 +34,7 @@ var commonHeaders = []struct {
 	{"X-Content-Type-Options", []string{"nosniff"}},
 }
 
-// exchange is a request and its response. It collects what the edge learns for inner layers and the access log. It is
+// requestContext is a request and its response. It collects what the edge learns for inner layers and the access log. It is
 // their ResponseWriter.
 type requestContext struct {
 	http.ResponseWriter

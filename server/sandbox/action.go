@@ -13,7 +13,7 @@ type action struct{ id, customID, name string }
 // keptActions is the number of commands per lock whose custom_id is remembered.
 const keptActions = 64
 
-// act accepts a lock or unlock command, or returns the earlier one with the same custom_id.
+// runCommand accepts a lock or unlock command, or returns the earlier one with the same custom_id.
 func (l *lock) runCommand(name, customID string) (action, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

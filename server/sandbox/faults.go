@@ -101,7 +101,7 @@ var faults = map[string]struct {
 	"failed":       {},
 }
 
-// draw draws the fault of the next request about the lock.
+// drawFault draws the fault of the next request about the lock.
 func (l *lock) drawFault(write bool) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()

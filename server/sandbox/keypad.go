@@ -79,7 +79,7 @@ func (l *lock) deleteByHand(id string) *problem {
 	return p
 }
 
-// enter enters a PIN at the door. The door opens for a code whose time frame contains the time of the lock's clock.
+// enterPIN enters a PIN at the door. The door opens for a code whose time frame contains the time of the lock's clock.
 // The returned code is nil if the PIN is not accepted. It fails with LOCK_JAMMED.
 func (l *lock) enterPIN(pin string) (*stored, *problem) {
 	l.mu.Lock()

@@ -134,7 +134,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client is gone
 }
 
-// settle responds with v, or with the problem if there is one.
+// respond responds with v, or with the problem if there is one.
 func respond(w http.ResponseWriter, v any, p *problem) {
 	if p != nil {
 		answerProblem(w, p)

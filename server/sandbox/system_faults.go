@@ -56,7 +56,7 @@ const (
 	systemLatencyMax = 200 * time.Millisecond
 )
 
-// draw draws the duration and the fault of the next request.
+// drawFault draws the duration and the fault of the next request.
 func (y *system) drawFault(write bool) (time.Duration, fault) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 
 // ambientTx is a transaction that all queries with its context join. It is not safe for concurrent use, like its connection.
 type ambientTx struct {
-	pool   *pgxpool.Pool
-	conn   *pgxpool.Conn
-	release   func() // returns the connection
-	tx     pgx.Tx // nil: it has ended
-	then   []func()
-	act    *Act
-	change *change
+	pool    *pgxpool.Pool
+	conn    *pgxpool.Conn
+	release func() // returns the connection
+	tx      pgx.Tx // nil: it has ended
+	then    []func()
+	act     *Act
+	change  *change
 }
 
 type ambientTxKey struct{}
@@ -48,12 +48,12 @@ func (db *DB) WithAmbientTx(ctx context.Context, f func(context.Context) error) 
 			return err
 		}
 		j := &ambientTx{
-			pool:   db.Pool,
-			conn:   conn,
-			release:   release,
-			tx:     tx,
-			act:    actOf(ctx),
-			change: &change{},
+			pool:    db.Pool,
+			conn:    conn,
+			release: release,
+			tx:      tx,
+			act:     actOf(ctx),
+			change:  &change{},
 		}
 		defer func() {
 			if j.tx != nil { // also when f panics

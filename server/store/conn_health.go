@@ -77,7 +77,7 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	return p, err
 }
 
-// asked pings a connection. lost means that it had time to answer: the deadline of ctx, but at least a second. If ctx is
+// pingConn pings a connection. lost means that it had time to answer: the deadline of ctx, but at least a second. If ctx is
 // canceled the ping continues, because interrupting it would close the connection.
 func pingConn(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, lost bool) {
 	if until, limited := ctx.Deadline(); limited {

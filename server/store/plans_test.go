@@ -159,7 +159,12 @@ func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
 		Keys:        []uuid.UUID{uuid.New()},
 		VendorRefs:  []string{"1", "2"},
 	}
-	plan := explain(t, db, true, func(q *dbsqlc.Queries) error { _, err := q.ListOrphanedPoolCodes(t.Context(), arg); return err })
+	plan := explain(
+		t,
+		db,
+		true,
+		func(q *dbsqlc.Queries) error { _, err := q.ListOrphanedPoolCodes(t.Context(), arg); return err },
+	)
 	if !strings.Contains(plan, "access_codes_in_pool") {
 		t.Error(plan)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-// share limits how many connections of the pool a context uses concurrently. The pool serves callers in order: without a
+// connShare limits how many connections of the pool a context uses concurrently. The pool serves callers in order: without a
 // limit, two hundred deliveries would delay a request that reads one row.
 type connShare struct {
 	Part

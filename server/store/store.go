@@ -124,13 +124,13 @@ func (db *DB) Close() {
 // Tx is a transaction.
 type Tx struct {
 	*dbsqlc.Queries
-	in     *transaction
-	afterCommit   *[]func()
-	act    *Act
-	change *change
+	in          *transaction
+	afterCommit *[]func()
+	act         *Act
+	change      *change
 }
 
-// in returns a Tx. The queries of an act are observed for the audit log.
+// newTx returns a Tx. The queries of an act are observed for the audit log.
 func newTx(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
 		return Tx{dbsqlc.New(t), t, then, act, c}

@@ -34,7 +34,7 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// width returns the maximum number of concurrent requests to an endpoint.
+// maxConcurrency returns the maximum number of concurrent requests to an endpoint.
 func maxConcurrency(failures int) int {
 	if failures < failingAfter {
 		return healthyConcurrency
@@ -50,7 +50,7 @@ func (o Options) probePause(failures int) time.Duration {
 	return o.ProbePause * time.Duration(min(1<<min(failures-failingAfter, 6), 60))
 }
 
-// next returns the attempt to record for a response. step is the number of earlier attempts.
+// planAttempt returns the attempt to record for a response. step is the number of earlier attempts.
 func (o Options) planAttempt(a answer, step int) DeliveryAttempt {
 	out := DeliveryAttempt{
 		EventID: a.event,

@@ -79,7 +79,8 @@ func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	last := time.Duration(0)
 	for n := range 20 {
 		h := o.health(Endpoint{Failures: n}, time.Hour, []answer{failed})
-		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (maxConcurrency(h.Failures) == 1) {
+		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute ||
+			(h.Pause > 0) != (maxConcurrency(h.Failures) == 1) {
 			t.Errorf("%d: %+v, width %d", n, h, maxConcurrency(h.Failures))
 		}
 		last = h.Pause

@@ -55,14 +55,14 @@ type Reconciler struct {
 	closed  bool
 }
 
-// silence identifies an account or a system that does not answer, or with writes a system that
+// unreachable identifies an account or a system that does not answer, or with writes a system that
 // refuses only writes.
 type unreachable struct {
 	id     uuid.UUID
 	writes bool
 }
 
-// spell is the observed start and end of a silence. Another server may have handled the key
+// failureStreak is the observed start and end of a silence. Another server may have handled the key
 // meanwhile.
 type failureStreak struct{ begun, last time.Time }
 
@@ -162,7 +162,7 @@ func (d *Reconciler) openAdapter(ctx context.Context, account account.Account) (
 	return a, nil
 }
 
-// shut closes the adapters that meant accepts.
+// closeAdapters closes the adapters that meant accepts.
 func (d *Reconciler) closeAdapters(meant func(account uuid.UUID, o *opened) bool) {
 	d.mu.Lock()
 	leave := map[uuid.UUID]*opened{}
@@ -180,7 +180,7 @@ func (d *Reconciler) closeAdapters(meant func(account uuid.UUID, o *opened) bool
 	}
 }
 
-// tidy closes idle adapters and forgets old silences.
+// closeIdle closes idle adapters and forgets old silences.
 func (d *Reconciler) closeIdle() {
 	d.closeAdapters(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > idleTimeout })
 	d.silent.Range(func(of, s any) bool {

@@ -158,7 +158,7 @@ type stopped struct {
 
 func (s *stopped) Error() string { return "the remaining writes must wait" }
 
-// do runs one write and returns the delay until the look at its result; 0 means none.
+// apply runs one write and returns the delay until the look at its result; 0 means none.
 func (d *Reconciler) apply(
 	ctx context.Context,
 	lease *worker.Lease,

@@ -302,7 +302,7 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	return found
 }
 
-// lost returns the error of a call without a response.
+// unansweredError returns the error of a call without a response.
 func (a *Adapter) unansweredError(ctx context.Context, doubt adapter.Class, err error) error {
 	failure := a.failure(doubt, "no response: "+adapter.Reason(err))
 	if doubt != adapter.Unconfirmed {

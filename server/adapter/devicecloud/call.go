@@ -73,7 +73,11 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	})
 	switch {
 	case errors.Is(err, adapter.ErrTooLarge):
-		return adapter.Errorf(c.unknownOutcomeClass(), "the response is larger than %d MiB, or has too many parts", responseLimit>>20)
+		return adapter.Errorf(
+			c.unknownOutcomeClass(),
+			"the response is larger than %d MiB, or has too many parts",
+			responseLimit>>20,
+		)
 	case errors.Is(err, adapter.ErrSaturated) && !c.writes():
 		return err
 	case err != nil:
@@ -117,7 +121,7 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	return resp, nil
 }
 
-// lost returns the error of a call without a response. sent means that the vendor may have received it.
+// unansweredError returns the error of a call without a response. sent means that the vendor may have received it.
 func (a *Adapter) unansweredError(ctx context.Context, c call, sent bool, err error) error {
 	var failure *adapter.Error
 	switch {
@@ -135,7 +139,7 @@ func (a *Adapter) unansweredError(ctx context.Context, c call, sent bool, err er
 	return failure
 }
 
-// doubt returns the class of a response that cannot be decoded.
+// unknownOutcomeClass returns the class of a response that cannot be decoded.
 func (c call) unknownOutcomeClass() adapter.Class {
 	if c.writes() {
 		return adapter.Unconfirmed

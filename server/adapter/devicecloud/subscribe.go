@@ -169,7 +169,7 @@ type subscription struct {
 	lost int
 }
 
-// stay subscribes unless the vendor lists the webhook, or has never listed it.
+// keepSubscribed subscribes unless the vendor lists the webhook, or has never listed it.
 func (a *Adapter) keepSubscribed(ctx context.Context, s *subscription) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookCheckTimeout)
 	defer cancel()

@@ -269,7 +269,7 @@ func (a *Adapter) reachable(l *lock, told *bool) {
 	a.onAvailabilityChange(l, was)
 }
 
-// turned reports a lock that went offline or came online.
+// onAvailabilityChange reports a lock that went offline or came online.
 func (a *Adapter) onAvailabilityChange(l *lock, was bool) {
 	switch is := l.online(); {
 	case was == is:

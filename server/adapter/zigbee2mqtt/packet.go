@@ -26,7 +26,7 @@ const (
 	publication = 3
 )
 
-// sane reports whether a message is within the limits.
+// isValidPacket reports whether a message is within the limits.
 func isValidPacket(payload []byte) bool {
 	return len(payload) <= maxStateSize || bytes.Count(payload, []byte("{")) <= maxObjects
 }

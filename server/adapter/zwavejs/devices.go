@@ -113,7 +113,7 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
 }
 
-// ask calls with its own timeout in addition to that of ctx.
+// callNode calls with its own timeout in addition to that of ctx.
 func (a *Adapter) callNode(ctx context.Context, s *session, within time.Duration, command string, arguments args,
 	out any,
 ) (err error) {

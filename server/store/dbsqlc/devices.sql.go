@@ -64,7 +64,7 @@ type DetachDevicesRow struct {
 	CustomMetadata []byte
 }
 
-// RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
+// RemoveDevice for devices that are still listed, and DetachDevice, for many devices.
 func (q *Queries) DetachDevices(ctx context.Context, deviceIds []uuid.UUID) ([]DetachDevicesRow, error) {
 	rows, err := q.db.Query(ctx, DetachDevices, deviceIds)
 	if err != nil {

@@ -149,7 +149,7 @@ update devices set removed_at = now(), online = false, announced_online = false,
 where device_id = @device_id;
 
 -- name: DetachDevices :many
--- RemoveDevice for devices that are still listed, and GiveUpDeviceRef, for many devices.
+-- RemoveDevice for devices that are still listed, and DetachDevice, for many devices.
 update devices set removed_at = coalesce(removed_at, now()), online = false, announced_online = false, recent_disconnects = '{}', flaky_since = null,
   vendor_ref = 'detached:' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
 where device_id = any(@device_ids::uuid[])
