@@ -30,6 +30,7 @@ type parity struct {
 var (
 	ofCodes        = []string{"errors", "warnings", "workspace_id"}
 	ofManagedCodes = append([]string{
+		"appearance",
 		"common_code_key",
 		"is_backup",
 		"is_backup_access_code_available",
