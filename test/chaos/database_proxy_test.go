@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,9 @@ func (c *cable) dsn(of string) string {
 	if err != nil {
 		panic(err) // it was parsed before
 	}
-	return "postgres://" + cfg.User + "@" + c.addr + "/" + cfg.Database + "?sslmode=disable&connect_timeout=5&idle_in_transaction_session_timeout=120000"
+	return "postgres://" + url.UserPassword(cfg.User, cfg.Password).
+		String() +
+		"@" + c.addr + "/" + cfg.Database + "?sslmode=disable&connect_timeout=5&idle_in_transaction_session_timeout=120000"
 }
 
 // end ends all connections when the server has exited.
@@ -92,7 +95,7 @@ func (c *cable) ask(from *bufio.Reader, on io.Writer, goesOn func(statements) bo
 			now.read(prepared, kind, all[5:])
 		}
 		switch {
-		case first, kind == flush, kind == bye:
+		case first, kind == password, kind == flush, kind == bye:
 		case kind != query && kind != whole:
 			continue
 		case !goesOn(now):
@@ -110,15 +113,16 @@ func (c *cable) ask(from *bufio.Reader, on io.Writer, goesOn func(statements) bo
 
 // Constants of PostgreSQL's protocol, from its chapter "Message Formats".
 const (
-	idle   = 'I' // outside of a transaction
-	query  = 'Q'
-	parse  = 'P'
-	bind   = 'B'
-	flush  = 'H'
-	whole  = 'S' // Sync: the server expects a response
-	bye    = 'X'
-	ready  = 'Z'
-	notice = 'N'
+	idle     = 'I' // outside of a transaction
+	query    = 'Q'
+	parse    = 'P'
+	bind     = 'B'
+	flush    = 'H'
+	whole    = 'S' // Sync: the server expects a response
+	password = 'p' // the client proves that it knows the password
+	bye      = 'X'
+	ready    = 'Z'
+	notice   = 'N'
 )
 
 // frame reads a message. The first message of a client has no type.

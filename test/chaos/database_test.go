@@ -21,7 +21,8 @@ type database struct {
 	dir     string
 	gate    *gate
 	socket  atomic.Value // string
-	log     *os.File     // log of PostgreSQL
+	login   *url.Userinfo
+	log     *os.File // log of PostgreSQL
 	cluster *pglocal.Cluster
 }
 
@@ -50,7 +51,7 @@ func newDatabase(t testing.TB) *database {
 }
 
 func (d *database) dsn() string {
-	return "postgres://postgres@" + d.gate.addr + "/postgres?sslmode=disable&connect_timeout=5"
+	return "postgres://" + d.login.String() + "@" + d.gate.addr + "/postgres?sslmode=disable&connect_timeout=5"
 }
 
 func (d *database) start() {
@@ -71,7 +72,7 @@ func (d *database) start() {
 	if err != nil {
 		d.Fatal(err)
 	}
-	d.cluster = c
+	d.cluster, d.login = c, u.User
 	d.socket.Store(filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port")))
 }
 
