@@ -190,6 +190,11 @@ func (s *Service) authenticateSession(
 		return unknown()
 	case err != nil:
 		return domain.Principal{}, fmt.Errorf("look up the client session: %w", err)
+	// An ended session is refused in any case, so that its holder learns why.
+	case r.Revoked:
+		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
+	case r.Expired:
+		return refuse("client_session_expired", "This client session has expired. Ask for a new one.")
 	case !s.keys.Match(r.Mac, s.keys.MAC(boundSession{
 		id:                r.ClientSessionID,
 		workspace:         r.WorkspaceID,
@@ -199,10 +204,6 @@ func (s *Service) authenticateSession(
 		expiresAt:         r.ExpiresAt,
 	}.hashed())):
 		return unknown()
-	case r.Revoked:
-		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
-	case r.Expired:
-		return refuse("client_session_expired", "This client session has expired. Ask for a new one.")
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return domain.Principal{}, unknownWorkspace()
 	}

@@ -139,7 +139,7 @@ func TestPart5_Authentication(t *testing.T) {
 		"PAT with a workspace it may not enter":        {pat, other.ID.String(), 401, ""},
 		"PAT of both":                                  {patOfBoth, other.ID.String(), 200, other.ID.String()},
 		"PAT with a workspace that is none":            {pat, "nowhere", 401, ""},
-		"PAT without workspace":                        {pat, "", 400, ""},
+		"PAT without workspace":                        {pat, "", 401, ""},
 		"console session with workspace":               {session, s.WorkspaceID, 200, s.WorkspaceID},
 		"console session with another workspace":       {session, other.ID.String(), 401, ""},
 		"forged console session":                       {session[:len(session)-4] + "AAAA", s.WorkspaceID, 401, ""},
