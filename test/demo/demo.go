@@ -268,7 +268,7 @@ func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
 		ctx,
 		d.server,
 		"sandbox",
-		"memory",
+		"codes",
 		"--endpoint",
 		d.ready.URL,
 		"--data-dir",
