@@ -26,3 +26,6 @@ func (a account) Credential() *syscall.Credential { return a.cred }
 
 // ServersOf lists the processes of a server on a data directory.
 var ServersOf = serversOf
+
+// Duplicate returns another descriptor of the lock's file, as a child process has before it runs its program.
+func (l *Lock) Duplicate() (int, error) { return syscall.Dup(int(l.file.Fd())) }

@@ -45,16 +45,20 @@ func IsLocked(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return false, nil
+	return false, unlock(file)
 }
 
 // Release releases the lock. The file remains, unless its holder has removed it.
 func (l *Lock) Release() error {
-	if err := l.file.Close(); err != nil {
+	if err := errors.Join(unlock(l.file), l.file.Close()); err != nil {
 		return fmt.Errorf("release lock: %w", err)
 	}
 	return nil
 }
+
+// unlock ends a lock also for the descriptors that a child process has inherited and closes only when it runs its
+// program.
+func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
 
 func waitLock(ctx context.Context, path string, kind int) (*Lock, error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
