@@ -12,6 +12,7 @@ import (
 var (
 	testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
 	filePath = regexp.MustCompile("`((?:api|bench|provider|server|templates|test|tools)/[\\w./-]+)`")
+	document = regexp.MustCompile(`(?m)^\s*//.*?\b((?:\w+/)+[\w-]+\.md)\b`)
 	declared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
@@ -27,15 +28,24 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			return filepath.SkipDir
 		}
 		isTest := strings.HasSuffix(path, "_test.go")
-		if !isTest && !strings.HasSuffix(path, ".md") {
+		isGo := strings.HasSuffix(path, ".go")
+		if !isGo && !strings.HasSuffix(path, ".md") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if !isTest {
+		if !isGo {
 			documents[path] = string(text)
+		}
+		for _, name := range document.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
+				t.Errorf("%s refers to %s, which does not exist", path, name[1])
+			}
+		}
+		if isGo && !isTest {
+			return nil
 		}
 		for _, name := range declared.FindAllStringSubmatch(string(text), -1) {
 			tests[name[1]] = true

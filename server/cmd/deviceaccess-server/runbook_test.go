@@ -107,3 +107,51 @@ func TestRunbook_MetricsExist(t *testing.T) {
 		}
 	}
 }
+
+// Every log message and key in the runbook is one of the server's.
+func TestRunbook_LogLinesExist(t *testing.T) {
+	t.Parallel()
+	source := serverSource(t)
+	lines := regexp.MustCompile("`([^`]+)`[^`(]*\\(`(?:INFO|WARN|ERROR)`[^)]*\\)(?:\\s+with((?:[^`.:]*`[a-z_]+`)+))?").
+		FindAllStringSubmatch(runbookText(t), -1)
+	if len(lines) < 5 {
+		t.Fatalf("the runbook describes %d log lines", len(lines))
+	}
+	keys := regexp.MustCompile("`([a-z_]+)`")
+	calls := strings.Join(
+		regexp.MustCompile(`(?i)\blog\.(?:With|Debug|Info|Warn|Error|Log)\w*\((?:[^()]|\([^()]*\))*\)`).
+			FindAllString(source, -1),
+		"\n",
+	) + strings.Join(
+		regexp.MustCompile(`attributes = append\(.*`).FindAllString(source, -1),
+		"\n",
+	)
+	for _, line := range lines {
+		if message := strings.Join(strings.Fields(line[1]), " "); !strings.Contains(source, message) {
+			t.Errorf("the server logs no %q", message)
+		}
+		for _, key := range keys.FindAllStringSubmatch(line[2], -1) {
+			if !strings.Contains(calls, `"`+key[1]+`"`) {
+				t.Errorf("%q has no %q", line[1], key[1])
+			}
+		}
+	}
+}
+
+// serverSource returns the source of the server, without tests and with split string literals joined.
+func serverSource(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`" \+\s+"`).ReplaceAllString(all.String(), "")
+}
