@@ -31,10 +31,16 @@ func TestIdempotency_EveryOperationIsDoneOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, end := range map[string]string{ // the end of its transaction; empty for a commit
-		"its answer is lost":              "",
-		"refused when it is committed":    "raise exception 'no'",
-		"its connection ends before that": "perform pg_terminate_backend(pg_backend_pid())",
+	for name, c := range map[string]struct {
+		end    string // of its transaction; empty for a commit
+		answer string // empty if it is lost
+	}{
+		"its answer is lost":           {},
+		"refused when it is committed": {"raise exception 'no'", "500 internal_server_error"},
+		"its connection ends before that": {
+			"perform pg_terminate_backend(pg_backend_pid())",
+			"503 service_unavailable",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,10 +49,11 @@ func TestIdempotency_EveryOperationIsDoneOnce(t *testing.T) {
 				one:       one,
 				two:       one.StartAnother(t),
 				db:        db,
-				committed: end == "",
+				committed: c.end == "",
+				answer:    c.answer,
 			}
 			if !cut.committed {
-				cutOffBy(t, db, end)
+				cutOffBy(t, db, c.end)
 			}
 			requests, walked := keyedRequests(t, one), 0
 			for path, item := range doc.Paths.Map() {
@@ -107,7 +114,8 @@ func cutOffBy(t *testing.T, db *store.DB, end string) {
 type cutOff struct {
 	one, two  *apptest.Server
 	db        *store.DB
-	committed bool // before the commit
+	committed bool   // before the commit
+	answer    string // of the first instance, if it was not committed
 }
 
 func (c cutOff) isDoneOnce(t *testing.T, path string, r keyedRequest) {
@@ -152,9 +160,8 @@ func (c cutOff) cut(t *testing.T, token, path, key, body string) {
 		return
 	}
 	run(t, c.db, "insert into cut_off values ($1)", path)
-	a := sent(t, c.one, token, path, key, body)
-	if kind := a.kind(t); kind != "500 internal_server_error" && kind != "503 service_unavailable" {
-		t.Fatalf("%+v", a)
+	if a := sent(t, c.one, token, path, key, body); a.kind(t) != c.answer {
+		t.Fatalf("%+v, want %s", a, c.answer)
 	}
 	run(t, c.db, "delete from cut_off where operation = $1", path)
 }
