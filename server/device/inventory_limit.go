@@ -13,7 +13,7 @@ import (
 
 // inventoryLimiter limits the events of each account's inventory. Each change in a vendor's list is a row and an event,
 // and a vendor whose lists always change must not fill the database faster than events are delivered and deleted.
-// Changes beyond the budget are recorded later. Changes that result from requests do not count. The budget is per
+// Changes beyond the limit are recorded later. Changes that result from requests do not count. The limit is per
 // process.
 type inventoryLimiter struct {
 	perSecond float64
@@ -26,9 +26,9 @@ type inventoryLimiter struct {
 type accountLimit struct {
 	// limiter counts the events; it may be in debt.
 	limiter *rate.Limiter
-	// rereads spreads the rereads of devices with deferred changes, so that the devices share the budget.
+	// rereads spreads the rereads of devices with deferred changes, so that the devices share the limit.
 	rereads *rate.Limiter
-	// warnings limits the warnings about an exceeded budget.
+	// warnings limits the warnings about an exceeded limit.
 	warnings rate.Sometimes
 }
 
@@ -36,7 +36,7 @@ func newInventoryLimiter(perSecond float64, atOnce int) *inventoryLimiter {
 	return &inventoryLimiter{perSecond: perSecond, atOnce: atOnce, of: map[uuid.UUID]*accountLimit{}}
 }
 
-// account returns the budget of an account. The caller holds n.mu.
+// account returns the limit of an account. The caller holds n.mu.
 func (n *inventoryLimiter) account(account uuid.UUID) *accountLimit {
 	a := n.of[account]
 	if a == nil {
@@ -54,7 +54,7 @@ func (n *inventoryLimiter) account(account uuid.UUID) *accountLimit {
 // share is the maximum number of events that a device's reread reserves: those of ten seconds.
 func (n *inventoryLimiter) maxReservation() int { return max(1, int(10*n.perSecond)) }
 
-// add counts events, even beyond the budget.
+// add counts events, even beyond the limit.
 func (n *inventoryLimiter) add(account uuid.UUID, now time.Time, events int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +63,7 @@ func (n *inventoryLimiter) add(account uuid.UUID, now time.Time, events int) {
 	}
 }
 
-// acquire counts as many of the events as the budget allows, and returns their number.
+// acquire counts as many of the events as the limit allows, and returns their number.
 func (n *inventoryLimiter) acquire(account uuid.UUID, now time.Time, events int) int {
 	if events == 0 {
 		return 0
@@ -91,12 +91,12 @@ func (n *inventoryLimiter) rereadDelay(account uuid.UUID, now time.Time, deferre
 	return wait
 }
 
-// excessDelay returns how long the budget is exceeded.
+// excessDelay returns how long the limit is exceeded.
 func (n *inventoryLimiter) excessDelay(a *accountLimit, now time.Time) time.Duration {
 	return max(0, time.Duration(-a.limiter.TokensAt(now)/n.perSecond*float64(time.Second)))
 }
 
-// forget drops the budget of an account that has ended.
+// forget drops the limit of an account that has ended.
 func (n *inventoryLimiter) forget(account uuid.UUID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,10 +106,10 @@ func (n *inventoryLimiter) forget(account uuid.UUID) {
 // InventoryDelay returns how long the server must not list an account because its inventory rate limit is exceeded; usually
 // 0.
 func (s *Service) InventoryDelay(account uuid.UUID) time.Duration {
-	s.budget.mu.Lock()
-	defer s.budget.mu.Unlock()
-	if a := s.budget.of[account]; a != nil {
-		return s.budget.excessDelay(a, s.opt.Now())
+	s.inventoryLimit.mu.Lock()
+	defer s.inventoryLimit.mu.Unlock()
+	if a := s.inventoryLimit.of[account]; a != nil {
+		return s.inventoryLimit.excessDelay(a, s.opt.Now())
 	}
 	return 0
 }
@@ -122,9 +122,9 @@ func WithInventoryLimit(ctx context.Context) context.Context {
 	return context.WithValue(ctx, listed{}, true)
 }
 
-// count counts the events of a WithInventoryLimit context against the budget of an account, after the commit.
+// count counts the events of a WithInventoryLimit context against the limit of an account, after the commit.
 func (s *Service) count(ctx context.Context, tx store.Tx, account uuid.UUID, events int) {
 	if ctx.Value(listed{}) != nil && account != uuid.Nil {
-		tx.AfterCommit(func() { s.budget.add(account, s.opt.Now(), events) })
+		tx.AfterCommit(func() { s.inventoryLimit.add(account, s.opt.Now(), events) })
 	}
 }

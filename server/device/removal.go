@@ -193,6 +193,6 @@ func isDetached(d dbsqlc.Device) bool {
 
 // RecordAccountIdle records that a disconnected account has no work left.
 func (s *Service) RecordAccountIdle(ctx context.Context, id uuid.UUID) error {
-	s.budget.forget(id)
+	s.inventoryLimit.forget(id)
 	return s.db.ClearAccountDue(ctx, id)
 }

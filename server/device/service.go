@@ -56,16 +56,16 @@ type Options struct {
 
 // Service keeps devices, access codes and action attempts.
 type Service struct {
-	db          *store.DB
-	keys        *encryption.Keys
-	waker       *worker.Waker
-	events      *event.Service
-	auth        *auth.Service
-	accounts    *account.Service
-	idempotency *idempotency.Service
-	opt         Options
-	waiting     waiting
-	budget      *inventoryLimiter
+	db             *store.DB
+	keys           *encryption.Keys
+	waker          *worker.Waker
+	events         *event.Service
+	auth           *auth.Service
+	accounts       *account.Service
+	idempotency    *idempotency.Service
+	opt            Options
+	waiting        waiting
+	inventoryLimit *inventoryLimiter
 }
 
 // Services are the other services that a Service calls.
@@ -96,15 +96,15 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, o
 	}
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	s := &Service{
-		db:          db,
-		keys:        keys,
-		waker:       waker,
-		events:      r.Events,
-		auth:        r.Auth,
-		accounts:    r.Accounts,
-		idempotency: r.Idempotency,
-		opt:         opt,
-		budget:      newInventoryLimiter(opt.InventoryEventRate, opt.InventoryEventBurst),
+		db:             db,
+		keys:           keys,
+		waker:          waker,
+		events:         r.Events,
+		auth:           r.Auth,
+		accounts:       r.Accounts,
+		idempotency:    r.Idempotency,
+		opt:            opt,
+		inventoryLimit: newInventoryLimiter(opt.InventoryEventRate, opt.InventoryEventBurst),
 	}
 	r.Events.OnEmit(s.count)
 	r.Accounts.OnDisconnect(s.removeAll)

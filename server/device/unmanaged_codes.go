@@ -118,7 +118,7 @@ func (r *reading) removeUnmanaged(ctx context.Context) error {
 			count++
 		}
 	}
-	// The device has room, whatever the budget lets through.
+	// The device has room, whatever the rate limit lets through.
 	r.deviceChanged = r.deviceChanged || count > 0
 	room := r.admit(count)
 	r.rest += count - room
@@ -150,7 +150,7 @@ func (r *reading) removeUnmanaged(ctx context.Context) error {
 
 // admit returns how many of n additions or removals of unmanaged codes the inventory rate limit allows now.
 func (r *reading) admit(n int) int {
-	return r.s.budget.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n)
+	return r.s.inventoryLimit.acquire(r.d.ConnectedAccountID, r.s.opt.Now(), n)
 }
 
 // scheduleReread schedules a read for the changes that exceeded the inventory rate limit. Managed codes do not wait for it.
@@ -164,7 +164,7 @@ func (r *reading) scheduleReread() {
 		r.again = earlier(r.again, *again)
 		return
 	}
-	r.again = earlier(r.again, now.Add(r.s.budget.rereadDelay(account, now, r.rest, func() {
+	r.again = earlier(r.again, now.Add(r.s.inventoryLimit.rereadDelay(account, now, r.rest, func() {
 		r.s.opt.Log.Warn("the unmanaged codes of an account change faster than the inventory rate limit allows; "+
 			"the server records the rest later", "connected_account_id", account)
 	})))

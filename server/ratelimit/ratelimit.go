@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/time/rate"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Limits bound the requests to one server instance. A zero field means no limit.
@@ -194,7 +193,7 @@ func (k *caller) evictOldest() {
 // Guess returns how long an address must wait before the server evaluates a possible guess. If after is 0, the caller
 // must call record once with the result. Until then, the guess counts as refused.
 func (l *Limiter) Guess(address string) (after time.Duration, record func(refused bool)) {
-	try := domain.NewID().String() // each guess counts separately; its content is not kept
+	try := uuid.NewString() // each guess counts separately; its content is not kept
 	if after := l.Admit(address, try); after > 0 {
 		return after, nil
 	}
