@@ -65,22 +65,21 @@ func newOld(t *testing.T, hook string) *old {
 	account, err := cloud.EnsureAccount(sandbox.AccountSpec{Key: "of old", Profiles: []string{"august"}})
 	o.must(err)
 	literal := func(b []byte) string { return fmt.Sprintf(`'\x%x'`, b) }
+	dataKey, err := keys.NewDataKey(nil) // its identifier is 1, or 2 for one master key in 256
+	o.must(err)
 	o.fill = template.FuncMap{
-		"seal": func(place, plain string) string { return literal(keys.Seal(place, []byte(plain))) },
-		"dataKey": func() string {
-			fresh, err := keys.NewDataKey(nil)
-			o.must(err)
-			return literal(fresh.Wrapped)
-		},
-		"mac":     func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
-		"hexHash": func() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(o.token))) },
-		"hash":    func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
-		"seed":    func() string { return string(seed) },
-		"token":   func() string { return o.token },
-		"secret":  func() string { return "whsec_" + base64.StdEncoding.EncodeToString(o.secret) },
-		"lock":    func() string { return account.Locks[0].ID },
-		"serial":  func() string { return "SBX-" + strings.ToUpper(account.Locks[0].ID[:8]) }, // another would be another lock
-		"hook":    func() string { return hook },
+		"seal":      func(place, plain string) string { return literal(keys.Seal(place, []byte(plain))) },
+		"dataKeyID": func() byte { return dataKey.ID },
+		"dataKey":   func() string { return literal(dataKey.Wrapped) },
+		"mac":       func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
+		"hexHash":   func() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(o.token))) },
+		"hash":      func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
+		"seed":      func() string { return string(seed) },
+		"token":     func() string { return o.token },
+		"secret":    func() string { return "whsec_" + base64.StdEncoding.EncodeToString(o.secret) },
+		"lock":      func() string { return account.Locks[0].ID },
+		"serial":    func() string { return "SBX-" + strings.ToUpper(account.Locks[0].ID[:8]) }, // another would be another lock
+		"hook":      func() string { return hook },
 	}
 	o.exec("drop schema public cascade; create schema public")
 	return o

@@ -6,7 +6,7 @@ insert into server_keys (name, sealed) values
   ('page_cursors', {{seal "server_keys.sealed/page_cursors" seed}});
 
 -- New values are sealed with the data key. The values below are sealed with the master key, as before a rotation.
-insert into data_keys (key_id, wrapped, is_current, resealed_at) values (1, {{dataKey}}, true, now());
+insert into data_keys (key_id, wrapped, is_current, resealed_at) values ({{dataKeyID}}, {{dataKey}}, true, now());
 
 insert into workspaces (workspace_id, name, company_name, is_sandbox) values
   ('018f0000-0000-7000-8000-000000000001', 'Harbour Street', 'Old Houses Ltd', true);
