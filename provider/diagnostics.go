@@ -61,13 +61,6 @@ func uncertainAdvice(err error, look string) string {
 	return strings.TrimSpace(next + "The server may have done it. " + look)
 }
 
-// warnInterrupted warns that Terraform was interrupted while it waited for a lock. An error would taint the code, and
-// the next apply would needlessly replace it.
-func warnInterrupted(diags *diag.Diagnostics, action, id string) {
-	diagnostics.Warning(diags, action, "Terraform was interrupted while it waited for the lock to take the access "+
-		"code "+id+". The code is in the state, and the server keeps trying; the next plan shows its status.")
-}
-
 // hasID returns an error for an answer without an identifier.
 func hasID(kind, id string) error {
 	if id == "" {
