@@ -158,6 +158,10 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	if !plan.DeviceID.Equal(state.DeviceID) {
+		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("device_id"), unplannedReplacement, planAgain("device_id"))
+		return
+	}
 	// Store these now, in case the rest fails: the next destroy uses the timeouts, and the next plan the keepers.
 	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)

@@ -36,11 +36,11 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"device_id": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The lock that holds the code. A change replaces the code, and so does a " +
-					"value that is not known until apply.",
+				MarkdownDescription: "The lock that holds the code. A change replaces the code. A value that is not " +
+					"known until apply may only turn out to be the same lock.",
 				Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source " +
 					"deviceaccess_devices lists them."}},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceIfKnown{}},
 			},
 			"name": schema.StringAttribute{
 				Optional: true,

@@ -387,6 +387,5 @@ func (d *connectedDataSource) client(req datasource.ReadRequest, resp *datasourc
 		return nil
 	}
 	return d.connection.client(&resp.Diagnostics, "Or let the data source wait for apply: add the resource that "+
-		"the value comes from to its `depends_on`. Then write the `device_id` of access codes as a literal value: "+
-		"a `device_id` from such a data source replaces the code whenever that resource changes.")
+		"the value comes from to its `depends_on`.")
 }

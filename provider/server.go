@@ -14,7 +14,7 @@ import (
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		server := providerserver.NewProtocol6(New(version)())()
-		return contextScrubber{server, server.(tfprotov6.ListResourceServer)}
+		return contextScrubber{server, server.(tfprotov6.ListResourceServer), &walk{}}
 	}
 }
 
@@ -24,6 +24,16 @@ func NewServer(version string) func() tfprotov6.ProviderServer {
 type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
+
+	walk *walk
+}
+
+func (s contextScrubber) ConfigureProvider(
+	ctx context.Context,
+	r *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
+	s.walk.begin()
+	return s.ProviderServer.ConfigureProvider(ctx, r)
 }
 
 func (s contextScrubber) ValidateResourceConfig(
@@ -58,6 +68,7 @@ func (s contextScrubber) ReadResource(
 	ctx context.Context,
 	r *tfprotov6.ReadResourceRequest,
 ) (*tfprotov6.ReadResourceResponse, error) {
+	s.walk.read.Store(true)
 	return callWithScrub(ctx, r, s.ProviderServer.ReadResource)
 }
 
@@ -65,13 +76,18 @@ func (s contextScrubber) PlanResourceChange(
 	ctx context.Context,
 	r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return callWithScrub(ctx, r, s.ProviderServer.PlanResourceChange)
+	resp, err := callWithScrub(ctx, r, s.ProviderServer.PlanResourceChange)
+	if err == nil {
+		s.walk.checkReplacement(r, resp)
+	}
+	return resp, err
 }
 
 func (s contextScrubber) ApplyResourceChange(
 	ctx context.Context,
 	r *tfprotov6.ApplyResourceChangeRequest,
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	s.walk.applied.Store(true)
 	return callWithScrub(ctx, r, s.ProviderServer.ApplyResourceChange)
 }
 
