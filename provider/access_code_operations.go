@@ -245,6 +245,70 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
 }
 
+// Terraform does not order the deletion of one resource and the creation of another. A PIN that moves between two
+// addresses is still on the lock when the new code is created, and the old one leaves a moment later.
+
+const duplicateCode = "duplicate_access_code"
+
+// duplicateTimeout is how long a creation waits for a managed code with the same PIN to leave the lock.
+var duplicateTimeout = 20 * time.Second
+
+// createCode creates an access code. The error names the code on the lock that has the same PIN, if there is one and
+// it is known.
+func createCode(
+	ctx context.Context,
+	client *api.Client,
+	request api.CreateAccessCodeRequest,
+) (*api.AccessCodeCreatedResponse, error) {
+	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, client.CreateAccessCode, request)
+	if err == nil {
+		err = hasID("access code", answer.AccessCode.AccessCodeID)
+	}
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || refused.Type != duplicateCode || refused.ManagedAccessCodeID+refused.UnmanagedAccessCodeID != "" ||
+		request.Code == "" {
+		return answer, err
+	}
+	for code, listErr := range client.AccessCodes(ctx, request.DeviceID) {
+		if listErr == nil && code.DeviceID == request.DeviceID && code.Code != nil && *code.Code == request.Code {
+			refused.ManagedAccessCodeID = code.AccessCodeID
+		}
+	}
+	return answer, err
+}
+
+// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code.
+func createRetryingDuplicates(
+	ctx context.Context,
+	client *api.Client,
+	request api.CreateAccessCodeRequest,
+) (*api.AccessCodeCreatedResponse, error) {
+	answer, err := createCode(ctx, client, request)
+	if managedHolder(err) == "" {
+		return answer, err
+	}
+	wait, cancel := context.WithTimeout(ctx, duplicateTimeout)
+	defer cancel()
+	_ = api.Poll(wait, func() (bool, error) {
+		holder, readErr := managedCode(wait, client, managedHolder(err))
+		if readErr == nil && holder.Status != api.Removing || readErr != nil && !api.IsNotFound(readErr) {
+			return false, readErr
+		}
+		answer, err = createCode(ctx, client, request)
+		return managedHolder(err) == "", nil
+	})
+	return answer, err
+}
+
+// managedHolder returns the managed code because of which a creation was refused, or "".
+func managedHolder(err error) string {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || refused.Type != duplicateCode {
+		return ""
+	}
+	return refused.ManagedAccessCodeID
+}
+
 // awaitLock waits for an action attempt, and then until the code is on its lock or scheduled. Without an attempt, it
 // uses the status of the code only. With an error, it returns the code as last read, or nil if that failed.
 func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {

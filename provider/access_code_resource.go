@@ -53,10 +53,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, client.CreateAccessCode, plan.createRequest())
-	if err == nil {
-		err = hasID("access code", answer.AccessCode.AccessCodeID)
-	}
+	answer, err := createRetryingDuplicates(ctx, client, plan.createRequest())
 	if err != nil {
 		reportCreate(&resp.Diagnostics, action, err)
 		return

@@ -143,7 +143,12 @@ func nextStep(err error) string {
 		return "Use an API key with the permission. Nothing is removed from the state because of this."
 	case api.IsNotFound(err):
 		return "Check the identifier, and that the API key belongs to the right workspace."
-	case isOfType(err, "duplicate_access_code"):
+	case managedHolder(err) != "":
+		return fmt.Sprintf("The managed access code %s has this PIN. If it is the same code under its former address, "+
+			"keep it with a moved block:\n\n  moved {\n    from = deviceaccess_access_code.OLD\n    to   = "+
+			"deviceaccess_access_code.NEW\n  }\n\nIf another resource keeps that code, choose another PIN.",
+			managedHolder(err))
+	case isOfType(err, duplicateCode):
 		return "To adopt a code that is already on the lock, import it as `<device_id>/<access_code_id>`: see the " +
 			"guide *Adopt existing codes*."
 	case hasWrongID(err):

@@ -52,6 +52,8 @@ type fake struct {
 	lacks           []string // operations
 	omits           []string // what it does not say of codes
 	mixesCodes      bool     // has managed and unmanaged codes alike where the contract has managed ones only
+	uniquePINs      bool     // refuses the PIN of another code on the lock
+	namesNoHolder   bool     // and does not say which code has it
 	anyID           bool     // takes identifiers that are no UUIDs
 	newID           func() string
 	elsewhere       bool // does not know what a workspace is
