@@ -91,6 +91,7 @@ func (r *accessCodeResource) ModifyPlan(
 		}
 	} else {
 		warnOfEnd(&resp.Diagnostics, plan.EndsAt)
+		r.warnOfLostCodes(ctx, &resp.Diagnostics, &plan)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

@@ -42,6 +42,8 @@ type connection struct {
 	workspaceOfKey  workspaceCache
 	changes         webhookChanges
 	warnings        warningCounter
+	lost            lostCodes
+	walk            *walk
 	convertOnImport bool
 	waitUntilOnLock bool
 
@@ -308,7 +310,8 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 // cannotImport reports whether an import is impossible: an identifier is misspelled, or the provider is not connected
 // yet. If Terraform allows it, the import is deferred until after apply.
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
-	for _, id := range identifiersIn(req) {
+	ids := identifiersIn(req)
+	for _, id := range ids {
 		if problem := validators.CheckIdentifier(id); problem != "" {
 			diagnostics.Error(&resp.Diagnostics, "Check the identifier", problem)
 			return true
@@ -316,6 +319,7 @@ func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *
 	}
 	switch {
 	case r.isConnected():
+		r.walk.know(ids...)
 		return false
 	case req.ClientCapabilities.DeferralAllowed:
 		resp.State.Raw = tftypes.NewValue(resp.State.Raw.Type(), tftypes.UnknownValue)

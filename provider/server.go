@@ -13,8 +13,9 @@ import (
 // finished call.
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
-		server := providerserver.NewProtocol6(New(version)())()
-		return contextScrubber{server, server.(tfprotov6.ListResourceServer), &walk{}}
+		provider := New(version)().(*deviceAccess)
+		server := providerserver.NewProtocol6(provider)()
+		return contextScrubber{server, server.(tfprotov6.ListResourceServer), provider.walk}
 	}
 }
 
@@ -47,6 +48,7 @@ func (s contextScrubber) UpgradeResourceState(
 	ctx context.Context,
 	r *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	s.walk.knowState(r.RawState)
 	return callWithScrub(ctx, r, s.ProviderServer.UpgradeResourceState)
 }
 

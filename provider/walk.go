@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"encoding/json"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -17,11 +19,62 @@ import (
 type walk struct {
 	read    atomic.Bool // any resource: this is the first plan
 	applied atomic.Bool // any change: this is an apply
+
+	mu    sync.Mutex
+	codes map[string]bool // access codes in the state, or imported into it
 }
 
 func (w *walk) begin() {
 	w.read.Store(false)
 	w.applied.Store(false)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.codes = nil
+}
+
+// know records that a resource of the state has these access codes.
+func (w *walk) know(ids ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.codes == nil {
+		w.codes = map[string]bool{}
+	}
+	for _, id := range ids {
+		w.codes[id] = true
+	}
+}
+
+// knows reports whether a resource of the state has an access code, as far as Terraform has read the state.
+func (w *walk) knows(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.codes[id]
+}
+
+// knowState records the access codes of a resource in the state.
+func (w *walk) knowState(state *tfprotov6.RawState) {
+	var attributes any
+	if state != nil && json.Unmarshal(state.JSON, &attributes) == nil {
+		w.know(codesIn(attributes)...)
+	}
+}
+
+// codesIn returns the identifiers of access codes at any depth.
+func codesIn(value any) (ids []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		if id, ok := value["access_code_id"].(string); ok {
+			ids = append(ids, id)
+		}
+		for _, nested := range value {
+			ids = append(ids, codesIn(nested)...)
+		}
+	case []any:
+		for _, nested := range value {
+			ids = append(ids, codesIn(nested)...)
+		}
+	}
+	return ids
 }
 
 // unplannedReplacement is the summary of an error about a replacement that the plan has not shown.
