@@ -98,7 +98,7 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, webhook("https://example.com/b", `event_types = ["no.such_type"]`)),
-				ExpectError: says("Error: Update webhook", "HTTP 400"),
+				ExpectError: says("Error: Could not update webhook", "HTTP 400"),
 			},
 		},
 	})
@@ -239,7 +239,7 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, accessCodeOn(yale, `code = "246824682468"`)),
-				ExpectError: says("Error: Update access code", "HTTP 400"),
+				ExpectError: says("Error: Could not update access code", "HTTP 400"),
 			},
 		},
 	})
@@ -389,7 +389,7 @@ func TestServerLockThatIsOfflineOrSlow_GetsCodeAfterApply(t *testing.T) {
 				srv,
 				accessCodeOn(device, "code = \"246813\"\n  timeouts {\n    create = \"3s\"\n  }"),
 			)})
-			expectSaid(t, "the apply", w.plain("apply", "-auto-approve"), "not known to be on its lock", c.says)
+			expectSaid(t, "the apply", w.plain("apply", "-auto-approve"), "may not be on its lock yet", c.says)
 			c.end(t, lock)
 			apptest.Until(t, "the lock has the code", func() bool { return lock.Has(t, "246813") })
 			w.expect(true, "plan", "-detailed-exitcode")

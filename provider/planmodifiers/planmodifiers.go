@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -63,12 +64,21 @@ func (RequiresReplaceIfKnown) PlanModifyString(
 	resp.RequiresReplace = !req.State.Raw.IsNull() && !req.PlanValue.IsUnknown() && !req.PlanValue.Equal(req.StateValue)
 }
 
+// PlanModifyBool implements planmodifier.Bool.
+func (RequiresReplaceIfKnown) PlanModifyBool(
+	_ context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse,
+) {
+	resp.RequiresReplace = !req.State.Raw.IsNull() && !req.PlanValue.IsUnknown() && !req.PlanValue.Equal(req.StateValue)
+}
+
 // RequiresReplaceUnlessImported replaces a resource when a setting changes that servers use at creation only. Servers
 // do not return most of these settings, so an imported resource has null in the state. Setting it then warns instead.
 // A value that is not known until apply may turn out to be the same, so it plans an update.
 type RequiresReplaceUnlessImported struct {
 	// Default is the value that servers use if none is configured: null counts as Default. It may be nil.
 	Default attr.Value
+	// Attribute is the name of the setting within an object.
+	Attribute string
 }
 
 // Description implements planmodifier.Describer.
@@ -135,6 +145,43 @@ func (m RequiresReplaceUnlessImported) PlanModifySet(
 		private: req.Private,
 	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
+}
+
+// PlanModifyObject implements planmodifier.Object. It looks at Attribute only.
+func (m RequiresReplaceUnlessImported) PlanModifyObject(
+	ctx context.Context, req planmodifier.ObjectRequest, resp *planmodifier.ObjectResponse,
+) {
+	c := change{
+		at:      req.Path.AtName(m.Attribute),
+		all:     req.State,
+		state:   m.within(req.StateValue),
+		plan:    m.within(req.PlanValue),
+		private: req.Private,
+	}
+	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
+}
+
+// within returns the setting of an object.
+func (m RequiresReplaceUnlessImported) within(object types.Object) attr.Value {
+	switch value, ok := object.Attributes()[m.Attribute]; {
+	case object.IsUnknown():
+		return types.DynamicUnknown()
+	case !ok:
+		return types.DynamicNull()
+	default:
+		return value
+	}
+}
+
+// PresenceRequiresReplace replaces a resource when an object is added or removed. An object that is not known until
+// apply plans an update.
+func PresenceRequiresReplace() planmodifier.Object {
+	const description = "Adding or removing the object replaces the resource."
+	return objectplanmodifier.RequiresReplaceIf(func(
+		_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse,
+	) {
+		resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.PlanValue.IsNull() != req.StateValue.IsNull()
+	}, description, description)
 }
 
 // change is one attribute of a plan. The field all is the state of the whole resource.
