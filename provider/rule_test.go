@@ -69,7 +69,8 @@ type ruleWalk struct {
 	address string
 	server  tfprotov6.ProviderServer // of the running command
 	failure atomic.Pointer[http.HandlerFunc]
-	begin   atomic.Pointer[func()] // begins the failure after the next request that is accepted
+	begin   atomic.Pointer[func()] // begins the failure after the next request
+	writes  bool                   // that writes
 }
 
 func startRuleWalk(t *testing.T, typeName string, row ruleRow) *ruleWalk {
@@ -87,7 +88,7 @@ func startRuleWalk(t *testing.T, typeName string, row ruleRow) *ruleWalk {
 			return
 		}
 		w.f.ServeHTTP(rw, r)
-		if path := r.URL.Path; !strings.HasSuffix(path, "/workspaces/get") {
+		if !w.writes || len(w.f.writes()) > 0 {
 			if begin := w.begin.Swap(nil); begin != nil {
 				(*begin)()
 			}
@@ -135,6 +136,9 @@ func (w *ruleWalk) locksAnswer(answer bool) {
 		}
 	})
 }
+
+// exists reports whether the server has what the resource has created.
+func (w *ruleWalk) exists() bool { return len(w.f.codes)+len(w.f.webhooks)+len(w.f.webviews) > 0 }
 
 // deletions are the requests that take something off a door or a server.
 func (w *ruleWalk) deletions() []string {
@@ -201,20 +205,26 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 					w.expect(true, "destroy", "-auto-approve")
 				})
 			}
-			t.Run(metadata.TypeName+", "+name+" during apply", func(t *testing.T) {
-				t.Parallel()
-				w := startRuleWalk(t, metadata.TypeName, row)
-				w.expect(true, "plan")
-				w.locksAnswer(false)
-				end := w.strike(fault, false)
-				if ok := w.command("apply", "plan"); !ok && len(w.f.writes()) > 0 {
-					t.Errorf("the apply fails after the server has accepted it:\n%s", w.seen.String())
-				}
-				end()
-				w.locksAnswer(true)
-				w.expectKept(len(w.f.writes()) > 0)
-				w.expect(true, "destroy", "-auto-approve")
-			})
+			for when, afterWrite := range map[string]bool{" during apply": false, " after a creation": true} {
+				t.Run(metadata.TypeName+", "+name+when, func(t *testing.T) {
+					t.Parallel()
+					w := startRuleWalk(t, metadata.TypeName, row)
+					w.expect(true, "plan")
+					w.locksAnswer(false)
+					w.writes = afterWrite
+					end := w.strike(fault, false)
+					ok := w.command("apply", "plan")
+					if !ok && w.exists() {
+						t.Errorf("the apply fails after the server has accepted it:\n%s", w.seen.String())
+					}
+					end()
+					w.locksAnswer(true)
+					if ok || w.exists() || !removed {
+						w.expectKept(w.exists())
+					}
+					w.expect(true, "destroy", "-auto-approve")
+				})
+			}
 		}
 	}
 }
