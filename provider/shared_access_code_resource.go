@@ -55,8 +55,8 @@ const (
 	actionRemove = "Remove the access code from a lock"
 )
 
-// Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
-// resource, and the next apply would remove the code from the locks that have it.
+// Create creates the code on every lock. Only if every lock has refused it, Create fails: an error taints the
+// resource, and the next apply removes the code from the locks that have it.
 func (r *sharedAccessCodeResource) Create(
 	ctx context.Context,
 	req resource.CreateRequest,
@@ -86,21 +86,21 @@ func (r *sharedAccessCodeResource) Create(
 		plan.devices(ctx),
 		func(deviceID string) lockResult { return plan.createOn(ctx, r.connection, deviceID) },
 	)
-	codes, failures := map[string]lockCode{}, map[string]lockResult{}
-	exists := false
+	codes := map[string]lockCode{}
+	exists, everyLockRefused := false, true
 	for deviceID, result := range results {
 		codes[deviceID] = result.code
 		exists = exists || !result.code.AccessCodeID.IsNull()
-		if result.err != nil {
-			failures[deviceID] = result
+		everyLockRefused = everyLockRefused && result.isRefused()
+	}
+	add := diagnostics.WarningAt
+	if !exists || everyLockRefused {
+		add = diagnostics.ErrorAt
+	}
+	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
+		if result := results[deviceID]; result.err != nil {
+			plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, result)
 		}
-	}
-	add := diagnostics.ErrorAt
-	if exists && (len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled)) {
-		add = diagnostics.WarningAt
-	}
-	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
-		plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, failures[deviceID])
 	}
 	if exists {
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
@@ -411,8 +411,8 @@ func (r *sharedAccessCodeResource) Schema(
 			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
 			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
 			"apply retries it. The server itself finishes work that waits for an offline lock. While the shared code is " +
-			"created, the message is a warning as long as one lock has the code: after an error, Terraform would " +
-			"replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
+			"created, the message is a warning, unless every lock has refused the code: after an error, Terraform " +
+			"would replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
 			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
 			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
 			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
@@ -932,6 +932,18 @@ type lockResult struct {
 	unresolved *uncertain // the one that the lock was in before, and that nothing more is done about
 }
 
+// isRefused reports whether the lock has no code and gets none: the server did not create it, or the lock has refused
+// it. A wait that ended otherwise is no refusal, because the server keeps trying.
+func (r lockResult) isRefused() bool {
+	switch {
+	case r.err == nil || r.uncertain != nil:
+		return false
+	case r.code.AccessCodeID.IsNull():
+		return true
+	}
+	return attemptFailed(r.err) && !accountIsDisconnected(r.err)
+}
+
 // createOn creates the code on a lock without one.
 func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
 	if m.pin() == "" {
@@ -1084,6 +1096,8 @@ func (m *sharedAccessCodeModel) reportLock(
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
+	case accountIsDisconnected(err) && action == actionPut:
+		next, others = logInAgain+"Then the server sets the code.", untouched
 	case keepsTrying(err) && action == actionRemove:
 		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the shared code, raise `timeouts { update "+
 			"}` instead.", untouched
