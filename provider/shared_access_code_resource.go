@@ -683,6 +683,7 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 	if exists {
 		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.codeOn("", ""))
 		if !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
+			plan.keepLocks(ctx, &state, &resp.Diagnostics)
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
 	}
@@ -698,6 +699,9 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 		}
 		plan.AccessCodes = types.MapValueMust(lockCodeType, codes)
 		plan.warnOfDeletions(ctx, &resp.Diagnostics, before)
+		if exists && !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
+			r.warnOfDifferences(ctx, req.Config, plan, before, &resp.Diagnostics)
+		}
 		if plan.creates(ctx, &state, before) {
 			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 		}
@@ -950,11 +954,7 @@ func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, 
 		err := errors.New("the PIN of the shared code is not known, because the server does not return it. Set `code`")
 		return lockResult{code: noCode(err.Error()), err: err}
 	}
-	answer, err := api.Call[api.AccessCodeCreatedResponse](
-		ctx,
-		conn.api.CreateAccessCode,
-		m.codeOn(deviceID, "").createRequest(),
-	)
+	answer, err := createWhenFree(ctx, conn.api, m.codeOn(deviceID, "").createRequest())
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
 	}
@@ -1106,6 +1106,8 @@ func (m *sharedAccessCodeModel) reportLock(
 			"always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
 		next = deletionAdvice(err)
+	case holderAdvice(err) != "":
+		next = holderAdvice(err)
 	case errors.Is(err, errCannotBeManaged):
 		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
 			"the lock's app."
