@@ -709,5 +709,4 @@ func TestServerLockThatWasRemovedStopsNothingElse(t *testing.T) {
 	w.expect(true, "apply")
 	w.expect(true, "plan", "-detailed-exitcode")
 	w.expect(true, "destroy")
-	t.Log(w.seen.String())
 }

@@ -539,11 +539,12 @@ func (r *sharedAccessCodeResource) Schema(
 	}
 }
 
-// sharedAccessCodeIdentity identifies a shared code in Terraform 1.12 and newer. Servers have no shared codes, so the identity lists the
-// codes and changes with them.
+// sharedAccessCodeIdentity identifies a shared code in Terraform 1.12 and newer. Servers have no shared codes, so the
+// identity lists the codes and changes with them. It is one text, because Terraform prints no lists in identities.
 type sharedAccessCodeIdentity struct {
-	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted.
-	AccessCodes []string `tfsdk:"access_codes"`
+	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted and separated by
+	// commas.
+	AccessCodes types.String `tfsdk:"access_codes"`
 }
 
 // IdentitySchema describes sharedAccessCodeIdentity.
@@ -553,26 +554,25 @@ func (r *sharedAccessCodeResource) IdentitySchema(
 	resp *resource.IdentitySchemaResponse,
 ) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"access_codes": identityschema.ListAttribute{
+		"access_codes": identityschema.StringAttribute{
 			RequiredForImport: true,
-			ElementType:       types.StringType,
-			Description: "The codes of the shared code, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
-				"if the lock has none yet.",
+			Description: "The codes of the shared code, separated by commas, each as " +
+				"`<device_id>/<access_code_id>`, or as `<device_id>` if the lock has none yet.",
 		},
 	}}
 }
 
 func (m *sharedAccessCodeModel) identity(ctx context.Context) sharedAccessCodeIdentity {
 	codes := m.codes(ctx)
-	identity := sharedAccessCodeIdentity{AccessCodes: []string{}}
+	var named []string
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 		one := deviceID
 		if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
 			one += "/" + id
 		}
-		identity.AccessCodes = append(identity.AccessCodes, one)
+		named = append(named, one)
 	}
-	return identity
+	return sharedAccessCodeIdentity{types.StringValue(strings.Join(named, ","))}
 }
 
 // namedKey is the key of the private state for the locks in the order of the import. The read after the import needs
@@ -602,8 +602,8 @@ func named(
 	return locks
 }
 
-// ImportState accepts the codes of the shared code as <device_id>/<access_code_id>, separated by commas or in an identity. It
-// changes nothing: Read reads the codes, and apply changes those that differ from the first.
+// ImportState accepts the codes of the shared code as <device_id>/<access_code_id>, separated by commas, as an ID or in
+// an identity. It changes nothing: Read reads the codes, and apply changes those that differ from the first.
 func (r *sharedAccessCodeResource) ImportState(
 	ctx context.Context,
 	req resource.ImportStateRequest,
@@ -612,18 +612,22 @@ func (r *sharedAccessCodeResource) ImportState(
 	if r.cannotImport(req, resp) {
 		return
 	}
-	given, byIdentity := sharedAccessCodeIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
+	given, byIdentity := sharedAccessCodeIdentity{types.StringValue(req.ID)}, req.ID == ""
 	if byIdentity {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
 	}
+	if given.AccessCodes.ValueString() == "" {
+		diagnostics.Error(&resp.Diagnostics, "Import shared access code", "The identity contains no codes. Set "+
+			"`access_codes` to `<device_id>/<access_code_id>` for each lock, separated by commas.")
+		return
+	}
 	codes, locks := map[string]lockCode{}, []string{}
-	for _, one := range given.AccessCodes {
+	for one := range strings.SplitSeq(given.AccessCodes.ValueString(), ",") {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
 			strings.ContainsAny(id, "/ ") {
 			diagnostics.Error(&resp.Diagnostics, "Import shared access code", fmt.Sprintf("%q is not "+
-				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
-				"ID separates them by commas.", one))
+				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. Commas separate the locks.", one))
 			return
 		}
 		code := noCode()
@@ -631,11 +635,6 @@ func (r *sharedAccessCodeResource) ImportState(
 			code.AccessCodeID = types.StringValue(id)
 		}
 		codes[deviceID], locks = code, append(locks, deviceID)
-	}
-	if len(codes) == 0 {
-		diagnostics.Error(&resp.Diagnostics, "Import shared access code", "The identity contains no codes. Set "+
-			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
-		return
 	}
 	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
 	var model sharedAccessCodeModel
