@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,13 @@ import (
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		server := providerserver.NewProtocol6(New(version)())()
-		return contextScrubber{server, server.(tfprotov6.ListResourceServer)}
+		return contextScrubber{
+			ProviderServer:     server,
+			ListResourceServer: server.(tfprotov6.ListResourceServer),
+			schemas: sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
+				return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+			}),
+		}
 	}
 }
 
@@ -24,6 +31,8 @@ func NewServer(version string) func() tfprotov6.ProviderServer {
 type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
+
+	schemas func() (*tfprotov6.GetProviderSchemaResponse, error)
 }
 
 func (s contextScrubber) ValidateResourceConfig(

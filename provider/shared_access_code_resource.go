@@ -419,9 +419,10 @@ func (r *sharedAccessCodeResource) Schema(
 			"does not touch them.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
-				Required:            true,
-				ElementType:         types.StringType,
-				MarkdownDescription: "The locks that hold the code.",
+				Required:    true,
+				ElementType: types.StringType,
+				MarkdownDescription: "The locks that hold the code. While it is not known and may leave out a lock, an " +
+					"existing code stays on its locks until the next apply.",
 				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the locks; without any, leave " +
 					"the resource out."}, setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock; " +
 					"the data source deviceaccess_devices lists them."})},
