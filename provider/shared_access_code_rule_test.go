@@ -2,13 +2,18 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
@@ -379,4 +384,36 @@ func TestSharedAccessCode_ImportOfACodeThatCannotBeConvertedSaysSo(t *testing.T)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockA))})
 	w.expect(true, "import", nanny, lockA+"/"+id)
 	expectSaid(t, "the plan", w.plain("plan"), `Warning: Access codes of "Nanny" cannot be converted`, "Front Door")
+}
+
+// Terraform shows one of several warnings with the same summary.
+func TestCodesThatCannotBeConvertedAreWarnedOfByName(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	p := f.plugin(t)
+	for _, name := range []string{"Cleaner", "Owner " + longPIN, ""} {
+		stuck := fakeCode{name: name, code: longPIN, cannotBeManaged: true}
+		if name == "" {
+			stuck.name = nil
+		}
+		id := f.unmanaged(stuck)
+		read := p.imported(codeType, fakeDevice+"/"+id)
+		config := p.pack(object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice)}))
+		plan, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+			TypeName: codeType, PriorState: read.NewState, PriorPrivate: read.Private, PriorIdentity: read.NewIdentity,
+			Config: config, ProposedNewState: read.NewState,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "Access code %q on the lock \"Front Door\" (" + fakeDevice + ") cannot be converted to managed"
+		want = fmt.Sprintf(want, cmp.Or(strings.Replace(name, longPIN, "(hidden)", 1), id))
+		var said []string
+		for _, d := range plan.Diagnostics {
+			said = append(said, d.Summary)
+		}
+		if !slices.Contains(said, want) {
+			t.Errorf("%q is not said: %q", want, said)
+		}
+	}
 }
