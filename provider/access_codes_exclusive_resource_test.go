@@ -642,7 +642,7 @@ func TestSharedAccessCode_CreationLeavesOutALockThatWasRemoved(t *testing.T) {
 	f := startFakeLocks(t)
 	f.removeLock(lockA)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockA, lockB))})
-	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+actionPut, "device_not_found")
+	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+actionPut, "device_not_found", "remove it from `device_ids`")
 	if w.status(lockA) != statusMissing || w.status(lockB) != "set" {
 		t.Error("the other lock has no code")
 	}

@@ -1106,6 +1106,8 @@ func (m *sharedAccessCodeModel) reportLock(
 			"always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
 		next = deletionAdvice(err)
+	case isOfType(err, "device_not_found") && action == actionPut:
+		next = "If the lock was removed from its account, remove it from `device_ids`. Otherwise check the identifier."
 	case holderAdvice(err) != "":
 		next = holderAdvice(err)
 	case errors.Is(err, errCannotBeManaged):
