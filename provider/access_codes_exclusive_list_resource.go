@@ -64,7 +64,7 @@ func (l *accessCodesExclusiveList) List(
 	stream.Results = listResults(
 		ctx,
 		req,
-		"List locks",
+		"list locks",
 		lockStocks(ctx, client, req.IncludeResource),
 		func(lock lockStock, result *list.ListResult) {
 			model := accessCodesExclusiveModel{

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -317,7 +318,7 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 		{
 			PreConfig:   control("/offline"),
 			Config:      config("\n  timeouts {\n    update = \"15s\"\n  }"),
-			ExpectError: says("Error: Delete other access codes", "The PIN may still open the door"),
+			ExpectError: says("Error: Could not delete other access codes", "The PIN may still open the door"),
 		},
 		{
 			PreConfig: func() {
@@ -431,7 +432,7 @@ func TestExclusiveAccessCodesTakesIdentifiersOnly(t *testing.T) {
 					Config:   f.config(exclusive(lockA, `"`+keeper+`"`, `"`+text+`"`)),
 					PlanOnly: true,
 					ExpectError: says(
-						"Error: Check the access code",
+						"Error: Invalid identifier",
 						`"`+text+`" is not the `+"`access_code_id` of a code",
 						"Apply would delete the code that you mean",
 					),
@@ -574,7 +575,7 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 		t,
 		"the apply",
 		plainly(w.seen.String()),
-		"Error: Delete other access codes",
+		"Error: Could not delete other access codes",
 		"The code stays on the lock until it ends",
 	)
 	expectSaid(
@@ -642,7 +643,7 @@ func TestSharedAccessCode_CreationLeavesOutALockThatWasRemoved(t *testing.T) {
 	f := startFakeLocks(t)
 	f.removeLock(lockA)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockA, lockB))})
-	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+actionPut, "device_not_found", "remove it from `device_ids`")
+	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+diagnostics.CouldNot(actionPut), "device_not_found", "remove it from `device_ids`")
 	if w.status(lockA) != statusMissing || w.status(lockB) != "set" {
 		t.Error("the other lock has no code")
 	}

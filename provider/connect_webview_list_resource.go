@@ -51,7 +51,7 @@ func (l *connectWebviewList) List(ctx context.Context, req list.ListRequest, str
 	stream.Results = listResults(
 		ctx,
 		req,
-		"List connect webviews",
+		"list connect webviews",
 		client.ConnectWebviews(ctx),
 		func(webview api.ConnectWebview, result *list.ListResult) {
 			model := connectWebviewModel{

@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
 // shared is a directory with a shared code on these locks.
@@ -95,7 +97,7 @@ func TestSharedAccessCode_CreationThatNoLockHasRefusedIsKept(t *testing.T) {
 				f.answerAfter("/access_codes/create", 2, c.after)
 			}
 			w := f.shared(t, "1s", lockA, lockB)
-			expectSaid(t, "the creation", w.plain("apply"), "Warning: "+actionPut, lockA, lockB, c.says)
+			expectSaid(t, "the creation", w.plain("apply"), "Warning: "+diagnostics.CouldNot(actionPut), lockA, lockB, c.says)
 			if w.core.IsTainted(nanny) {
 				t.Error("the shared code is tainted")
 			}
@@ -120,7 +122,7 @@ func TestSharedAccessCode_CreationThatEveryLockHasRefusedFailsAndIsKnown(t *test
 	}
 	w := f.shared(t, "5s", lockA, lockB)
 	w.expect(false, "apply")
-	expectSaid(t, "the error", plainly(w.seen.String()), "Error: "+actionPut, "PIN (hidden) is not for this lock")
+	expectSaid(t, "the error", plainly(w.seen.String()), "Error: "+diagnostics.CouldNot(actionPut), "PIN (hidden) is not for this lock")
 	if !w.core.IsTainted(nanny) {
 		t.Error("the codes on the locks are not known, or the shared code is not tainted")
 	}
