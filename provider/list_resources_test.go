@@ -299,6 +299,26 @@ func TestGeneratedConfigurationHasNeitherDefaultsNorSecrets(t *testing.T) {
 			t.Errorf("it differs in %d attributes: %v", len(diffs), paths(diffs))
 		}
 	}
+	for manages, want := range map[bool]any{true: nil, false: false} {
+		const webview = "deviceaccess_connect_webview"
+		generated, err := p.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{
+			TypeName: webview,
+			State: p.pack(object(p.stateType(webview), map[string]tftypes.Value{
+				"automatically_manage_new_devices": tftypes.NewValue(tftypes.Bool, manages),
+				"wait_for_device_creation":         tftypes.NewValue(tftypes.Bool, false),
+			})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := generated.Config.Unmarshal(p.stateType(webview))
+		wanted := object(p.stateType(webview), map[string]tftypes.Value{
+			"automatically_manage_new_devices": tftypes.NewValue(tftypes.Bool, want),
+		})
+		if err != nil || !config.Equal(wanted) {
+			t.Errorf("automatically_manage_new_devices = %t is generated as %s (%v)", manages, config, err)
+		}
+	}
 	if capabilities := p.schemas.ServerCapabilities; capabilities == nil || !capabilities.GenerateResourceConfig {
 		t.Error("Terraform does not know that it can ask")
 	}

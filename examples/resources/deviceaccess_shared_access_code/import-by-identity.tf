@@ -1,4 +1,4 @@
-# Each as <device_id>/<access_code_id>. The plan changes nothing.
+# <device_id>/<access_code_id> for each lock, separated by commas. The plan changes nothing.
 import {
   to = deviceaccess_shared_access_code.cleaner
   identity = {
