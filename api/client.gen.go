@@ -310,6 +310,20 @@ type ClientInterface interface {
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebview(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListConnectWebviewsWithBody List the login pages of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectWebviews List the login pages of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListConnectedAccountsWithBody List the connected accounts of the workspace.
 	//
 	// Takes any type of body and a specified content type.
@@ -963,6 +977,40 @@ func (c *Client) GetConnectWebviewWithBody(ctx context.Context, contentType stri
 // Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 func (c *Client) GetConnectWebview(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetConnectWebviewRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectWebviewsWithBody List the login pages of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *Client) ListConnectWebviewsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectWebviewsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectWebviews List the login pages of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *Client) ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectWebviewsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1913,6 +1961,46 @@ func NewGetConnectWebviewRequestWithBody(server string, contentType string, body
 	return req, nil
 }
 
+// NewListConnectWebviewsRequest calls the generic ListConnectWebviews builder with application/json body
+func NewListConnectWebviewsRequest(server string, body ListConnectWebviewsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListConnectWebviewsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListConnectWebviewsRequestWithBody constructs an http.Request for the ListConnectWebviews method, with any body, and a specified content type
+func NewListConnectWebviewsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connect_webviews/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListConnectedAccountsRequest calls the generic ListConnectedAccounts builder with application/json body
 func NewListConnectedAccountsRequest(server string, body ListConnectedAccountsJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2578,6 +2666,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
 	GetConnectWebviewWithResponse(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error)
+
+	// ListConnectWebviewsWithBodyWithResponse List the login pages of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error)
+
+	// ListConnectWebviewsWithResponse List the login pages of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithResponse(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error)
 
 	// ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
 	//
@@ -3685,6 +3787,61 @@ func (r GetConnectWebviewResult) ContentType() string {
 	return ""
 }
 
+type ListConnectWebviewsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectWebviewsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON200() *ConnectWebviewsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectWebviewsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectWebviewsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectWebviewsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectWebviewsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListConnectedAccountsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4663,6 +4820,32 @@ func (c *ClientWithResponses) GetConnectWebviewWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseGetConnectWebviewResult(rsp)
+}
+
+// ListConnectWebviewsWithBodyWithResponse List the login pages of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *ClientWithResponses) ListConnectWebviewsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error) {
+	rsp, err := c.ListConnectWebviewsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectWebviewsResult(rsp)
+}
+
+// ListConnectWebviewsWithResponse List the login pages of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *ClientWithResponses) ListConnectWebviewsWithResponse(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error) {
+	rsp, err := c.ListConnectWebviews(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectWebviewsResult(rsp)
 }
 
 // ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
@@ -5659,6 +5842,46 @@ func ParseGetConnectWebviewResult(rsp *http.Response) (*GetConnectWebviewResult,
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListConnectWebviewsResult parses an HTTP response from a ListConnectWebviewsWithResponse call
+func ParseListConnectWebviewsResult(rsp *http.Response) (*ListConnectWebviewsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectWebviewsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectWebviewsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
 
 	}
 

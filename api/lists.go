@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// pageSize is how many records are asked for at once, so that no answer gets too long.
 // pageSize is how many records a request asks for, so that responses stay small.
 const pageSize = 500
 
@@ -35,6 +34,18 @@ func (c *Client) ConnectedAccounts(
 			return nil, Pagination{}, err
 		}
 		return answer.ConnectedAccounts, answer.Pagination, nil
+	})
+}
+
+// ConnectWebviews lists the login pages of the workspace, page by page.
+func (c *Client) ConnectWebviews(ctx context.Context) iter.Seq2[ConnectWebview, error] {
+	return Pages(func(cursor string) ([]ConnectWebview, Pagination, error) {
+		request := ListConnectWebviewsRequest{Limit: pageSize, PageCursor: cursor}
+		answer, err := Call[ConnectWebviewsResponse](ctx, c.ListConnectWebviews, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.ConnectWebviews, answer.Pagination, nil
 	})
 }
 

@@ -39,6 +39,7 @@ type accessCodeListModel struct {
 	DeviceID   types.String `tfsdk:"device_id"`
 	DeviceIDs  []string     `tfsdk:"device_ids"`
 	Management types.String `tfsdk:"management"`
+	Adoptable  types.Bool   `tfsdk:"adoptable"`
 }
 
 func (l *accessCodeList) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -70,6 +71,12 @@ func (l *accessCodeList) ListResourceConfigSchema(
 					listvalidator.SizeAtLeast(1),
 					listvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock."}),
 				},
+			},
+			"adoptable": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "`true` leaves out the unmanaged codes whose vendor does not allow them to be " +
+					"adopted, and `false` lists only those. By default `true` with `management = \"unmanaged\"`; " +
+					"otherwise all codes are listed.",
 			},
 			"management": schema.StringAttribute{
 				Optional: true,
@@ -105,11 +112,12 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 }
 
 // listedCode is an access code without its PIN. The field device is the name of its device, or the identifier if the
-// name is not known. The field device is the name of its device, or the identifier if the name is not known.
+// name is not known.
 type listedCode struct {
-	model  accessCodeModel
-	name   types.String
-	device string
+	model     accessCodeModel
+	name      types.String
+	device    string
+	adoptable bool
 }
 
 // displayName distinguishes codes of the same name by their device.
@@ -118,10 +126,21 @@ func (c *listedCode) displayName() string {
 	if name == "" {
 		name = c.model.AccessCodeID.ValueString()
 	}
-	if !c.model.IsManaged.ValueBool() {
+	switch {
+	case !c.adoptable:
+		return fmt.Sprintf("%s on %s (unmanaged, cannot be adopted)", name, c.device)
+	case !c.model.IsManaged.ValueBool():
 		return fmt.Sprintf("%s on %s (unmanaged)", name, c.device)
 	}
 	return fmt.Sprintf("%s on %s", name, c.device)
+}
+
+// lists reports whether the configuration asks for a code that can or cannot be adopted.
+func (m *accessCodeListModel) lists(adoptable bool) bool {
+	if m.Adoptable.IsNull() {
+		return adoptable || m.Management.ValueString() != onlyUnmanaged
+	}
+	return adoptable == m.Adoptable.ValueBool()
 }
 
 // codes yields the configured codes, lock by lock. It yields each code once, even if the code becomes managed or
@@ -135,9 +154,10 @@ func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) ite
 				return
 			}
 			for code, err := range m.codesOf(ctx, client, device.DeviceID) {
-				if err == nil &&
-					(seen[code.model.AccessCodeID.ValueString()] || code.model.DeviceID.ValueString() != device.DeviceID) {
-					continue // some servers ignore device_id
+				if err == nil && (seen[code.model.AccessCodeID.ValueString()] ||
+					code.model.DeviceID.ValueString() != device.DeviceID || // some servers ignore device_id
+					!m.lists(code.adoptable)) {
+					continue
 				}
 				seen[code.model.AccessCodeID.ValueString()] = true
 				code.device = device.DisplayName
@@ -174,14 +194,16 @@ func (m *accessCodeListModel) codesOf(
 	return func(yield func(listedCode, error) bool) {
 		if m.Management.ValueString() != onlyUnmanaged {
 			for code, err := range client.AccessCodes(ctx, deviceID) {
-				if listed := withoutPIN((*accessCodeModel).fill, &code); !yield(listed, err) || err != nil {
+				listed := withoutPIN((*accessCodeModel).fill, &code)
+				if listed.adoptable = true; !yield(listed, err) || err != nil {
 					return
 				}
 			}
 		}
 		if m.Management.ValueString() != onlyManaged {
 			for code, err := range client.UnmanagedAccessCodes(ctx, deviceID) {
-				if listed := withoutPIN((*accessCodeModel).fillUnmanaged, &code); !yield(listed, err) || err != nil {
+				listed := withoutPIN((*accessCodeModel).fillUnmanaged, &code)
+				if listed.adoptable = !code.CannotBeManaged; !yield(listed, err) || err != nil {
 					return
 				}
 			}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (r *accessCodeResource) planUpdate(
 	plan, state *accessCodeModel,
 ) {
 	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
-		r.planConversion(ctx, req, resp, plan)
+		r.planConversion(ctx, req, resp, plan, state)
 	}
 	if state.isOffline() {
 		plan.planOffline(ctx, state, req.Private, resp)
@@ -149,13 +150,14 @@ func (r *accessCodeResource) planConversion(
 	ctx context.Context,
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
-	plan *accessCodeModel,
+	plan, state *accessCodeModel,
 ) {
 	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
 	if string(refused) == "true" {
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to "+
-			"managed",
+		// Terraform groups warnings of the same summary.
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), r.describe(ctx, state)+
+			" cannot be converted to managed",
 			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
 	} else {
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
@@ -177,6 +179,19 @@ func (r *accessCodeResource) planConversion(
 	if plan.IsExternalModificationAllowed.IsNull() {
 		plan.IsExternalModificationAllowed = types.BoolUnknown()
 	}
+}
+
+// describe returns the name of a code, or its identifier, and that of its lock.
+func (r *accessCodeResource) describe(ctx context.Context, m *accessCodeModel) string {
+	name := cmp.Or(
+		nameWithoutPIN(m.Name.ValueStringPointer(), m.Code.ValueStringPointer()).ValueString(),
+		m.AccessCodeID.ValueString(),
+	)
+	lock := "the lock " + m.DeviceID.ValueString()
+	if r.isConnected() {
+		lock = r.warnings.cachedLockName(ctx, r.api, m.DeviceID.ValueString())
+	}
+	return fmt.Sprintf("Access code %q on %s", name, lock)
 }
 
 // The lock's vendor computes offline codes, and the lock accepts them without a connection. So their PINs cannot be

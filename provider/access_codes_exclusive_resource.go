@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -229,7 +230,8 @@ func (r *accessCodesExclusiveResource) Schema(
 			"others, managed or unmanaged, that the plan has shown.\n\n**This deletes PINs from a door.** The " +
 			"resource acts on the lock `device_id` only, and deletes only what a plan has listed in " +
 			"`deleted_access_codes`. Creating the resource deletes nothing: the next plan lists what to delete. " +
-			"After an import, the first plan lists it.\n\nThese codes stay on the lock, with a warning: codes that " +
+			"After an import, the first plan lists it. Declare one resource for each lock: two would delete each " +
+			"other's codes.\n\nThese codes stay on the lock, with a warning: codes that " +
 			"appear between plan and apply, codes that you remove from `access_code_ids` until the plan after " +
 			"that, and codes that the vendor does not allow to be deleted, such as issued offline codes. " +
 			"Destroying the resource deletes nothing.",
@@ -344,6 +346,7 @@ func (r *accessCodesExclusiveResource) ModifyPlan(
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.warnOfSecond(ctx, &plan, &resp.Diagnostics)
 	if req.State.Raw.IsNull() {
 		plan.DeletedAccessCodes = types.MapValueMust(types.StringType, map[string]attr.Value{})
 		r.announce(ctx, &plan, &resp.Diagnostics)
@@ -421,13 +424,64 @@ func (r *accessCodesExclusiveResource) announce(
 	}
 	onLock, err := codesOn(ctx, r.api, plan.DeviceID.ValueString())
 	if err != nil {
-		report(diags, actionStock, err)
+		warnOfUnreadable(diags, err)
 		return
 	}
 	foreign, _ := plan.setForeign(ctx, onLock)
 	plan.ForeignAccessCodes = types.MapUnknown(foreignCodeType)
 	warnOfNextDeletions(foreign, diags)
 	plan.warnOfStrays(onLock, diags)
+}
+
+// warnOfUnreadable warns that the codes on a lock cannot be read. The creation fails for the same reason. An error
+// would also fail plans that only destroy: Terraform makes this plan on the way to a destroy.
+func warnOfUnreadable(diags *diag.Diagnostics, err error) {
+	next := nextStep(err)
+	if api.IsNotFound(err) {
+		next = "If the lock was removed from its account, remove this resource from the configuration. Otherwise " +
+			"check `device_id`, and that the API key belongs to the right workspace."
+	}
+	diagnostics.WarningAt(diags, path.Root("device_id"), "The codes on the lock cannot be read",
+		sentence(err.Error())+" Applying this plan will fail.\n\n"+next)
+}
+
+// exclusiveLists records the allowed codes that a run plans, by lock.
+type exclusiveLists struct {
+	mu     sync.Mutex
+	byLock map[string]string
+}
+
+// conflicts reports whether the run has planned other codes for the lock. Terraform plans a resource several times
+// in a run, always with the same codes.
+func (e *exclusiveLists) conflicts(deviceID string, ids []string) bool {
+	slices.Sort(ids)
+	list := strings.Join(ids, ",")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byLock == nil {
+		e.byLock = map[string]string{}
+	}
+	other, planned := e.byLock[deviceID]
+	e.byLock[deviceID] = list
+	return planned && other != list
+}
+
+// warnOfSecond warns that another resource lists other codes for the same lock.
+func (r *accessCodesExclusiveResource) warnOfSecond(
+	ctx context.Context,
+	plan *accessCodesExclusiveModel,
+	diags *diag.Diagnostics,
+) {
+	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
+	if r.connection == nil || plan.DeviceID.IsUnknown() || !ids.IsFullyKnown() {
+		return
+	}
+	if r.exclusives.conflicts(plan.DeviceID.ValueString(), slices.Collect(maps.Keys(plan.allowed()))) {
+		diagnostics.WarningAt(diags, path.Root("device_id"), "Two resources list the access codes of one lock",
+			"Another deviceaccess_access_codes_exclusive lists other codes for the lock "+
+				plan.DeviceID.ValueString()+". Each of the two deletes the codes that only the other one "+
+				"lists.\n\nDeclare one resource for the lock, with all codes in its `access_code_ids`.")
+	}
 }
 
 // warnOfNextDeletions warns about the codes that the next plan will delete.

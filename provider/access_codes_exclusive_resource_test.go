@@ -1,8 +1,12 @@
 package provider
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -582,4 +587,127 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 		second+` "Guest" (offline code)`,
 		"until they end",
 	)
+}
+
+// removeLock is the owner who removes a lock from the account.
+func (f *fake) removeLock(lock string) {
+	f.do(func() {
+		f.devices = slices.DeleteFunc(f.devices, func(d map[string]any) bool { return d["device_id"] == lock })
+		maps.DeleteFunc(f.codes, func(_ string, c *fakeCode) bool { return c.device == lock })
+	})
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		if bytes.Contains(content, []byte(`"device_id":"`+lock+`"`)) {
+			answerError(http.StatusNotFound, "device_not_found", "Could not find a device")(w, r)
+			return
+		}
+		f.ServeHTTP(w, r)
+	})
+	f.front.Store(&next)
+}
+
+func TestLockThatWasRemovedStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]string{
+		"exclusive codes": exclusive(lockA),
+		"a shared code":   codeSet("", lockA, lockB),
+	} {
+		for _, command := range []string{"plan", "destroy", "destroy -refresh=false"} {
+			t.Run(name+", "+command, func(t *testing.T) {
+				t.Parallel()
+				f := startFakeLocks(t)
+				w := newDirectory(t, map[string]string{
+					"versions.tf": required, "main.tf": f.config(of + webhook("https://example.com/a", "")),
+				})
+				w.expect(true, "apply")
+				f.removeLock(lockA)
+				w.expect(true, strings.Fields(command)...)
+				if command == "plan" {
+					w.expect(false, "apply") // because of the lock
+					w.rewrite(f.config(codeSet("", lockB) + webhook("https://example.com/b", "")))
+					w.expect(true, "apply")
+					w.expect(true, "plan", "-detailed-exitcode")
+					w.expect(true, "destroy")
+				}
+				if len(f.codes)+len(f.webhooks) > 0 {
+					t.Errorf("%d codes and %d webhooks are left", len(f.codes), len(f.webhooks))
+				}
+			})
+		}
+	}
+}
+
+func TestSharedAccessCode_CreationLeavesOutALockThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	f.removeLock(lockA)
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockA, lockB))})
+	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+diagnostics.CouldNot(actionPut), "device_not_found", "remove it from `device_ids`")
+	if w.status(lockA) != statusMissing || w.status(lockB) != "set" {
+		t.Error("the other lock has no code")
+	}
+}
+
+func TestExclusiveAccessCodes_TwoOfOneLockAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	const summary = "Warning: Two resources list the access codes of one lock"
+	f := startCrowdedFake(t)
+	another := func(device string, ids ...string) string {
+		return strings.Replace(exclusive(device, ids...), `"front"`, `"another"`, 1)
+	}
+	ids := []string{`"` + keeper + `"`, `"` + first + `"`}
+	w := newDirectory(t, map[string]string{"versions.tf": required})
+	for name, c := range map[string]struct {
+		config string
+		warned int
+	}{
+		"one":                  {exclusive(lockA, ids[0]), 0},
+		"of two locks":         {exclusive(lockA, ids[0]) + another(lockB, ids[1]), 0},
+		"with the same codes":  {exclusive(lockA, ids...) + another(lockA, ids[1], ids[0]), 0},
+		"with different codes": {exclusive(lockA, ids[0]) + another(lockA, ids[1]), 1},
+	} {
+		w.rewrite(f.config(c.config))
+		if n := strings.Count(w.plain("plan"), summary); n != c.warned {
+			t.Errorf("%s: %d warnings", name, n)
+		}
+	}
+	w.expect(true, "apply")
+	if n := strings.Count(w.plain("plan"), summary); n > 1 {
+		t.Errorf("existing ones: %d warnings", n)
+	}
+}
+
+// On the way to a destroy, Terraform plans the creation of what the refresh has not found.
+func TestTerraformDestroysWhatIsLeftWhenALockWasRemoved(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	w := newWorkspace(t, map[string]string{
+		"versions.tf": required, "main.tf": f.config(exclusive(lockA) + webhook("https://example.com/a", "")),
+	})
+	w.expect(true, "apply", "-auto-approve")
+	f.removeLock(lockA)
+	w.expect(true, "destroy", "-auto-approve")
+	if len(f.webhooks) > 0 {
+		t.Error("the webhook is left")
+	}
+}
+
+func TestServerLockThatWasRemovedStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
+	august, nuki := srv.Device(t, "august"), srv.Device(t, "nuki")
+	w := newDirectory(t, map[string]string{
+		"versions.tf": required, "main.tf": onServer(srv, codeSet("", august, nuki)+exclusive(august)),
+	})
+	w.expect(true, "apply")
+	if status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": august}, nil); status != http.StatusOK {
+		t.Fatalf("removing the lock: %d", status)
+	}
+	w.expect(true, "plan")
+	w.command("apply") // fails because of the lock
+	w.rewrite(onServer(srv, codeSet("", nuki)))
+	w.expect(true, "apply")
+	w.expect(true, "plan", "-detailed-exitcode")
+	w.expect(true, "destroy")
 }

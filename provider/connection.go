@@ -44,6 +44,7 @@ type connection struct {
 	warnings        warningCounter
 	lost            lostCodes
 	walk            *walk
+	exclusives      exclusiveLists
 	convertOnImport bool
 	waitUntilOnLock bool
 

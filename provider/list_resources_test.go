@@ -168,6 +168,170 @@ func TestListNamesWhatItListsAndTellsNoPIN(t *testing.T) {
 	}
 }
 
+func TestListTellsCodesThatCannotBeAdoptedApart(t *testing.T) {
+	t.Parallel()
+	yes, no := tftypes.NewValue(tftypes.Bool, true), tftypes.NewValue(tftypes.Bool, false)
+	const adoptable, stuck, own = "Plumber on Front door (unmanaged)",
+		"Cleaner on Front door (unmanaged, cannot be adopted)", "Nanny on Front door"
+	for name, c := range map[string]struct {
+		config map[string]tftypes.Value
+		want   []string
+	}{
+		"all":                 {nil, []string{stuck, own, adoptable}},
+		"unmanaged":           {map[string]tftypes.Value{"management": text("unmanaged")}, []string{adoptable}},
+		"that can be adopted": {map[string]tftypes.Value{"adoptable": yes}, []string{own, adoptable}},
+		"that cannot":         {map[string]tftypes.Value{"adoptable": no}, []string{stuck}},
+		"unmanaged, that cannot": {
+			map[string]tftypes.Value{"adoptable": no, "management": text("unmanaged")},
+			[]string{stuck},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFake(t)
+			f.devices = []map[string]any{{"device_id": fakeDevice, "display_name": "Front door"}}
+			f.unmanaged(fakeCode{name: "Plumber", code: longPIN})
+			f.unmanaged(fakeCode{name: "Cleaner", code: longPIN, cannotBeManaged: true})
+			f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
+			p := f.plugin(t)
+			var names []string
+			for _, result := range p.lists(&tfprotov6.ListResourceRequest{
+				TypeName: codeType, Config: p.listConfig(codeType, c.config), Limit: 100,
+			}) {
+				names = append(names, result.DisplayName)
+			}
+			if slices.Sort(names); !slices.Equal(names, c.want) {
+				t.Errorf("%q, want %q", names, c.want)
+			}
+		})
+	}
+}
+
+func TestListOfExclusiveCodesAllowsWhatIsOnTheLocks(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	thermostat := device("55555555-2222-4222-8222-222222222222", "ecobee_thermostat", map[string]any{})
+	thermostat["capabilities_supported"] = []string{"thermostat"}
+	f.devices = append(f.devices, thermostat)
+	p := f.plugin(t)
+	results := p.lists(&tfprotov6.ListResourceRequest{TypeName: exclusiveType, IncludeResource: true, Limit: 100})
+	if got := p.listed(exclusiveType, "device_id", results); !slices.Equal(got, []string{lockA, lockB, lockC}) {
+		t.Errorf("locks %q", got)
+	}
+	for _, result := range results {
+		lock := p.state(exclusiveType, result.Resource)["device_id"]
+		var ids []string
+		for id, code := range f.codes {
+			if code.device == lock {
+				ids = append(ids, `"`+id+`"`)
+			}
+		}
+		w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lock, ids...))})
+		w.expect(true, "import", only, lock)
+		if said := w.plain("plan"); strings.Contains(said, "will be deleted") {
+			t.Errorf("%s: the first plan deletes codes: %s", result.DisplayName, said)
+		}
+		value, err := result.Resource.Unmarshal(p.stateType(exclusiveType))
+		var attributes map[string]tftypes.Value
+		var allowed []tftypes.Value
+		if err != nil || value.As(&attributes) != nil || attributes["access_code_ids"].As(&allowed) != nil {
+			t.Fatal("the resource cannot be read")
+		}
+		if len(allowed) != len(ids) {
+			t.Errorf("%s: %d codes are allowed, want %d", result.DisplayName, len(allowed), len(ids))
+		}
+	}
+	f.expectWrites(t, "in the end")
+}
+
+func TestServerListsLoginPagesWithoutTheirURLs(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	var created api.ConnectWebviewResponse
+	srv.Post(t, "/connect_webviews/create", map[string]any{"customer_key": "42"}, &created)
+	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
+	const webview = "deviceaccess_connect_webview"
+	results := p.lists(&tfprotov6.ListResourceRequest{TypeName: webview, IncludeResource: true, Limit: 100})
+	id := created.ConnectWebview.ConnectWebviewID
+	if !slices.Contains(p.listed(webview, "connect_webview_id", results), id) {
+		t.Errorf("the page is not listed: %v", results)
+	}
+	for _, result := range results {
+		if url := p.state(webview, result.Resource)["url"]; url != "" {
+			t.Error("the listing tells URLs")
+		}
+		if p.names(webview, result.Identity)["connect_webview_id"] != id {
+			continue
+		}
+		if want := id + " (pending, customer 42)"; result.DisplayName != want {
+			t.Errorf("%q, want %q", result.DisplayName, want)
+		}
+		p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: webview, Identity: result.Identity})
+	}
+}
+
+// Terraform 1.14 and newer ask for the configuration of what is imported, and leave out computed attributes that are
+// null.
+func TestGeneratedConfigurationHasNeitherDefaultsNorSecrets(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	p := f.plugin(t)
+	plain := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
+	external := f.unmanaged(fakeCode{name: "Guest", code: longPIN, managed: true, external: true})
+	yes := tftypes.NewValue(tftypes.Bool, true)
+	for id, want := range map[string]map[string]tftypes.Value{
+		plain:    {"device_id": text(fakeDevice), "name": text("Nanny")},
+		external: {"device_id": text(fakeDevice), "name": text("Guest"), "is_external_modification_allowed": yes},
+	} {
+		generated, err := p.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{
+			TypeName: codeType, State: p.imported(codeType, fakeDevice+"/"+id).NewState,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.allow(generated.Diagnostics)
+		config, err := generated.Config.Unmarshal(p.stateType(codeType))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wanted := object(p.stateType(codeType), want); !config.Equal(wanted) {
+			diffs, _ := config.Diff(wanted)
+			t.Errorf("it differs in %d attributes: %v", len(diffs), paths(diffs))
+		}
+	}
+	for manages, want := range map[bool]any{true: nil, false: false} {
+		const webview = "deviceaccess_connect_webview"
+		generated, err := p.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{
+			TypeName: webview,
+			State: p.pack(object(p.stateType(webview), map[string]tftypes.Value{
+				"automatically_manage_new_devices": tftypes.NewValue(tftypes.Bool, manages),
+				"wait_for_device_creation":         tftypes.NewValue(tftypes.Bool, false),
+			})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := generated.Config.Unmarshal(p.stateType(webview))
+		wanted := object(p.stateType(webview), map[string]tftypes.Value{
+			"automatically_manage_new_devices": tftypes.NewValue(tftypes.Bool, want),
+		})
+		if err != nil || !config.Equal(wanted) {
+			t.Errorf("automatically_manage_new_devices = %t is generated as %s (%v)", manages, config, err)
+		}
+	}
+	if capabilities := p.schemas.ServerCapabilities; capabilities == nil || !capabilities.GenerateResourceConfig {
+		t.Error("Terraform does not know that it can ask")
+	}
+}
+
+// paths are where values differ, without the values.
+func paths(diffs []tftypes.ValueDiff) (at []string) {
+	for _, diff := range diffs {
+		at = append(at, diff.Path.String())
+	}
+	return at
+}
+
 func TestWhatAListNamesCanBeImported(t *testing.T) {
 	t.Parallel()
 	f := twoLocks(t)

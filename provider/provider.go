@@ -147,5 +147,10 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 }
 
 func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{newAccessCodeList, newWebhookList}
+	return []func() list.ListResource{
+		newAccessCodeList,
+		newAccessCodesExclusiveList,
+		newConnectWebviewList,
+		newWebhookList,
+	}
 }

@@ -106,7 +106,7 @@ func TestQueryTellsNoSecret(t *testing.T) {
 	p := f.plugin(t)
 	secrets := map[string]string{"a PIN": longPIN, "the webhook's secret": fakeSecret, "the API key": fakeKey}
 	var shown []string
-	for typeName, want := range map[string]int{codeType: 6, webhookType: 1} {
+	for typeName, want := range map[string]int{codeType: 6, webhookType: 1, exclusiveType: 2} {
 		results := p.lists(&tfprotov6.ListResourceRequest{TypeName: typeName, IncludeResource: true})
 		if len(results) != want {
 			t.Errorf("%d results of %s", len(results), typeName)

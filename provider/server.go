@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,14 @@ func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		provider := New(version)().(*deviceAccess)
 		server := providerserver.NewProtocol6(provider)()
-		return contextScrubber{server, server.(tfprotov6.ListResourceServer), provider.walk}
+		return contextScrubber{
+			ProviderServer:     server,
+			ListResourceServer: server.(tfprotov6.ListResourceServer),
+			walk:               provider.walk,
+			schemas: sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
+				return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+			}),
+		}
 	}
 }
 
@@ -26,7 +34,8 @@ type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
 
-	walk *walk
+	walk    *walk
+	schemas func() (*tfprotov6.GetProviderSchemaResponse, error)
 }
 
 func (s contextScrubber) ConfigureProvider(

@@ -55,8 +55,8 @@ const (
 	actionRemove = "remove the access code from a lock"
 )
 
-// Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
-// resource, and the next apply would remove the code from the locks that have it.
+// Create creates the code on every lock. Only if every lock has refused it, Create fails: an error taints the
+// resource, and the next apply removes the code from the locks that have it.
 func (r *sharedAccessCodeResource) Create(
 	ctx context.Context,
 	req resource.CreateRequest,
@@ -86,21 +86,21 @@ func (r *sharedAccessCodeResource) Create(
 		plan.devices(ctx),
 		func(deviceID string) lockResult { return plan.createOn(ctx, r.connection, deviceID) },
 	)
-	codes, failures := map[string]lockCode{}, map[string]lockResult{}
-	exists := false
+	codes := map[string]lockCode{}
+	exists, everyLockRefused := false, true
 	for deviceID, result := range results {
 		codes[deviceID] = result.code
 		exists = exists || !result.code.AccessCodeID.IsNull()
-		if result.err != nil {
-			failures[deviceID] = result
+		everyLockRefused = everyLockRefused && result.isRefused()
+	}
+	add := diagnostics.WarningAt
+	if !exists || everyLockRefused {
+		add = diagnostics.ErrorAt
+	}
+	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
+		if result := results[deviceID]; result.err != nil {
+			plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, result)
 		}
-	}
-	add := diagnostics.ErrorAt
-	if exists && (len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled)) {
-		add = diagnostics.WarningAt
-	}
-	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
-		plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, failures[deviceID])
 	}
 	if exists {
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
@@ -411,17 +411,18 @@ func (r *sharedAccessCodeResource) Schema(
 			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
 			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
 			"apply retries it. The server itself finishes work that waits for an offline lock. While the shared code is " +
-			"created, the message is a warning as long as one lock has the code: after an error, Terraform would " +
-			"replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
+			"created, the message is a warning, unless every lock has refused the code: after an error, Terraform " +
+			"would replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
 			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
 			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
 			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
 			"does not touch them.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
-				Required:            true,
-				ElementType:         types.StringType,
-				MarkdownDescription: "The locks that hold the code.",
+				Required:    true,
+				ElementType: types.StringType,
+				MarkdownDescription: "The locks that hold the code. While it is not known and may leave out a lock, an " +
+					"existing code stays on its locks until the next apply.",
 				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the locks; without any, leave " +
 					"the resource out."}, setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name a lock; " +
 					"the data source deviceaccess_devices lists them."})},
@@ -535,11 +536,12 @@ func (r *sharedAccessCodeResource) Schema(
 	}
 }
 
-// sharedAccessCodeIdentity identifies a shared code in Terraform 1.12 and newer. Servers have no shared codes, so the identity lists the
-// codes and changes with them.
+// sharedAccessCodeIdentity identifies a shared code in Terraform 1.12 and newer. Servers have no shared codes, so the
+// identity lists the codes and changes with them. It is one text, because Terraform prints no lists in identities.
 type sharedAccessCodeIdentity struct {
-	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted.
-	AccessCodes []string `tfsdk:"access_codes"`
+	// AccessCodes has <device_id>/<access_code_id>, or <device_id> for a lock without a code, sorted and separated by
+	// commas.
+	AccessCodes types.String `tfsdk:"access_codes"`
 }
 
 // IdentitySchema describes sharedAccessCodeIdentity.
@@ -549,26 +551,25 @@ func (r *sharedAccessCodeResource) IdentitySchema(
 	resp *resource.IdentitySchemaResponse,
 ) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"access_codes": identityschema.ListAttribute{
+		"access_codes": identityschema.StringAttribute{
 			RequiredForImport: true,
-			ElementType:       types.StringType,
-			Description: "The codes of the shared code, each as `<device_id>/<access_code_id>`, or as `<device_id>` " +
-				"if the lock has none yet.",
+			Description: "The codes of the shared code, separated by commas, each as " +
+				"`<device_id>/<access_code_id>`, or as `<device_id>` if the lock has none yet.",
 		},
 	}}
 }
 
 func (m *sharedAccessCodeModel) identity(ctx context.Context) sharedAccessCodeIdentity {
 	codes := m.codes(ctx)
-	identity := sharedAccessCodeIdentity{AccessCodes: []string{}}
+	var named []string
 	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 		one := deviceID
 		if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
 			one += "/" + id
 		}
-		identity.AccessCodes = append(identity.AccessCodes, one)
+		named = append(named, one)
 	}
-	return identity
+	return sharedAccessCodeIdentity{types.StringValue(strings.Join(named, ","))}
 }
 
 // namedKey is the key of the private state for the locks in the order of the import. The read after the import needs
@@ -598,8 +599,8 @@ func named(
 	return locks
 }
 
-// ImportState accepts the codes of the shared code as <device_id>/<access_code_id>, separated by commas or in an identity. It
-// changes nothing: Read reads the codes, and apply changes those that differ from the first.
+// ImportState accepts the codes of the shared code as <device_id>/<access_code_id>, separated by commas, as an ID or in
+// an identity. It changes nothing: Read reads the codes, and apply changes those that differ from the first.
 func (r *sharedAccessCodeResource) ImportState(
 	ctx context.Context,
 	req resource.ImportStateRequest,
@@ -608,18 +609,22 @@ func (r *sharedAccessCodeResource) ImportState(
 	if r.cannotImport(req, resp) {
 		return
 	}
-	given, byIdentity := sharedAccessCodeIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
+	given, byIdentity := sharedAccessCodeIdentity{types.StringValue(req.ID)}, req.ID == ""
 	if byIdentity {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
 	}
+	if given.AccessCodes.ValueString() == "" {
+		diagnostics.Failure(&resp.Diagnostics, "import shared access code", "The identity contains no codes. Set "+
+			"`access_codes` to `<device_id>/<access_code_id>` for each lock, separated by commas.")
+		return
+	}
 	codes, locks := map[string]lockCode{}, []string{}
-	for _, one := range given.AccessCodes {
+	for one := range strings.SplitSeq(given.AccessCodes.ValueString(), ",") {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
 			strings.ContainsAny(id, "/ ") {
 			diagnostics.Failure(&resp.Diagnostics, "import shared access code", fmt.Sprintf("%q is not "+
-				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
-				"ID separates them by commas.", one))
+				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. Commas separate the locks.", one))
 			return
 		}
 		code := noCode()
@@ -627,11 +632,6 @@ func (r *sharedAccessCodeResource) ImportState(
 			code.AccessCodeID = types.StringValue(id)
 		}
 		codes[deviceID], locks = code, append(locks, deviceID)
-	}
-	if len(codes) == 0 {
-		diagnostics.Failure(&resp.Diagnostics, "import shared access code", "The identity contains no codes. Set "+
-			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
-		return
 	}
 	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
 	var model sharedAccessCodeModel
@@ -679,6 +679,7 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 	if exists {
 		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.codeOn("", ""))
 		if !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
+			plan.keepLocks(ctx, &state, &resp.Diagnostics)
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
 	}
@@ -694,6 +695,9 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 		}
 		plan.AccessCodes = types.MapValueMust(lockCodeType, codes)
 		plan.warnOfDeletions(ctx, &resp.Diagnostics, before)
+		if exists && !planmodifiers.KeepersDiffer(state.Keepers, plan.Keepers) {
+			r.warnOfDifferences(ctx, req.Config, plan, before, &resp.Diagnostics)
+		}
 		if plan.creates(ctx, &state, before) {
 			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 		}
@@ -928,17 +932,25 @@ type lockResult struct {
 	unresolved *uncertain // the one that the lock was in before, and that nothing more is done about
 }
 
+// isRefused reports whether the lock has no code and gets none: the server did not create it, or the lock has refused
+// it. A wait that ended otherwise is no refusal, because the server keeps trying.
+func (r lockResult) isRefused() bool {
+	switch {
+	case r.err == nil || r.uncertain != nil:
+		return false
+	case r.code.AccessCodeID.IsNull():
+		return true
+	}
+	return attemptFailed(r.err) && !accountIsDisconnected(r.err)
+}
+
 // createOn creates the code on a lock without one.
 func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
 	if m.pin() == "" {
 		err := errors.New("the PIN of the shared code is not known, because the server does not return it. Set `code`")
 		return lockResult{code: noCode(failureOf(err, "")), err: err}
 	}
-	answer, err := api.Call[api.AccessCodeCreatedResponse](
-		ctx,
-		conn.api.CreateAccessCode,
-		m.codeOn(deviceID, "").createRequest(),
-	)
+	answer, err := createWhenFree(ctx, conn.api, m.codeOn(deviceID, "").createRequest())
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
 	}
@@ -1080,6 +1092,8 @@ func (m *sharedAccessCodeModel) reportLock(
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
+	case accountIsDisconnected(err) && action == actionPut:
+		next, others = logInAgain+"Then the server sets the code.", untouched
 	case keepsTrying(err) && action == actionRemove:
 		next, others = mayStillOpen+raiseDelete+" If you removed the lock from the shared code, raise `timeouts { update "+
 			"}` instead.", untouched
@@ -1088,6 +1102,10 @@ func (m *sharedAccessCodeModel) reportLock(
 			"always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
 		next = deletionAdvice(err)
+	case isOfType(err, "device_not_found") && action == actionPut:
+		next = "If the lock was removed from its account, remove it from `device_ids`. Otherwise check the identifier."
+	case holderAdvice(err) != "":
+		next = holderAdvice(err)
 	case errors.Is(err, errCannotBeManaged):
 		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
 			"the lock's app."

@@ -861,40 +861,13 @@ const (
 // codesIdentity is the identity of a shared code.
 func (p *plugin) codesIdentity(codes ...string) *tfprotov6.ResourceIdentityData {
 	p.t.Helper()
-	list := []tftypes.Value{}
-	for _, code := range codes {
-		list = append(list, text(code))
-	}
-	return &tfprotov6.ResourceIdentityData{
-		IdentityData: p.pack(object(p.identities[setType].ValueType(), map[string]tftypes.Value{
-			"access_codes": tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, list),
-		})),
-	}
+	return p.identity(setType, map[string]string{"access_codes": strings.Join(codes, ",")})
 }
 
 // codesOf are the codes that the identity of a shared code names.
 func (p *plugin) codesOf(identity *tfprotov6.ResourceIdentityData) (codes []string) {
 	p.t.Helper()
-	value, err := identity.IdentityData.Unmarshal(p.identities[setType].ValueType())
-	var attributes map[string]tftypes.Value
-	var list []tftypes.Value
-	if err == nil {
-		err = value.As(&attributes)
-	}
-	if err == nil {
-		err = attributes["access_codes"].As(&list)
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, one := range list {
-		var code string
-		if err := one.As(&code); err != nil {
-			p.t.Fatal(err)
-		}
-		codes = append(codes, code)
-	}
-	return codes
+	return strings.Split(p.names(setType, identity)["access_codes"], ",")
 }
 
 func TestSharedAccessCode_ImportByIdentityWritesNothing(t *testing.T) {

@@ -13,11 +13,15 @@ import (
 )
 
 // sharedPIN chooses a PIN that all these locks accept and none of them has yet. The PIN is as short as the locks
-// allow, like a server's. The error names the locks whose rules exclude each other.
+// allow, like a server's. Locks that the server does not know are ignored, because they get no code. The error names
+// the locks whose rules exclude each other.
 func sharedPIN(ctx context.Context, client *api.Client, devices []string) (string, error) {
 	rules := pinRules{digits: "0123456789"}
 	for _, id := range devices {
 		device, err := deviceByID(ctx, client, id)
+		if api.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			return "", fmt.Errorf("read the lock %s: %w", id, err)
 		}

@@ -8,8 +8,8 @@ resource "deviceaccess_shared_access_code" "nanny" {
   name       = "Nanny"
 
   lifecycle {
-    # Fails this run and later ones until every lock has the code. Without it, a lock that fails while the shared code is created is
-    # a warning, so that the other locks keep their codes. Do not use it with wait_until_on_lock = false.
+    # Fails this run and later ones until every lock has the code. Without it, a lock that does not take the new code
+    # is a warning, so that the other locks keep theirs. Do not use it with wait_until_on_lock = false.
     postcondition {
       condition     = alltrue([for code in self.access_codes : code.as_declared && code.status != "setting"])
       error_message = "Not every lock has the code."
