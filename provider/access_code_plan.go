@@ -94,6 +94,7 @@ func (r *accessCodeResource) ModifyPlan(
 		warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	r.checkPlan(ctx, req, resp)
 }
 
 // warnOfUnknownLock warns that a code with a device_id that is not known yet will be replaced, even if the lock turns

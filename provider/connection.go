@@ -42,6 +42,7 @@ type connection struct {
 	workspaceOfKey  workspaceCache
 	changes         webhookChanges
 	warnings        warningCounter
+	checks          planChecks
 	convertOnImport bool
 	waitUntilOnLock bool
 
