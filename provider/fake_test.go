@@ -34,7 +34,7 @@ type fake struct {
 	codes    map[string]*fakeCode
 	attempts map[string]*fakeAttempt
 	effects  []fakeEffect
-	devices  []map[string]any
+	devices  []map[string]any // nil: does not have those operations
 
 	expandsWildcard bool     // stores the list of all event types instead of "*"
 	allTypes        []string // that list
@@ -201,6 +201,10 @@ func (f *fake) route(path string) fakeHandler {
 		routes["/access_codes/unmanaged/get"] = f.getCode
 	}
 	maps.Copy(routes, f.lists())
+	if f.devices == nil {
+		delete(routes, "/devices/list")
+		delete(routes, "/devices/get")
+	}
 	if handler, ok := routes[path]; ok && !f.isMissing(path) {
 		return handler
 	}

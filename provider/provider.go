@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -29,7 +30,10 @@ func New(version string) func() provider.Provider {
 
 type deviceAccess struct{ version string }
 
-var _ provider.ProviderWithListResources = (*deviceAccess)(nil)
+var (
+	_ provider.ProviderWithFunctions     = (*deviceAccess)(nil)
+	_ provider.ProviderWithListResources = (*deviceAccess)(nil)
+)
 
 type settings struct {
 	APIKey          types.String `tfsdk:"api_key"`
@@ -138,6 +142,10 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newConnectedAccountsDataSource,
 		newACSUsersDataSource,
 	}
+}
+
+func (p *deviceAccess) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newPINFitsFunction}
 }
 
 func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource {

@@ -1010,7 +1010,7 @@ func TestImportByIdentityOfExclusiveCodes(t *testing.T) {
 		&tfprotov6.ImportResourceStateRequest{TypeName: exclusiveType, Identity: p.identity(exclusiveType, identity)},
 	)
 	expectNames(t, "the identity", p.names(exclusiveType, read.NewIdentity), identity)
-	f.do(func() { f.devices = nil })
+	f.do(func() { f.devices = []map[string]any{} })
 	gone := p.reads(
 		&tfprotov6.ReadResourceRequest{TypeName: exclusiveType, CurrentState: read.NewState, Private: read.Private},
 	) // as an older Terraform has it
