@@ -122,7 +122,6 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	default:
 		if r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
-			r.checks.recordVanished(deviceID)
 			resp.State.RemoveResource(ctx)
 		}
 		return

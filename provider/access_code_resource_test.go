@@ -735,9 +735,9 @@ func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 				accessCodeOn(srv.Device(t, "august"), "is_offline_access_code = true\n"+frame(0, time.Hour)),
 			),
 			ExpectError: says(
-				"Error: Create access code",
+				"Error: Lock cannot have offline access codes",
 				"is_offline_access_code = true",
-				"can_program_offline_access_codes is false",
+				"the vendor issues no offline codes",
 			),
 		},
 		{

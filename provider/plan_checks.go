@@ -39,11 +39,9 @@ type planChecks struct {
 	// disabled is set if the server did not answer in time.
 	disabled atomic.Bool
 
-	mu sync.Mutex // of leaving and vanished
+	mu sync.Mutex // of leaving
 	// leaving has the codes that this plan replaces.
 	leaving map[string]bool
-	// vanished has the locks of codes that this run found to be deleted.
-	vanished map[string]bool
 
 	requests sync.Mutex // of missing and eventTypes; it is held during a request
 	// missing has the devices that are not on the list of devices.
@@ -68,23 +66,6 @@ func (p *planChecks) isLeaving(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leaving[id]
-}
-
-// recordVanished records that a code of a lock is deleted. If the lock is missing, it was removed, and the plan of a
-// destroy must not fail because of that.
-func (p *planChecks) recordVanished(deviceID string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.vanished == nil {
-		p.vanished = map[string]bool{}
-	}
-	p.vanished[deviceID] = true
-}
-
-func (p *planChecks) hasVanished(deviceID string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.vanished[deviceID]
 }
 
 // checkContext returns a context for checks, or false if there is no server to ask. The caller must call end.
@@ -146,7 +127,7 @@ func (r *accessCodeResource) checkPlan(
 	device, missing := r.planDevice(ctx, deviceID)
 	switch {
 	case missing != nil && code.IsNew:
-		missing.report(&resp.Diagnostics, path.Root("device_id"), r.checks.hasVanished(deviceID))
+		missing.report(&resp.Diagnostics, path.Root("device_id"))
 	case device != nil:
 		lock := r.lockWith(ctx, device, code, plan.AccessCodeID.ValueString())
 		for _, problem := range lockrules.Check(lock, code) {
@@ -226,11 +207,10 @@ type sharedChange struct {
 
 // lockFinding is what the check of one lock of a shared code has found.
 type lockFinding struct {
-	device    *api.Device
-	missing   *missingDevice
-	isWarning bool // of missing
-	code      lockrules.Code
-	problems  []lockrules.Problem
+	device   *api.Device
+	missing  *missingDevice
+	code     lockrules.Code
+	problems []lockrules.Problem
 }
 
 // checkLock checks the shared code on one lock.
@@ -258,8 +238,6 @@ func (c *connection) checkLock(
 	}
 	found := lockFinding{code: code}
 	found.device, found.missing = c.planDevice(ctx, deviceID)
-	// A lock that has left is not a mistake in the configuration.
-	found.isWarning = known || c.checks.hasVanished(deviceID)
 	if found.missing != nil && !code.IsNew {
 		found.missing = nil
 	}
@@ -278,8 +256,8 @@ func reportFindings(found map[string]lockFinding, diags *diag.Diagnostics) (isRe
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
 		one := found[deviceID]
 		if one.missing != nil {
-			one.missing.report(diags, path.Root("device_ids").AtSetValue(types.StringValue(deviceID)), one.isWarning)
-			isRefused = isRefused || !one.isWarning
+			one.missing.report(diags, path.Root("device_ids").AtSetValue(types.StringValue(deviceID)))
+			isRefused = isRefused || one.missing.isMistake()
 		}
 		for _, problem := range one.problems {
 			isRefused = isRefused || !problem.IsWarning
@@ -441,6 +419,7 @@ type missingDevice struct {
 	device      *api.Device // the list lacks a device that the server has
 	isUncertain bool        // the server's answer does not say that there is no such device
 	isUnmanaged bool
+	isMalformed bool     // the server takes identifiers of another form
 	named       []string // identifiers of the devices with that name
 }
 
@@ -460,9 +439,11 @@ func (c *connection) findMissing(ctx context.Context, id string, devices []api.D
 	switch {
 	case err == nil:
 		missing.device = device
-	case !api.IsNotFound(err) && !hasWrongID(err):
+	case hasWrongID(err):
+		missing.isMalformed = true
+	case !api.IsNotFound(err):
 		missing.isUncertain = true
-	case api.IsNotFound(err):
+	default:
 		_, err := api.Call[api.UnmanagedDeviceResponse](
 			ctx,
 			c.api.GetUnmanagedDevice,
@@ -473,11 +454,15 @@ func (c *connection) findMissing(ctx context.Context, id string, devices []api.D
 	return missing
 }
 
-// report adds an error at the attribute. It is a warning if the device was there before, or may be there at apply.
-func (m *missingDevice) report(diags *diag.Diagnostics, at path.Path, isWarning bool) {
-	add := diagnostics.ErrorAt
-	if isWarning || m.isUnmanaged {
-		add = diagnostics.WarningAt
+// isMistake reports whether the text cannot be the identifier of a device. Any other missing device may have been
+// removed by its owner, which must not block the plan of everything else.
+func (m *missingDevice) isMistake() bool { return m.named != nil || m.isMalformed }
+
+// report adds an error at the attribute if the text is no identifier, and a warning otherwise.
+func (m *missingDevice) report(diags *diag.Diagnostics, at path.Path) {
+	add := diagnostics.WarningAt
+	if m.isMistake() {
+		add = diagnostics.ErrorAt
 	}
 	attribute := at.Steps()[0].String()
 	switch {
@@ -492,10 +477,13 @@ func (m *missingDevice) report(diags *diag.Diagnostics, at path.Path, isWarning 
 	case m.isUnmanaged:
 		add(diags, at, "Device is not managed", fmt.Sprintf("The workspace of the API key does not manage the "+
 			"device %q. Applying this plan fails unless the device is managed by then.", m.id))
+	case m.isMalformed:
+		add(diags, at, "Invalid identifier", fmt.Sprintf("%q is neither the identifier nor the name of a device. "+
+			"The data source deviceaccess_devices lists the devices.", m.id))
 	default:
-		add(diags, at, "Device not found", fmt.Sprintf("The workspace of the API key has no device %q. Check the "+
-			"identifier, and that the API key belongs to the right workspace; the data source deviceaccess_devices "+
-			"lists the devices.", m.id))
+		add(diags, at, "Device not found", fmt.Sprintf("The workspace of the API key has no device %q. Applying "+
+			"this plan fails for it. Check the identifier, and that the API key belongs to the right workspace. If "+
+			"the lock was removed, remove its code from the configuration.", m.id))
 	}
 }
 
