@@ -590,7 +590,7 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 	case lockrules.KindFull:
 		return "Applying this plan fails unless a code leaves the lock first. The data sources " +
 			"deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list the codes."
-	case lockrules.KindUnreachable:
+	case lockrules.KindUnreachable, lockrules.KindDisconnected:
 		return f.waitAdvice(code)
 	}
 	return ""
@@ -614,11 +614,11 @@ func (f *lockFault) waitAdvice(code lockrules.Code) string {
 	if code.OnlineOnly {
 		return "With `attempt_for_offline_device = false`, the server rejects the code until the lock is online."
 	}
-	waits := "Applying this plan waits for it until `timeouts` ends."
-	if f.problem.Summary == "Account of the lock is disconnected" {
-		return waits + " " + logInAgain
+	const waits = "Applying this plan waits until the lock is reachable, or `timeouts` ends. "
+	if f.problem.Kind == lockrules.KindDisconnected {
+		return waits + "Its owner must log in again, on the page of a new deviceaccess_connect_webview."
 	}
-	return waits + " Bring the lock online first, or expect the wait."
+	return waits + "Bring the lock online first, or expect the wait."
 }
 
 // checkPlan checks the event types of a planned webhook against those of the server.

@@ -126,6 +126,8 @@ const (
 	KindFull Kind = "full"
 	// KindUnreachable means that the server cannot reach the lock now.
 	KindUnreachable Kind = "unreachable"
+	// KindDisconnected means that the server cannot log in to the account of the lock.
+	KindDisconnected Kind = "disconnected"
 )
 
 // vendorChoosesPINs is the constraint type of locks whose vendor chooses the PINs.
@@ -306,6 +308,7 @@ func checkReach(lock Lock, code Code) []Problem {
 	problem := Problem{Subject: SubjectLock, Kind: KindUnreachable, IsWarning: true}
 	switch lock.Obstacle {
 	case Disconnected:
+		problem.Kind = KindDisconnected
 		problem.Summary, problem.Fact = "Account of the lock is disconnected", "the account is disconnected"
 	case Removed:
 		problem.Summary, problem.Fact = "Lock was removed from its account", "the vendor's account has no such lock"
