@@ -92,7 +92,7 @@ func (r *accessCodeResource) checkPlan(
 	ctx, end, ok := r.checkContext(ctx)
 	defer end()
 	var plan accessCodeModel
-	if !ok || resp.Plan.Get(ctx, &plan).HasError() || plan.DeviceID.IsUnknown() {
+	if !ok || resp.Plan.Get(ctx, &plan).HasError() || plan.DeviceID.IsUnknown() || plan.Offline.IsUnknown() {
 		return
 	}
 	deviceID := plan.DeviceID.ValueString()
@@ -120,7 +120,7 @@ func (r *accessCodeResource) checkPlan(
 	if !isPlanned {
 		return
 	}
-	code.SharesPIN, code.IsOffline = isSet(plan.CommonCodeKey), plan.IsOfflineAccessCode.ValueBool()
+	code.SharesPIN, code.IsOffline = isSet(plan.CommonCodeKey), plan.isOffline()
 	code.StartsAt, code.EndsAt = plan.StartsAt.time(), plan.EndsAt.time()
 	code.Waits = r.waitsForSet(&plan) && !startsLater(code.StartsAt)
 	code.OnlineOnly = isSet(plan.AttemptForOfflineDevice) && !plan.AttemptForOfflineDevice.ValueBool()
@@ -501,7 +501,7 @@ var (
 			lockrules.SubjectName:      "name",
 			lockrules.SubjectLock:      "device_id",
 			lockrules.SubjectSharedPIN: "common_code_key",
-			lockrules.SubjectOffline:   "is_offline_access_code",
+			lockrules.SubjectOffline:   "offline",
 		},
 		otherLock: "Set `device_id` to another lock.",
 	}
@@ -579,7 +579,7 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 		return "Leave `code` and `code_wo` out."
 	case lockrules.KindNoCodes:
 		if f.problem.Subject == lockrules.SubjectOffline {
-			return "Leave `is_offline_access_code` out, or set `device_id` to another lock."
+			return "Leave `offline` out, or set `device_id` to another lock."
 		}
 		return kind.otherLock
 	case lockrules.KindPINTaken:
@@ -642,7 +642,7 @@ func (r *webhookResource) checkPlan(
 		return
 	}
 	if err := r.checkEventTypes(ctx, eventTypes); isOfType(err, "invalid_event_types") {
-		report(&resp.Diagnostics, "Unknown event type", err)
+		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("event_types"), "Unknown event type", sentence(err.Error()))
 	}
 }
 

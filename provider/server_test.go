@@ -385,7 +385,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 				},
 				Config: config,
 				ExpectError: says(
-					"Error: Create access code",
+					"Error: Could not create access code",
 					"(CREATE_ACCESS_CODE) was still pending when the time was up",
 					"the access code says:",
 					"device_offline",
