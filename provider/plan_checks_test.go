@@ -221,7 +221,7 @@ func TestServerPlan_ChecksThatTheDeviceExists(t *testing.T) {
 	); status != http.StatusOK {
 		t.Fatalf("give the device up: %d", status)
 	}
-	named, absent := "Name instead of an identifier", uuid.NewString()
+	const named, absent = "Name instead of an identifier", "00000000-0000-4000-8000-000000000001"
 	p.changes(codeType, nil, codeOf("Front Door")).expect(t, []string{"E device_id " + named},
 		`"Front Door" is the name of a device`, `Write "`+august+`"`, "`device_id` takes identifiers")
 	p.changes(codeType, nil, codeOf("nope")).expect(t, []string{"E device_id Invalid identifier"}, `"nope"`)
