@@ -489,6 +489,7 @@ func (m *missingDevice) report(diags *diag.Diagnostics, at path.Path) {
 
 // codeKind is a resource whose codes are checked. It says what its attributes are called.
 type codeKind struct {
+	isShared   bool
 	attributes map[lockrules.Subject]string
 	// otherLock is the advice for a lock that cannot have the code.
 	otherLock string
@@ -506,6 +507,7 @@ var (
 		otherLock: "Set `device_id` to another lock.",
 	}
 	sharedCode = codeKind{
+		isShared: true,
 		attributes: map[lockrules.Subject]string{
 			lockrules.SubjectPIN:  "code",
 			lockrules.SubjectName: "name",
@@ -528,7 +530,7 @@ func (f *lockFault) report(diags *diag.Diagnostics, kind codeKind, code lockrule
 		add = diagnostics.WarningAt
 	}
 	subject := f.problem.Subject
-	if isShared := kind.attributes[lockrules.SubjectSharedPIN] == ""; isShared && f.problem.Kind == lockrules.KindVendorPIN {
+	if kind.isShared && f.problem.Kind == lockrules.KindVendorPIN {
 		subject = lockrules.SubjectLock // a shared code always has a PIN
 	}
 	fact := f.problem.Fact
@@ -571,7 +573,7 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 		return "Choose another PIN."
 	case lockrules.KindVendorPIN:
 		switch {
-		case kind.attributes[lockrules.SubjectSharedPIN] == "":
+		case kind.isShared:
 			return kind.otherLock + " Declare its code with deviceaccess_access_code, without a PIN."
 		case f.problem.Subject == lockrules.SubjectSharedPIN:
 			return "Leave `common_code_key` out."

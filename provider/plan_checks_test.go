@@ -127,7 +127,12 @@ func TestServerPlan_ChecksPINsAgainstLocks(t *testing.T) {
 		{"nuki", []string{"code", "4815"}, []string{unfit}, "a PIN must have 6 digits. Choose another PIN."},
 		{"nuki", []string{"code", "481560"}, []string{unfit}, "must not contain 0 (no_zeros)"},
 		{"nuki", []string{"code", "124569"}, []string{unfit}, "must not start with 12"},
-		{"nuki", []string{"code", "1204"}, []string{unfit, unfit, unfit}, `On the lock "City Flat" (` + srv.Device(t, "nuki") + ")"},
+		{
+			"nuki",
+			[]string{"code", "1204"},
+			[]string{unfit, unfit, unfit},
+			`On the lock "City Flat" (` + srv.Device(t, "nuki") + ")",
+		},
 		{"tedee", []string{"code", "11112"}, []string{unfit}, "at least three different digits"},
 		{"tedee", []string{"code", "45678"}, []string{unfit}, "ascending or descending sequence"},
 		{"ttlock", []string{"code", "4815"}, []string{unfit}, "must not contain 0, 7, 8, or 9"},
@@ -153,7 +158,7 @@ func TestServerPlan_ChecksPINsAgainstLocks(t *testing.T) {
 
 func TestServerPlan_ChecksSharedCodesAgainstAllLocks(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Shared(t, apptest.WithProfiles("nuki", "tedee", "salto_ks", "kwikset", "igloohome"), apptest.WithLocks(1))
+	srv := apptest.Shared(t, apptest.WithProfiles("nuki", "tedee", "salto_ks", "kwikset", "igloohome"))
 	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
 	shared := func(pin string, profiles ...string) map[string]tftypes.Value {
 		attributes := map[string]tftypes.Value{"name": text("Nanny 4711")}
@@ -174,8 +179,9 @@ func TestServerPlan_ChecksSharedCodesAgainstAllLocks(t *testing.T) {
 	p.changes(sharedCodeType, nil, shared("481562", "nuki", "salto_ks")).expect(t, []string{
 		"E device_ids PIN cannot be chosen for the lock",
 	}, `On the lock "Coworking Hub"`, "Remove the lock from `device_ids`. Declare its code with deviceaccess_access_code")
-	p.changes(sharedCodeType, nil, shared("", "nuki", "salto_ks")).expect(t, []string{"E device_ids No PIN fits all locks"},
-		`"Coworking Hub"`)
+	p.changes(sharedCodeType, nil, shared("", "nuki", "salto_ks")).expect(t, []string{
+		"E device_ids No PIN fits all locks",
+	}, `"Coworking Hub"`)
 	p.changes(sharedCodeType, nil, shared("", "nuki", "tedee")).expect(t, nil)
 	p.changes(sharedCodeType, nil, shared("98765432", "kwikset", "igloohome")).expect(t, []string{
 		"E - PIN does not fit the lock",
@@ -204,8 +210,9 @@ func TestServerPlan_WarnsOfPINsNamesAndSlotsThatAreTaken(t *testing.T) {
 	}
 	p.changes(codeType, nil, codeOf(august, "code", *other.Code)).expect(t, []string{"W - PIN is already on the lock"},
 		"the unmanaged code "+other.AccessCodeID, "import it as `"+august+"/"+other.AccessCodeID+"`")
-	p.changes(codeType, nil, codeOf(kwikset, "name", "Dog Walker")).expect(t, []string{"W name Name is already on the lock"},
-		"names must be unique (name_must_be_unique)", `"Dog Walker"`)
+	p.changes(codeType, nil, codeOf(kwikset, "name", "Dog Walker")).expect(t, []string{
+		"W name Name is already on the lock",
+	}, "names must be unique (name_must_be_unique)", `"Dog Walker"`)
 	p.changes(codeType, nil, codeOf(august, "name", "Owner")).expect(t, nil)
 	p.changes(codeType, nil, codeOf(smartthings)).expect(t, []string{"W device_id Lock is full"},
 		"at most 27 codes fit, and 27 are there", "fails unless a code leaves the lock first")
@@ -332,7 +339,9 @@ func TestServerPlan_JudgesPINsAsTheServerDoes(t *testing.T) {
 	}
 	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
 	for _, device := range list.Devices {
-		for _, pin := range []string{"4615", "46153", "461532", "3579135", "46153261", "461532619", "345678", "121294", "550055", "331133"} {
+		for _, pin := range []string{
+			"4615", "46153", "461532", "3579135", "46153261", "461532619", "345678", "121294", "550055", "331133",
+		} {
 			said := p.changes(codeType, nil, codeOf(device.DeviceID, "code", pin))
 			refused := slices.ContainsFunc(said.lines, func(line string) bool { return line[0] == 'E' })
 			create := map[string]any{"device_id": device.DeviceID, "code": pin}
@@ -384,7 +393,9 @@ func TestPlanIsNotCheckedWhereTheServerDoesNotAnswer(t *testing.T) {
 			f.devices = []map[string]any{}
 			f.then("/devices/get", broken)
 		}, 2},
-		"no lists of codes": {func(f *fake) { f.lacks = []string{"/access_codes/list", "/access_codes/unmanaged/list"} }, 3},
+		"no lists of codes": {
+			func(f *fake) { f.lacks = []string{"/access_codes/list", "/access_codes/unmanaged/list"} }, 3,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -323,12 +323,21 @@ var pinRules = map[string]struct {
 	demand string
 	obeys  func(pin string) bool
 }{
-	"no_zeros":                   {"must not contain 0", without("0")},
-	"cannot_contain_089":         {"must not contain 0, 8, or 9", without("089")},
-	"cannot_contain_0789":        {"must not contain 0, 7, 8, or 9", without("0789")},
-	"cannot_start_with_12":       {"must not start with 12", func(p string) bool { return !strings.HasPrefix(p, "12") }},
-	"no_triple_consecutive_ints": {"must not have three equal digits in a row", func(p string) bool { return longestRun(p, 0) < 3 }},
-	"no_all_same_digits":         {"must have at least two different digits", func(p string) bool { return differentDigits(p) >= 2 }},
+	"no_zeros":            {"must not contain 0", without("0")},
+	"cannot_contain_089":  {"must not contain 0, 8, or 9", without("089")},
+	"cannot_contain_0789": {"must not contain 0, 7, 8, or 9", without("0789")},
+	"cannot_start_with_12": {
+		"must not start with 12",
+		func(p string) bool { return !strings.HasPrefix(p, "12") },
+	},
+	"no_triple_consecutive_ints": {
+		"must not have three equal digits in a row",
+		func(p string) bool { return longestRun(p, 0) < 3 },
+	},
+	"no_all_same_digits": {
+		"must have at least two different digits",
+		func(p string) bool { return differentDigits(p) >= 2 },
+	},
 	"at_least_three_unique_digits": {
 		"must have at least three different digits",
 		func(p string) bool { return differentDigits(p) >= 3 },

@@ -73,7 +73,13 @@ func TestCheckPIN_ReportsEachBrokenRule(t *testing.T) {
 func TestFits_NeedsDigitsAndALockThatTakesCodes(t *testing.T) {
 	t.Parallel()
 	for pin, want := range map[string]bool{
-		"1234": true, "123456789012": true, "123": false, "1234567890123": false, "12a4": false, "１２３４": false, "": false,
+		"1234":          true,
+		"123456789012":  true,
+		"123":           false,
+		"1234567890123": false,
+		"12a4":          false,
+		"１２３４":          false,
+		"":              false,
 	} {
 		if got := lockrules.Fits(lockrules.Lock{}, pin); got != want {
 			t.Errorf("%q fits: %v", pin, got)
