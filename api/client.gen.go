@@ -380,6 +380,20 @@ type ClientInterface interface {
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProviders(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetUnmanagedDeviceWithBody Get an unmanaged device by its identifier or its name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUnmanagedDevice Get an unmanaged device by its identifier or its name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateWebhookWithBody Create a webhook.
 	//
 	// Takes any type of body and a specified content type.
@@ -1147,6 +1161,40 @@ func (c *Client) ListDeviceProvidersWithBody(ctx context.Context, contentType st
 // Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 func (c *Client) ListDeviceProviders(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListDeviceProvidersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedDeviceWithBody Get an unmanaged device by its identifier or its name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *Client) GetUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedDevice Get an unmanaged device by its identifier or its name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *Client) GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedDeviceRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2161,6 +2209,46 @@ func NewListDeviceProvidersRequestWithBody(server string, contentType string, bo
 	return req, nil
 }
 
+// NewGetUnmanagedDeviceRequest calls the generic GetUnmanagedDevice builder with application/json body
+func NewGetUnmanagedDeviceRequest(server string, body GetUnmanagedDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetUnmanagedDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetUnmanagedDeviceRequestWithBody constructs an http.Request for the GetUnmanagedDevice method, with any body, and a specified content type
+func NewGetUnmanagedDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/unmanaged/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateWebhookRequest calls the generic CreateWebhook builder with application/json body
 func NewCreateWebhookRequest(server string, body CreateWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2736,6 +2824,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProvidersWithResponse(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListDeviceProvidersResult, error)
+
+	// GetUnmanagedDeviceWithBodyWithResponse Get an unmanaged device by its identifier or its name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
+
+	// GetUnmanagedDeviceWithResponse Get an unmanaged device by its identifier or its name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
 
 	// CreateWebhookWithBodyWithResponse Create a webhook.
 	//
@@ -4069,6 +4171,68 @@ func (r ListDeviceProvidersResult) ContentType() string {
 	return ""
 }
 
+type GetUnmanagedDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UnmanagedDeviceResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON200() *UnmanagedDeviceResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUnmanagedDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUnmanagedDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUnmanagedDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUnmanagedDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4950,6 +5114,32 @@ func (c *ClientWithResponses) ListDeviceProvidersWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseListDeviceProvidersResult(rsp)
+}
+
+// GetUnmanagedDeviceWithBodyWithResponse Get an unmanaged device by its identifier or its name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *ClientWithResponses) GetUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error) {
+	rsp, err := c.GetUnmanagedDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedDeviceResult(rsp)
+}
+
+// GetUnmanagedDeviceWithResponse Get an unmanaged device by its identifier or its name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *ClientWithResponses) GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error) {
+	rsp, err := c.GetUnmanagedDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedDeviceResult(rsp)
 }
 
 // CreateWebhookWithBodyWithResponse Create a webhook.
@@ -6049,6 +6239,53 @@ func ParseListDeviceProvidersResult(rsp *http.Response) (*ListDeviceProvidersRes
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUnmanagedDeviceResult parses an HTTP response from a GetUnmanagedDeviceWithResponse call
+func ParseGetUnmanagedDeviceResult(rsp *http.Response) (*GetUnmanagedDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUnmanagedDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UnmanagedDeviceResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

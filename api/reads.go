@@ -19,6 +19,7 @@ type Reads struct {
 	codes     *listCache[AccessCode]
 	unmanaged *listCache[UnmanagedAccessCode]
 	webhooks  *listCache[Webhook]
+	devices   *listCache[Device]
 }
 
 // NewReads returns the Reads of a client, and makes the client report each write to it.
@@ -35,6 +36,12 @@ func NewReads(client *Client) *Reads {
 		webhooks: newListCache(
 			func(ctx context.Context, _ string) iter.Seq2[Webhook, error] { return client.Webhooks(ctx) },
 			func(w *Webhook) (string, string) { return "", w.WebhookID },
+		),
+		devices: newListCache(
+			func(ctx context.Context, _ string) iter.Seq2[Device, error] {
+				return client.Devices(ctx, ListDevicesRequest{})
+			},
+			func(d *Device) (string, string) { return "", d.DeviceID },
 		),
 	}
 	client.Client = invalidating{client.Client, r}
@@ -71,10 +78,17 @@ func (r *Reads) UnmanagedAccessCodesOn(ctx context.Context, deviceID string) ([]
 // Webhook returns a webhook from the list, or nil.
 func (r *Reads) Webhook(ctx context.Context, id string) *Webhook { return r.webhooks.find(ctx, "", id) }
 
+// Device returns a device from the list of all devices, or nil.
+func (r *Reads) Device(ctx context.Context, id string) *Device { return r.devices.find(ctx, "", id) }
+
+// Devices returns all devices in no particular order, or false if their list cannot be used.
+func (r *Reads) Devices(ctx context.Context) ([]Device, bool) { return r.devices.all(ctx, "") }
+
 func (r *Reads) invalidate(names []string) {
 	r.codes.invalidate(names)
 	r.unmanaged.invalidate(names)
 	r.webhooks.invalidate(names)
+	r.devices.invalidate(names)
 }
 
 // invalidating invalidates the cached lists after each write, whether the write succeeds or fails.

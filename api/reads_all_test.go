@@ -53,3 +53,35 @@ func TestAccessCodesOn(t *testing.T) {
 		all(t, r)
 	})
 }
+
+func TestDevices_ComeFromOneListUntilAWrite(t *testing.T) {
+	t.Parallel()
+	s := newShelf()
+	s.fails = func(path string) func(*http.Request) (*http.Response, error) {
+		if path == "/devices/list" {
+			return says(200, `{"ok": true, "devices": [{"device_id": "d1"}, {"device_id": "d2"}]}`)
+		}
+		return nil
+	}
+	client, r := s.reading(t)
+	for range 2 {
+		devices, known := r.Devices(t.Context())
+		if len(devices) != 2 || !known {
+			t.Errorf("the devices are %v, known: %v", devices, known)
+		}
+		if device := r.Device(t.Context(), "d1"); device == nil || device.DeviceID != "d1" {
+			t.Errorf("d1 is %v", device)
+		}
+		if device := r.Device(t.Context(), "d3"); device != nil {
+			t.Errorf("d3 is %v", device)
+		}
+	}
+	expectCount(t, s, "/devices/list", 1)
+	request := CreateAccessCodeRequest{DeviceID: "d1"}
+	if _, err := Call[OkResponse](t.Context(), client.CreateAccessCode, request); err != nil {
+		t.Fatal(err)
+	}
+	if devices, known := r.Devices(t.Context()); known {
+		t.Errorf("after a write, the devices are %v", devices)
+	}
+}

@@ -95,6 +95,7 @@ func (r *accessCodeResource) ModifyPlan(
 		r.warnOfLostCodes(ctx, &resp.Diagnostics, &plan)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	r.checkPlan(ctx, req, resp)
 }
 
 func (r *accessCodeResource) planUpdate(

@@ -727,9 +727,9 @@ func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 				accessCodeOn(srv.Device(t, "august"), "offline = {}\n"+frame(0, time.Hour)),
 			),
 			ExpectError: says(
-				"Error: Could not create access code",
+				"Error: Lock cannot have offline access codes",
 				"offline = {}",
-				"can_program_offline_access_codes is false",
+				"the vendor issues no offline codes",
 			),
 		},
 		{

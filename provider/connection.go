@@ -45,6 +45,7 @@ type connection struct {
 	lost            lostCodes
 	walk            *walk
 	exclusives      exclusiveLists
+	checks          planChecks
 	convertOnImport bool
 	waitUntilOnLock bool
 

@@ -201,7 +201,7 @@ func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 			t.Errorf("%s: %s", conditions, said)
 		}
 	}
-	f.do(func() { f.devices = nil })
+	f.do(func() { f.devices = []map[string]any{} })
 	w.rewrite(config(`device_type = "august_lock"`))
 	expectSaid(t, "an empty workspace", w.plain("plan"), warning, "this one has no devices")
 }

@@ -15,14 +15,14 @@ func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	needTerraform(t)
 	var folders []string
-	for _, pattern := range []string{"provider", "demo", "tested-module", "resources/*", "data-sources/*", "ephemeral-resources/*"} {
+	for _, pattern := range []string{"provider", "demo", "tested-module", "resources/*", "data-sources/*", "ephemeral-resources/*", "functions/*"} {
 		found, err := filepath.Glob(filepath.Join("../examples", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("there are no examples in %s: %v", pattern, err)
 		}
 		folders = append(folders, found...)
 	}
-	if want := 3 + len(models); len(folders) != want {
+	if want := 4 + len(models); len(folders) != want {
 		t.Errorf("there are %d folders of examples, want %d: %q", len(folders), want, folders)
 	}
 	for _, folder := range folders {

@@ -34,7 +34,7 @@ type fake struct {
 	codes    map[string]*fakeCode
 	attempts map[string]*fakeAttempt
 	effects  []fakeEffect
-	devices  []map[string]any
+	devices  []map[string]any // nil: does not have those operations
 	webviews map[string]map[string]any
 	removed  map[string]bool // devices that the owner has removed from the account
 
@@ -212,6 +212,10 @@ func (f *fake) route(path string) fakeHandler {
 	}
 	maps.Copy(routes, f.lists())
 	maps.Copy(routes, f.connectWebviews())
+	if f.devices == nil {
+		delete(routes, "/devices/list")
+		delete(routes, "/devices/get")
+	}
 	if handler, ok := routes[path]; ok && !f.isMissing(path) {
 		return handler
 	}

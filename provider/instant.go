@@ -82,6 +82,15 @@ func (v instant) same(other instant) bool {
 	return v.StringValue.Equal(other.StringValue) || planmodifiers.IsSameInstant(v.ValueString(), other.ValueString())
 }
 
+// time returns the time, or nil if it is null or not known yet.
+func (v instant) time() *time.Time {
+	t, err := time.Parse(time.RFC3339, v.ValueString())
+	if err != nil {
+		return nil
+	}
+	return &t
+}
+
 // ValidateAttribute rejects a text that is not a time.
 func (v instant) ValidateAttribute(
 	_ context.Context,

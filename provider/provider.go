@@ -4,7 +4,7 @@
 // Each resource is one file, x_resource.go, with its test; access_code_schema.go and access_code_plan.go hold the
 // larger parts of the access code. access_code_operations.go has the operations that several resources share, and
 // diagnostics.go the texts of errors. Checks of attributes are in package validators, rules for plans in package
-// planmodifiers.
+// planmodifiers, and rules of locks in package lockrules, against which plan_checks.go checks plans.
 package provider
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -32,7 +33,10 @@ type deviceAccess struct {
 	walk    *walk
 }
 
-var _ provider.ProviderWithListResources = (*deviceAccess)(nil)
+var (
+	_ provider.ProviderWithFunctions     = (*deviceAccess)(nil)
+	_ provider.ProviderWithListResources = (*deviceAccess)(nil)
+)
 
 type settings struct {
 	APIKey          types.String `tfsdk:"api_key"`
@@ -144,6 +148,10 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newConnectedAccountsDataSource,
 		newACSUsersDataSource,
 	}
+}
+
+func (p *deviceAccess) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newPINFitsFunction}
 }
 
 func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource {

@@ -98,7 +98,7 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, webhook("https://example.com/b", `event_types = ["no.such_type"]`)),
-				ExpectError: says("Error: Could not update webhook", "HTTP 400"),
+				ExpectError: says("Error: Unknown event type", "No such event type: no.such_type"),
 			},
 		},
 	})
@@ -239,7 +239,7 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, accessCodeOn(yale, `code = "246824682468"`)),
-				ExpectError: says("Error: Could not update access code", "HTTP 400"),
+				ExpectError: says("Error: PIN does not fit the lock", "a PIN must have 4 to 8 digits"),
 			},
 		},
 	})

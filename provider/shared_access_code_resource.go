@@ -703,6 +703,7 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	r.checkPlan(ctx, req, resp)
 }
 
 // creates reports whether the plan creates a code on any lock. The map before is nil if the shared code does not exist yet.

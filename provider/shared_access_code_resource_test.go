@@ -605,6 +605,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	const former, wanted = "905173846251", "715938426052"
 	left := answerError(http.StatusNotFound, "device_not_found", "Device not found")
 	f := startFakeLocks(t)
+	f.lacks = []string{"/devices/list"} // so that plans are not checked, and list no codes
 	f.noAttempts = true
 	wrote := f.since(t)
 	w := newDirectory(
@@ -769,6 +770,7 @@ func TestSharedAccessCode_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 func TestSharedAccessCode_RecordsWriteOnlyPINOfCreation(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
+	f.lacks = []string{"/devices/list"} // so that plans are not checked, and list no codes
 	f.noAttempts = true
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	w := newDirectory(
@@ -983,7 +985,7 @@ func TestImportByIdentityOfExclusiveCodes(t *testing.T) {
 		&tfprotov6.ImportResourceStateRequest{TypeName: exclusiveType, Identity: p.identity(exclusiveType, identity)},
 	)
 	expectNames(t, "the identity", p.names(exclusiveType, read.NewIdentity), identity)
-	f.do(func() { f.devices = nil })
+	f.do(func() { f.devices = []map[string]any{} })
 	gone := p.reads(
 		&tfprotov6.ReadResourceRequest{TypeName: exclusiveType, CurrentState: read.NewState, Private: read.Private},
 	) // as an older Terraform has it

@@ -62,6 +62,7 @@ func providerSchemas(ctx context.Context) (object, error) {
 		"ephemeral_resource_schemas": each(all.EphemeralResourceSchemas, schema),
 		"list_resource_schemas":      each(all.ListResourceSchemas, schema),
 		"resource_identity_schemas":  each(identities.IdentitySchemas, identity),
+		"functions":                  each(all.Functions, function),
 	}, nil
 }
 
@@ -122,6 +123,19 @@ func identity(s *tfprotov6.ResourceIdentitySchema) object {
 			with("optional_for_import", true, a.OptionalForImport)
 	}
 	return object{"version": s.Version, "attributes": encoded}
+}
+
+func function(f *tfprotov6.Function) object {
+	parameters := []object{}
+	for _, p := range f.Parameters {
+		parameters = append(parameters, object{"name": p.Name, "type": wireType(p.Type)}.
+			with("description", p.Description, p.Description != "").
+			with("is_nullable", true, p.AllowNullValue))
+	}
+	return object{"parameters": parameters, "return_type": wireType(f.Return.Type)}.
+		with("summary", f.Summary, f.Summary != "").
+		with("description", f.Description, f.Description != "").
+		with("deprecation_message", f.DeprecationMessage, f.DeprecationMessage != "")
 }
 
 func wireType(t tftypes.Type) json.RawMessage {
