@@ -14,16 +14,18 @@ import (
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		server := providerserver.NewProtocol6(New(version)())()
-		return contextScrubber{server, server.(tfprotov6.ListResourceServer)}
+		return contextScrubber{server, server.(tfprotov6.ListResourceServer), server.(tfprotov6.ActionServer)}
 	}
 }
 
 // contextScrubber empties the context of each call when the call ends. The framework keeps every context, with about
 // 10 KB of loggers, until the process ends, to cancel them when Terraform stops the provider. A plan of 1,000
-// resources has 4,000 calls. Calls that Terraform does not make per resource pass through unchanged.
+// resources has 4,000 calls. Calls that Terraform does not make per resource pass through unchanged. An action needs its
+// context after InvokeAction has returned, while Terraform reads the progress.
 type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
+	tfprotov6.ActionServer
 }
 
 func (s contextScrubber) ValidateResourceConfig(
