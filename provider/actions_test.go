@@ -241,13 +241,7 @@ func TestActionsWaitForAnUnknownServer(t *testing.T) {
 		"endpoint": tftypes.NewValue(tftypes.String, tftypes.UnknownValue), "api_key": text(fakeKey),
 	})
 	for typeName, schema := range p.schemas.ActionSchemas {
-		attributes := map[string]tftypes.Value{}
-		for _, attribute := range schema.Schema.Block.Attributes {
-			if attribute.Required {
-				attributes[attribute.Name] = text("x")
-			}
-		}
-		p.cannot(typeName, attributes, "of `endpoint` in the provider block is not known until apply")
+		p.cannot(typeName, requiredTexts(schema.Schema), "of `endpoint` in the provider block is not known until apply")
 	}
 }
 
