@@ -153,10 +153,10 @@ func TestServerWebhookTestReportsTheAnswer(t *testing.T) {
 	said := p.does("deviceaccess_webhook_test", argument("webhook_id", id))
 	expectSaid(t, "the action", said, "The receiver answered 202 Accepted after ")
 	status = http.StatusUnauthorized
-	failed := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Webhook test failed",
+	failed := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Could not test webhook",
 		"The endpoint answered 401 Unauthorized", "signatures")
 	receiver.Close()
-	unreachable := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Webhook test failed", "refused")
+	unreachable := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Could not test webhook", "refused")
 	if len(events) != 2 || strings.Contains(said+failed.Detail+unreachable.Detail, "hush") {
 		t.Errorf("%d events; the action says %s %s %s", len(events), said, failed.Detail, unreachable.Detail)
 	}

@@ -59,7 +59,7 @@ func (a *doorAction) Invoke(ctx context.Context, req action.InvokeRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	summary, command := "Could not "+a.verb+" door", client.LockDoor
+	what, command := a.verb+" door", client.LockDoor
 	if a.verb == "unlock" {
 		command = client.UnlockDoor
 	}
@@ -67,7 +67,7 @@ func (a *doorAction) Invoke(ctx context.Context, req action.InvokeRequest, resp 
 	progress(resp, "Sending the command to the lock %s.", id)
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, command, api.BoltRequest{DeviceID: id})
 	if err != nil {
-		report(&resp.Diagnostics, summary, err)
+		report(&resp.Diagnostics, what, err)
 		return
 	}
 	progress(resp, "Waiting for the lock %s to confirm.", id)
@@ -81,7 +81,7 @@ func (a *doorAction) Invoke(ctx context.Context, req action.InvokeRequest, resp 
 			next = "The lock may still do it. Check the door before you run the action again; for a slow lock, raise " +
 				"`timeouts { invoke }`."
 		}
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("device_id"), summary, sentence(err.Error())+"\n\n"+next)
+		diagnostics.FailureAt(&resp.Diagnostics, path.Root("device_id"), what, sentence(err.Error())+"\n\n"+next)
 		return
 	}
 	progress(resp, "The lock %s is %sed.", id, a.verb)

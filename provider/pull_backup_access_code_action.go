@@ -57,7 +57,6 @@ func (a *pullBackupAccessCodeAction) Invoke(
 	req action.InvokeRequest,
 	resp *action.InvokeResponse,
 ) {
-	const summary = "Could not pull backup access code"
 	var model pullBackupAccessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	ctx, cancel := invokeTimeout(ctx, model.Timeouts, resp)
@@ -77,7 +76,7 @@ func (a *pullBackupAccessCodeAction) Invoke(
 		err = hasID("backup access code", answer.AccessCode.AccessCodeID)
 	}
 	if err != nil {
-		report(&resp.Diagnostics, summary, err)
+		report(&resp.Diagnostics, "pull backup access code", err)
 		return
 	}
 	// Without the name, which may contain the PIN.

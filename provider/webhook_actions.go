@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -47,7 +46,7 @@ func (a *webhookTestAction) Schema(_ context.Context, _ action.SchemaRequest, re
 
 // Invoke sends a test event.
 func (a *webhookTestAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
-	const summary = "Webhook test failed"
+	const action = "test webhook"
 	var model webhookTestModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := a.client(&resp.Diagnostics)
@@ -59,11 +58,11 @@ func (a *webhookTestAction) Invoke(ctx context.Context, req action.InvokeRequest
 	answer, err := api.Call[api.WebhookTestResponse](ctx, client.SendTestEvent, api.WebhookRequest{WebhookID: id})
 	switch {
 	case api.IsNoRoute(err):
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("webhook_id"), summary, sentence(err.Error())+"\n\nThis "+
+		diagnostics.FailureAt(&resp.Diagnostics, path.Root("webhook_id"), action, sentence(err.Error())+"\n\nThis "+
 			"server cannot send test events. Remove the action, or check `endpoint` (or "+envEndpoint+").")
 		return
 	case err != nil:
-		report(&resp.Diagnostics, summary, err)
+		report(&resp.Diagnostics, action, err)
 		return
 	}
 	test := answer.WebhookTest
@@ -76,7 +75,7 @@ func (a *webhookTestAction) Invoke(ctx context.Context, req action.InvokeRequest
 		if test.Advice != "" {
 			detail += "\n\n" + sentence(test.Advice)
 		}
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("webhook_id"), summary, detail)
+		diagnostics.FailureAt(&resp.Diagnostics, path.Root("webhook_id"), action, detail)
 		return
 	}
 	progress(resp, "The receiver answered %d %s after %s.", test.StatusCode, http.StatusText(test.StatusCode), took)
@@ -137,7 +136,7 @@ func (a *webhookRotateSecretAction) Invoke(
 	if isSet(model.Overlap) {
 		overlap, problem := overlapDuration.Parse(path.Root("overlap"), model.Overlap.ValueString())
 		if problem != "" { // unknown during validation
-			diagnostics.ErrorAt(&resp.Diagnostics, path.Root("overlap"), rotationFailed, problem)
+			diagnostics.FailureAt(&resp.Diagnostics, path.Root("overlap"), rotation, problem)
 			return
 		}
 		seconds := int((overlap + time.Second - 1) / time.Second)
@@ -146,11 +145,7 @@ func (a *webhookRotateSecretAction) Invoke(
 	progress(resp, "Rotating the secret of the webhook %s.", request.WebhookID)
 	rotated, err := rotateSecret(ctx, client, request)
 	if err != nil {
-		at := path.Root("webhook_id")
-		if refused, ok := errors.AsType[*api.ResponseError](err); ok && refused.Fields["overlap_seconds"] != nil {
-			at = path.Root("overlap")
-		}
-		reportRotation(&resp.Diagnostics, at, err)
+		reportRotation(&resp.Diagnostics, path.Root("webhook_id"), err)
 		return
 	}
 	progress(resp, "The webhook %s has a new secret. %s", request.WebhookID, oldSecretEnd(rotated))

@@ -75,7 +75,7 @@ func (e *ephemeralWebhook) Schema(_ context.Context, _ ephemeral.SchemaRequest, 
 }
 
 func (e *ephemeralWebhook) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
-	const summary = "Could not read the secret of the webhook"
+	const action = "read the secret of the webhook"
 	var model ephemeralWebhookModel
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("webhook_id"), &model.WebhookID)...)
 	client := e.client(req, resp)
@@ -85,10 +85,10 @@ func (e *ephemeralWebhook) Open(ctx context.Context, req ephemeral.OpenRequest, 
 	webhook, err := readWebhook(ctx, client, model.WebhookID)
 	switch {
 	case err != nil:
-		report(&resp.Diagnostics, summary, err)
+		report(&resp.Diagnostics, action, err)
 		return
 	case webhook.Secret == "":
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("webhook_id"), summary, "The server returns the secret of a "+
+		diagnostics.FailureAt(&resp.Diagnostics, path.Root("webhook_id"), action, "The server returns the secret of a "+
 			"webhook only at its creation. Use the attribute `secret` of the resource deviceaccess_webhook that "+
 			"created it.")
 		return

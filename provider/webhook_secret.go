@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -11,7 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
-const rotationFailed = "Could not rotate webhook secret"
+const rotation = "rotate webhook secret"
 
 // rotateSecret gives a webhook another secret and returns the webhook with it.
 func rotateSecret(
@@ -83,7 +85,7 @@ func warnOfLostSecret(ctx context.Context, client *api.Client, id types.String, 
 		"remove `store_secret` and replace the webhook.")
 }
 
-// reportRotation adds the error of a rotation at an attribute.
+// reportRotation adds the error of a rotation, at the attribute unless the server rejects another one.
 func reportRotation(diags *diag.Diagnostics, at path.Path, err error) {
 	next := nextStep(err)
 	switch {
@@ -96,9 +98,9 @@ func reportRotation(diags *diag.Diagnostics, at path.Path, err error) {
 	case api.MayHaveHappened(err):
 		next = uncertainAdvice(err, "The next plan reads the current secret.")
 	}
-	detail := sentence(err.Error())
-	if next != "" {
-		detail += "\n\n" + next
+	if refused, ok := errors.AsType[*api.ResponseError](err); ok && len(refused.Fields) > 0 {
+		reportNext(diags, rotation, err, next)
+		return
 	}
-	diagnostics.ErrorAt(diags, at, rotationFailed, detail)
+	diagnostics.FailureAt(diags, at, rotation, strings.TrimSpace(sentence(err.Error())+"\n\n"+next))
 }
