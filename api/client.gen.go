@@ -148,6 +148,24 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PullBackupAccessCodeWithBody Replace a code that does not work by a backup code that is already on the device.
+	//
+	// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PullBackupAccessCode Replace a code that does not work by a backup code that is already on the device.
+	//
+	// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCode(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ConvertUnmanagedAccessCodeWithBody Convert an unmanaged access code to managed.
 	//
 	// Takes any type of body and a specified content type.
@@ -338,6 +356,42 @@ type ClientInterface interface {
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccounts(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RotateWebhookSecretWithBody Give a webhook a new secret.
+	//
+	// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateWebhookSecret Give a webhook a new secret.
+	//
+	// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecret(ctx context.Context, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTestEventWithBody Send a test event to a webhook and report the response of its endpoint.
+	//
+	// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+	SendTestEventWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTestEvent Send a test event to a webhook and report the response of its endpoint.
+	//
+	// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+	SendTestEvent(ctx context.Context, body SendTestEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetDeviceWithBody Get a device by its identifier or its name.
 	//
 	// Takes any type of body and a specified content type.
@@ -393,6 +447,42 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
 	GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LockDoorWithBody Lock a door.
+	//
+	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LockDoor Lock a door.
+	//
+	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoor(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnlockDoorWithBody Unlock a door.
+	//
+	// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnlockDoor Unlock a door.
+	//
+	// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateWebhookWithBody Create a webhook.
 	//
@@ -609,6 +699,44 @@ func (c *Client) ListAccessCodesWithBody(ctx context.Context, contentType string
 // Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 func (c *Client) ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAccessCodesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PullBackupAccessCodeWithBody Replace a code that does not work by a backup code that is already on the device.
+//
+// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *Client) PullBackupAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPullBackupAccessCodeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PullBackupAccessCode Replace a code that does not work by a backup code that is already on the device.
+//
+// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *Client) PullBackupAccessCode(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPullBackupAccessCodeRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1069,6 +1197,82 @@ func (c *Client) ListConnectedAccounts(ctx context.Context, body ListConnectedAc
 	return c.Client.Do(req)
 }
 
+// RotateWebhookSecretWithBody Give a webhook a new secret.
+//
+// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+func (c *Client) RotateWebhookSecretWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateWebhookSecretRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateWebhookSecret Give a webhook a new secret.
+//
+// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+func (c *Client) RotateWebhookSecret(ctx context.Context, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateWebhookSecretRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTestEventWithBody Send a test event to a webhook and report the response of its endpoint.
+//
+// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+func (c *Client) SendTestEventWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTestEventRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTestEvent Send a test event to a webhook and report the response of its endpoint.
+//
+// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+func (c *Client) SendTestEvent(ctx context.Context, body SendTestEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTestEventRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetDeviceWithBody Get a device by its identifier or its name.
 //
 // Takes any type of body and a specified content type.
@@ -1195,6 +1399,82 @@ func (c *Client) GetUnmanagedDeviceWithBody(ctx context.Context, contentType str
 // Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
 func (c *Client) GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUnmanagedDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LockDoorWithBody Lock a door.
+//
+// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *Client) LockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLockDoorRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LockDoor Lock a door.
+//
+// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *Client) LockDoor(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnlockDoorWithBody Unlock a door.
+//
+// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnlockDoorRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnlockDoor Unlock a door.
+//
+// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnlockDoorRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1550,6 +1830,46 @@ func NewListAccessCodesRequestWithBody(server string, contentType string, body i
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPullBackupAccessCodeRequest calls the generic PullBackupAccessCode builder with application/json body
+func NewPullBackupAccessCodeRequest(server string, body PullBackupAccessCodeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPullBackupAccessCodeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPullBackupAccessCodeRequestWithBody constructs an http.Request for the PullBackupAccessCode method, with any body, and a specified content type
+func NewPullBackupAccessCodeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/pull_backup_access_code")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2089,6 +2409,86 @@ func NewListConnectedAccountsRequestWithBody(server string, contentType string, 
 	return req, nil
 }
 
+// NewRotateWebhookSecretRequest calls the generic RotateWebhookSecret builder with application/json body
+func NewRotateWebhookSecretRequest(server string, body RotateWebhookSecretJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateWebhookSecretRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRotateWebhookSecretRequestWithBody constructs an http.Request for the RotateWebhookSecret method, with any body, and a specified content type
+func NewRotateWebhookSecretRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deviceaccess/webhooks/rotate_secret")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSendTestEventRequest calls the generic SendTestEvent builder with application/json body
+func NewSendTestEventRequest(server string, body SendTestEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendTestEventRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSendTestEventRequestWithBody constructs an http.Request for the SendTestEvent method, with any body, and a specified content type
+func NewSendTestEventRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deviceaccess/webhooks/send_test")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetDeviceRequest calls the generic GetDevice builder with application/json body
 func NewGetDeviceRequest(server string, body GetDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2230,6 +2630,86 @@ func NewGetUnmanagedDeviceRequestWithBody(server string, contentType string, bod
 	}
 
 	operationPath := fmt.Sprintf("/devices/unmanaged/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLockDoorRequest calls the generic LockDoor builder with application/json body
+func NewLockDoorRequest(server string, body LockDoorJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLockDoorRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewLockDoorRequestWithBody constructs an http.Request for the LockDoor method, with any body, and a specified content type
+func NewLockDoorRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/lock_door")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUnlockDoorRequest calls the generic UnlockDoor builder with application/json body
+func NewUnlockDoorRequest(server string, body UnlockDoorJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUnlockDoorRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUnlockDoorRequestWithBody constructs an http.Request for the UnlockDoor method, with any body, and a specified content type
+func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/unlock_door")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2593,6 +3073,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodesWithResponse(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAccessCodesResult, error)
 
+	// PullBackupAccessCodeWithBodyWithResponse Replace a code that does not work by a backup code that is already on the device.
+	//
+	// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error)
+
+	// PullBackupAccessCodeWithResponse Replace a code that does not work by a backup code that is already on the device.
+	//
+	// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithResponse(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error)
+
 	// ConvertUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -2783,6 +3281,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
 	ListConnectedAccountsWithResponse(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error)
 
+	// RotateWebhookSecretWithBodyWithResponse Give a webhook a new secret.
+	//
+	// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResult, error)
+
+	// RotateWebhookSecretWithResponse Give a webhook a new secret.
+	//
+	// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithResponse(ctx context.Context, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResult, error)
+
+	// SendTestEventWithBodyWithResponse Send a test event to a webhook and report the response of its endpoint.
+	//
+	// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+	SendTestEventWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTestEventResult, error)
+
+	// SendTestEventWithResponse Send a test event to a webhook and report the response of its endpoint.
+	//
+	// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+	SendTestEventWithResponse(ctx context.Context, body SendTestEventJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTestEventResult, error)
+
 	// GetDeviceWithBodyWithResponse Get a device by its identifier or its name.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -2838,6 +3372,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
 	GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
+
+	// LockDoorWithBodyWithResponse Lock a door.
+	//
+	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LockDoorResult, error)
+
+	// LockDoorWithResponse Lock a door.
+	//
+	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithResponse(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*LockDoorResult, error)
+
+	// UnlockDoorWithBodyWithResponse Unlock a door.
+	//
+	// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// UnlockDoorWithResponse Unlock a door.
+	//
+	// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
 
 	// CreateWebhookWithBodyWithResponse Create a webhook.
 	//
@@ -3180,6 +3750,75 @@ func (r ListAccessCodesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAccessCodesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PullBackupAccessCodeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BackupAccessCodeResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON200() *BackupAccessCodeResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r PullBackupAccessCodeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PullBackupAccessCodeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PullBackupAccessCodeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PullBackupAccessCodeResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -3999,6 +4638,137 @@ func (r ListConnectedAccountsResult) ContentType() string {
 	return ""
 }
 
+type RotateWebhookSecretResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RotatedWebhookResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateWebhookSecretResult) GetJSON200() *RotatedWebhookResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RotateWebhookSecretResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RotateWebhookSecretResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RotateWebhookSecretResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RotateWebhookSecretResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateWebhookSecretResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateWebhookSecretResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateWebhookSecretResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateWebhookSecretResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SendTestEventResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookTestResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SendTestEventResult) GetJSON200() *WebhookTestResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SendTestEventResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SendTestEventResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SendTestEventResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SendTestEventResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendTestEventResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendTestEventResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendTestEventResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetDeviceResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4227,6 +4997,130 @@ func (r GetUnmanagedDeviceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetUnmanagedDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LockDoorResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LockDoorResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r LockDoorResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r LockDoorResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r LockDoorResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r LockDoorResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LockDoorResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LockDoorResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LockDoorResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UnlockDoorResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UnlockDoorResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UnlockDoorResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UnlockDoorResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UnlockDoorResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UnlockDoorResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnlockDoorResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnlockDoorResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnlockDoorResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4692,6 +5586,36 @@ func (c *ClientWithResponses) ListAccessCodesWithResponse(ctx context.Context, b
 	return ParseListAccessCodesResult(rsp)
 }
 
+// PullBackupAccessCodeWithBodyWithResponse Replace a code that does not work by a backup code that is already on the device.
+//
+// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *ClientWithResponses) PullBackupAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error) {
+	rsp, err := c.PullBackupAccessCodeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePullBackupAccessCodeResult(rsp)
+}
+
+// PullBackupAccessCodeWithResponse Replace a code that does not work by a backup code that is already on the device.
+//
+// The backup code works immediately and takes over the time frame of the original. Until the device has the time frame, its status is `setting` and it works at any time; outside of the time frame, no code can be pulled. Pulling again returns the same code. Deleting the original deletes the backup code. Changing the time frame of the original changes that of the backup code.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *ClientWithResponses) PullBackupAccessCodeWithResponse(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error) {
+	rsp, err := c.PullBackupAccessCode(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePullBackupAccessCodeResult(rsp)
+}
+
 // ConvertUnmanagedAccessCodeWithBodyWithResponse Convert an unmanaged access code to managed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5038,6 +5962,66 @@ func (c *ClientWithResponses) ListConnectedAccountsWithResponse(ctx context.Cont
 	return ParseListConnectedAccountsResult(rsp)
 }
 
+// RotateWebhookSecretWithBodyWithResponse Give a webhook a new secret.
+//
+// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+func (c *ClientWithResponses) RotateWebhookSecretWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResult, error) {
+	rsp, err := c.RotateWebhookSecretWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateWebhookSecretResult(rsp)
+}
+
+// RotateWebhookSecretWithResponse Give a webhook a new secret.
+//
+// An extension of this server. The new secret signs deliveries immediately. The old secret also signs them until the overlap ends, so that receivers can switch. While the old secret of an earlier rotation still signs, a rotation with an overlap returns 409 `rotation_in_progress`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deviceaccess/webhooks/rotate_secret (the `RotateWebhookSecret` operationId).
+func (c *ClientWithResponses) RotateWebhookSecretWithResponse(ctx context.Context, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResult, error) {
+	rsp, err := c.RotateWebhookSecret(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateWebhookSecretResult(rsp)
+}
+
+// SendTestEventWithBodyWithResponse Send a test event to a webhook and report the response of its endpoint.
+//
+// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+func (c *ClientWithResponses) SendTestEventWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTestEventResult, error) {
+	rsp, err := c.SendTestEventWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTestEventResult(rsp)
+}
+
+// SendTestEventWithResponse Send a test event to a webhook and report the response of its endpoint.
+//
+// An extension of this server. The server sends one signed `webhook.test` event, without retries, and waits up to 15 seconds for the response. It does this for disabled webhooks, too. The body of the response is not returned.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deviceaccess/webhooks/send_test (the `SendTestEvent` operationId).
+func (c *ClientWithResponses) SendTestEventWithResponse(ctx context.Context, body SendTestEventJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTestEventResult, error) {
+	rsp, err := c.SendTestEvent(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTestEventResult(rsp)
+}
+
 // GetDeviceWithBodyWithResponse Get a device by its identifier or its name.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5140,6 +6124,66 @@ func (c *ClientWithResponses) GetUnmanagedDeviceWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseGetUnmanagedDeviceResult(rsp)
+}
+
+// LockDoorWithBodyWithResponse Lock a door.
+//
+// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *ClientWithResponses) LockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LockDoorResult, error) {
+	rsp, err := c.LockDoorWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLockDoorResult(rsp)
+}
+
+// LockDoorWithResponse Lock a door.
+//
+// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *ClientWithResponses) LockDoorWithResponse(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*LockDoorResult, error) {
+	rsp, err := c.LockDoor(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLockDoorResult(rsp)
+}
+
+// UnlockDoorWithBodyWithResponse Unlock a door.
+//
+// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *ClientWithResponses) UnlockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error) {
+	rsp, err := c.UnlockDoorWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnlockDoorResult(rsp)
+}
+
+// UnlockDoorWithResponse Unlock a door.
+//
+// The action attempt, `UNLOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error) {
+	rsp, err := c.UnlockDoor(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnlockDoorResult(rsp)
 }
 
 // CreateWebhookWithBodyWithResponse Create a webhook.
@@ -5494,6 +6538,60 @@ func ParseListAccessCodesResult(rsp *http.Response) (*ListAccessCodesResult, err
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePullBackupAccessCodeResult parses an HTTP response from a PullBackupAccessCodeWithResponse call
+func ParsePullBackupAccessCodeResult(rsp *http.Response) (*PullBackupAccessCodeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PullBackupAccessCodeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BackupAccessCodeResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	}
 
@@ -6118,6 +7216,107 @@ func ParseListConnectedAccountsResult(rsp *http.Response) (*ListConnectedAccount
 	return response, nil
 }
 
+// ParseRotateWebhookSecretResult parses an HTTP response from a RotateWebhookSecretWithResponse call
+func ParseRotateWebhookSecretResult(rsp *http.Response) (*RotateWebhookSecretResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateWebhookSecretResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RotatedWebhookResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSendTestEventResult parses an HTTP response from a SendTestEventWithResponse call
+func ParseSendTestEventResult(rsp *http.Response) (*SendTestEventResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendTestEventResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookTestResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetDeviceResult parses an HTTP response from a GetDeviceWithResponse call
 func ParseGetDeviceResult(rsp *http.Response) (*GetDeviceResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6261,6 +7460,100 @@ func ParseGetUnmanagedDeviceResult(rsp *http.Response) (*GetUnmanagedDeviceResul
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest UnmanagedDeviceResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLockDoorResult parses an HTTP response from a LockDoorWithResponse call
+func ParseLockDoorResult(rsp *http.Response) (*LockDoorResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LockDoorResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUnlockDoorResult parses an HTTP response from a UnlockDoorWithResponse call
+func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnlockDoorResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,6 +36,9 @@ type Config struct {
 	// Log receives every try of a request when it ends. By default, tries are not logged.
 	Log func(context.Context, Try)
 
+	// RootCAs are the trusted certificate authorities. The default is those of the system.
+	RootCAs *x509.CertPool
+
 	// Transport sends one try of a request. The default is NewTransport.
 	Transport http.RoundTripper
 }
@@ -53,7 +57,7 @@ func New(config Config) (*Client, error) {
 	}
 	transport := config.Transport
 	if transport == nil {
-		transport = NewTransport()
+		transport = NewTransport(config.RootCAs)
 	}
 	endpoint, err := url.Parse(config.Endpoint)
 	if err != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -16,8 +17,14 @@ import (
 )
 
 // NewTransport returns a transport that sends a request once. It limits connecting to ten seconds, and the wait for a
-// response to one minute.
-func NewTransport() http.RoundTripper { return sending{newTransport()} }
+// response to one minute. It trusts the certificate authorities in roots, or those of the system if roots is nil.
+func NewTransport(roots *x509.CertPool) http.RoundTripper {
+	transport := newTransport()
+	if roots != nil {
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return sending{transport}
+}
 
 func newTransport() *http.Transport {
 	return &http.Transport{

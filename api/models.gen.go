@@ -3116,6 +3116,27 @@ type ReportedMetadata struct {
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
+// RotateWebhookSecretRequest A rotation of the secret of a webhook.
+type RotateWebhookSecretRequest struct {
+	// OverlapSeconds How long the old secret also signs. With 0, it ends immediately.
+	OverlapSeconds *int `json:"overlap_seconds,omitempty"`
+
+	// WebhookID Its identifier.
+	WebhookID string `json:"webhook_id"`
+}
+
+// RotatedWebhookResponse A webhook with a new secret.
+type RotatedWebhookResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// OldSecretSignsUntil When the old secret ends. Missing if it has ended.
+	OldSecretSignsUntil *time.Time `json:"old_secret_signs_until,omitempty"`
+
+	// Webhook An endpoint that receives events.
+	Webhook Webhook `json:"webhook"`
+}
+
 // Search Text that the name contains, ignoring case.
 type Search = string
 
@@ -3839,6 +3860,36 @@ type WebhookResponse struct {
 	Webhook Webhook `json:"webhook"`
 }
 
+// WebhookTest What came of a test event.
+type WebhookTest struct {
+	// Advice How to fix the problem.
+	Advice string `json:"advice,omitempty,omitzero"`
+
+	// EventID An identifier. Clients must treat it as opaque.
+	EventID ID `json:"event_id"`
+
+	// IsAccepted Whether the endpoint returned a status between 200 and 299.
+	IsAccepted bool `json:"is_accepted"`
+
+	// LatencyMs The time until the response or the failure in milliseconds.
+	LatencyMs int `json:"latency_ms"`
+
+	// Problem Why the endpoint did not accept the event.
+	Problem string `json:"problem,omitempty,omitzero"`
+
+	// StatusCode The HTTP status of the response. Missing if there was none.
+	StatusCode int `json:"status_code,omitempty,omitzero"`
+}
+
+// WebhookTestResponse The result of a test event.
+type WebhookTestResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// WebhookTest What came of a test event.
+	WebhookTest WebhookTest `json:"webhook_test"`
+}
+
 // WebhooksResponse Webhooks.
 type WebhooksResponse struct {
 	// Ok True if the request succeeded.
@@ -4099,6 +4150,12 @@ type SyncConnectedAccountJSONRequestBody = ConnectedAccountRequest
 
 // UpdateConnectedAccountJSONRequestBody defines body for UpdateConnectedAccount for application/json ContentType.
 type UpdateConnectedAccountJSONRequestBody = UpdateConnectedAccountRequest
+
+// RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
+type RotateWebhookSecretJSONRequestBody = RotateWebhookSecretRequest
+
+// SendTestEventJSONRequestBody defines body for SendTestEvent for application/json ContentType.
+type SendTestEventJSONRequestBody = WebhookRequest
 
 // DeleteDeviceJSONRequestBody defines body for DeleteDevice for application/json ContentType.
 //

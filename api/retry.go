@@ -130,10 +130,14 @@ func isRepeatable(urlPath string) bool {
 	return isRead(urlPath)
 }
 
-// isCreation reports whether an operation without a key creates a resource on each call.
+// isCreation reports whether an operation without a key takes effect on each call: it creates a resource, moves a bolt,
+// or makes another secret.
 func isCreation(urlPath string) bool {
-	name := path.Base(urlPath)
-	return name == "create" || name == "create_multiple"
+	switch path.Base(urlPath) {
+	case "create", "create_multiple", "lock_door", "unlock_door", "pull_backup_access_code", "rotate_secret":
+		return true
+	}
+	return false
 }
 
 // isRead reports whether an operation only reads, by the naming scheme of the contract.

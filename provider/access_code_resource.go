@@ -44,7 +44,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	var plan accessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
-	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
+	timeout, diags := plan.Timeouts.Create(ctx, r.defaults().create)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -146,7 +146,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
-	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := plan.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -201,7 +201,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var model accessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, r.defaults().delete)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {

@@ -128,7 +128,7 @@ func (r *accessCodesExclusiveResource) Update(
 	var plan, state accessCodesExclusiveModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := plan.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {

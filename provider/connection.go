@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -48,6 +47,7 @@ type connection struct {
 	checks          planChecks
 	convertOnImport bool
 	waitUntilOnLock bool
+	defaultTimeouts operationTimeouts
 
 	workspaceIsNamed bool // by workspace_id: the key belongs to that one
 }
@@ -98,14 +98,23 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	conn := &connection{
 		convertOnImport: s.convertOnImport(&diags),
 		waitUntilOnLock: s.WaitUntilOnLock.IsNull() || s.WaitUntilOnLock.ValueBool(),
+		defaultTimeouts: s.timeouts(&diags),
 	}
 	for _, setting := range []struct {
 		name  string
 		value types.String
-	}{{"`endpoint`", s.Endpoint}, {"`api_key`", s.APIKey}, {"`workspace_id`", s.WorkspaceID}} {
+	}{
+		{"`endpoint`", s.Endpoint},
+		{"`api_key`", s.APIKey},
+		{"`workspace_id`", s.WorkspaceID},
+		{"`ca_certificate`", s.CACertificate},
+	} {
 		if setting.value.IsUnknown() {
 			conn.unknown = append(conn.unknown, setting.name)
 		}
+	}
+	if s.hasUnknownTimeout() {
+		conn.unknown = append(conn.unknown, "`default_timeouts`")
 	}
 	if !s.WorkspaceID.IsUnknown() && !s.WorkspaceID.IsNull() &&
 		strings.TrimSpace(s.WorkspaceID.ValueString()) == "" { // unknown during validation
@@ -123,6 +132,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 		WorkspaceID:    orEnvironment(s.WorkspaceID, "workspace_id", envWorkspaceID).value,
 		UserAgent:      userAgent,
 		Log:            logTry,
+		RootCAs:        s.trustedRoots(&diags),
 
 		MaxConcurrentRequests: int(s.MaxConcurrentRequests.ValueInt64()),
 	}
@@ -262,7 +272,8 @@ func connectionAdvice(err error) string {
 			"with http://."
 	case api.IsUntrusted(err):
 		return "The server's TLS certificate is not trusted, " + nothingSent + "Correct the name in `endpoint` (or " +
-			envEndpoint + "), or " + trustAdvice(runtime.GOOS) + "."
+			envEndpoint + "), or set `ca_certificate` to the certificate of its certificate authority (or " +
+			envCACertificate + " to the path of that file)."
 	case api.IsTLSRejected(err):
 		return "The server at `endpoint` (or " + envEndpoint + ") has rejected the TLS connection, " + nothingSent + "It probably requires a client certificate, which the provider does not support: use an address of the server that requires none."
 	case api.IsProxyAuthRequired(err):
@@ -287,19 +298,6 @@ func connectionAdvice(err error) string {
 const proxyWantsPassword = "The proxy requires a user name and a password. Write them into the environment " +
 	"variable HTTPS_PROXY (HTTP_PROXY for an http address), as http://USER:PASSWORD@HOST:PORT; or add the server " +
 	"to NO_PROXY if it can be reached directly."
-
-// trustAdvice says how to trust a certificate on an operating system. Go reads SSL_CERT_FILE only on systems other
-// than macOS and Windows.
-func trustAdvice(system string) string {
-	const authority = "the certificate of its certificate authority"
-	switch system {
-	case "darwin", "ios":
-		return "add " + authority + " to the keychain and mark it as trusted"
-	case "windows":
-		return "add " + authority + " to the trusted root certification authorities of the Windows certificate store"
-	}
-	return "set SSL_CERT_FILE to the path of " + authority
-}
 
 // connectedResource gives every resource the connection of the provider.
 type connectedResource struct{ *connection }

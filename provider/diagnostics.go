@@ -141,6 +141,7 @@ var nestedParameters = map[string]path.Path{
 	"is_offline_access_code":      path.Root("offline"),
 	"is_one_time_use":             path.Root("offline").AtName("is_one_time_use"),
 	"max_time_rounding":           path.Root("offline").AtName("max_time_rounding"),
+	"overlap_seconds":             path.Root("overlap"),
 }
 
 // attributeOf returns the attribute of a request parameter.

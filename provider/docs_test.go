@@ -102,8 +102,8 @@ func pages(t *testing.T) []string {
 
 var fence = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// newerLanguage is what Terraform 1.11 does not know: import by identity and list blocks.
-var newerLanguage = regexp.MustCompile(`(?m)^\s*identity\s*=|^list "`)
+// newerLanguage is what Terraform 1.11 does not know: import by identity, and blocks of lists and actions.
+var newerLanguage = regexp.MustCompile(`(?m)^\s*identity\s*=|^list "|^action "`)
 
 func TestBlocksOfTheDocumentationAreValid(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
@@ -32,6 +33,13 @@ var models = map[string]any{
 	"deviceaccess_connected_accounts":     connectedAccountsModel{},
 	"deviceaccess_acs_users":              acsUsersModel{},
 	"ephemeral deviceaccess_access_code":  ephemeralAccessCodeModel{},
+	"ephemeral deviceaccess_webhook":      ephemeralWebhookModel{},
+
+	"action deviceaccess_lock_door":               doorActionModel{},
+	"action deviceaccess_unlock_door":             doorActionModel{},
+	"action deviceaccess_pull_backup_access_code": pullBackupAccessCodeModel{},
+	"action deviceaccess_webhook_test":            webhookTestModel{},
+	"action deviceaccess_webhook_rotate_secret":   webhookRotateSecretModel{},
 }
 
 // schemas are the types that the schemas of all resources, data sources and of the provider demand.
@@ -74,6 +82,17 @@ func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
 			t.Errorf("%s: %v", name.TypeName, diags)
 		}
 		found["ephemeral "+name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
+	}
+	for _, create := range p.(provider.ProviderWithActions).Actions(t.Context()) {
+		var name action.MetadataResponse
+		var schema action.SchemaResponse
+		made := create()
+		made.Metadata(t.Context(), action.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		made.Schema(t.Context(), action.SchemaRequest{}, &schema)
+		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Errorf("%s: %v", name.TypeName, diags)
+		}
+		found["action "+name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -196,4 +197,52 @@ func (p *plugin) lists(request *tfprotov6.ListResourceRequest) []tfprotov6.ListR
 func (p *plugin) listConfig(typeName string, attributes map[string]tftypes.Value) *tfprotov6.DynamicValue {
 	p.t.Helper()
 	return p.pack(object(p.schemas.ListResourceSchemas[typeName].ValueType(), attributes))
+}
+
+// invokes is how terraform apply invokes an action: it validates, plans, and reads the progress until the end.
+func (p *plugin) invokes(
+	typeName string,
+	attributes map[string]tftypes.Value,
+) (progress []string, diagnostics []*tfprotov6.Diagnostic) {
+	p.t.Helper()
+	return p.invokesWith(p.t.Context(), typeName, attributes)
+}
+
+// invokesWith is invokes with a context, which may log.
+func (p *plugin) invokesWith(
+	ctx context.Context,
+	typeName string,
+	attributes map[string]tftypes.Value,
+) (progress []string, diagnostics []*tfprotov6.Diagnostic) {
+	p.t.Helper()
+	server := p.server.(tfprotov6.ProviderServerWithActions)
+	config := p.pack(object(p.schemas.ActionSchemas[typeName].Schema.ValueType(), attributes))
+	validated, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{
+		ActionType: typeName, Config: config,
+	})
+	if err != nil || len(validated.Diagnostics) > 0 {
+		return nil, validated.Diagnostics
+	}
+	planned, err := server.PlanAction(ctx, &tfprotov6.PlanActionRequest{ActionType: typeName, Config: config})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.allow(planned.Diagnostics)
+	stream, err := server.InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: typeName, Config: config})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ended := false
+	for event := range stream.Events {
+		switch event := event.Type.(type) {
+		case tfprotov6.ProgressInvokeActionEventType:
+			progress = append(progress, event.Message)
+		case tfprotov6.CompletedInvokeActionEventType:
+			ended, diagnostics = true, event.Diagnostics
+		}
+	}
+	if !ended {
+		p.t.Errorf("%s has not completed", typeName)
+	}
+	return progress, diagnostics
 }

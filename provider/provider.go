@@ -10,6 +10,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -34,6 +35,7 @@ type deviceAccess struct {
 }
 
 var (
+	_ provider.ProviderWithActions       = (*deviceAccess)(nil)
 	_ provider.ProviderWithFunctions     = (*deviceAccess)(nil)
 	_ provider.ProviderWithListResources = (*deviceAccess)(nil)
 )
@@ -44,6 +46,8 @@ type settings struct {
 	WorkspaceID     types.String `tfsdk:"workspace_id"`
 	ConvertOnImport types.Bool   `tfsdk:"convert_on_import"`
 	WaitUntilOnLock types.Bool   `tfsdk:"wait_until_on_lock"`
+	CACertificate   types.String `tfsdk:"ca_certificate"`
+	DefaultTimeouts types.Object `tfsdk:"default_timeouts"`
 
 	MaxConcurrentRequests types.Int64 `tfsdk:"max_concurrent_requests"`
 }
@@ -99,6 +103,12 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 					"for a server that answers 429.",
 				Validators: []validator.Int64{validators.AtLeastOne{}},
 			},
+			"ca_certificate": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Certificates in PEM format to trust in addition to those of the system. By " +
+					"default those in the file that the environment variable `DEVICEACCESS_CA_CERTIFICATE` names.",
+			},
+			"default_timeouts": defaultTimeoutsAttribute(),
 		},
 	}
 }
@@ -115,7 +125,7 @@ func (p *deviceAccess) Configure(ctx context.Context, req provider.ConfigureRequ
 		conn.walk = p.walk
 	}
 	resp.ResourceData, resp.DataSourceData = conn, conn
-	resp.EphemeralResourceData, resp.ListResourceData = conn, conn
+	resp.EphemeralResourceData, resp.ListResourceData, resp.ActionData = conn, conn, conn
 }
 
 func userAgent(version, terraform string) string {
@@ -133,7 +143,7 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return []func() ephemeral.EphemeralResource{newEphemeralAccessCode}
+	return []func() ephemeral.EphemeralResource{newEphemeralAccessCode, newEphemeralWebhook}
 }
 
 func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
@@ -147,6 +157,16 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newWebhooksDataSource,
 		newConnectedAccountsDataSource,
 		newACSUsersDataSource,
+	}
+}
+
+func (p *deviceAccess) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{
+		newLockDoorAction,
+		newUnlockDoorAction,
+		newPullBackupAccessCodeAction,
+		newWebhookTestAction,
+		newWebhookRotateSecretAction,
 	}
 }
 

@@ -19,6 +19,7 @@ func NewServer(version string) func() tfprotov6.ProviderServer {
 		return contextScrubber{
 			ProviderServer:     server,
 			ListResourceServer: server.(tfprotov6.ListResourceServer),
+			ActionServer:       server.(tfprotov6.ActionServer),
 			walk:               provider.walk,
 			schemas: sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
 				return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
@@ -29,10 +30,12 @@ func NewServer(version string) func() tfprotov6.ProviderServer {
 
 // contextScrubber empties the context of each call when the call ends. The framework keeps every context, with about
 // 10 KB of loggers, until the process ends, to cancel them when Terraform stops the provider. A plan of 1,000
-// resources has 4,000 calls. Calls that Terraform does not make per resource pass through unchanged.
+// resources has 4,000 calls. Calls that Terraform does not make per resource pass through unchanged. An action needs its
+// context after InvokeAction has returned, while Terraform reads the progress.
 type contextScrubber struct {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
+	tfprotov6.ActionServer
 
 	walk    *walk
 	schemas func() (*tfprotov6.GetProviderSchemaResponse, error)

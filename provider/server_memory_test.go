@@ -2,10 +2,13 @@ package provider
 
 import (
 	"context"
+	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 	"weak"
 
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
@@ -84,5 +87,26 @@ func TestStoppingCancelsTheCallsThatAreUnderWay(t *testing.T) {
 	}
 	if diagnostics := <-ended; len(diagnostics) != 1 {
 		t.Errorf("the read ends with %d diagnostics", len(diagnostics))
+	}
+}
+
+// The wrapper passes on whatever else the framework's server can do, such as actions and functions.
+func TestWrapperHasEveryMethodOfTheServer(t *testing.T) {
+	t.Parallel()
+	of := func(server tfprotov6.ProviderServer) (names []string) {
+		for kind := reflect.TypeOf(server); len(names) < kind.NumMethod(); {
+			names = append(names, kind.Method(len(names)).Name)
+		}
+		return names
+	}
+	stateStores := reflect.TypeFor[tfprotov6.StateStoreServer]() // the provider has none
+	wrapped := of(NewServer("test")())
+	for _, name := range of(providerserver.NewProtocol6(New("test")())()) {
+		if _, unused := stateStores.MethodByName(name); !unused && !slices.Contains(wrapped, name) {
+			t.Errorf("the wrapper lacks %s", name)
+		}
+	}
+	if _, ok := NewServer("test")().(tfprotov6.ProviderServerWithActions); !ok {
+		t.Error("the wrapper does not offer actions")
 	}
 }

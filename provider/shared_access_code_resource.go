@@ -65,7 +65,7 @@ func (r *sharedAccessCodeResource) Create(
 	var plan sharedAccessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
-	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
+	timeout, diags := plan.Timeouts.Create(ctx, r.defaults().create)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -188,7 +188,7 @@ func (r *sharedAccessCodeResource) Update(
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
-	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := plan.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -368,7 +368,7 @@ func (r *sharedAccessCodeResource) Delete(
 ) {
 	var model sharedAccessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, r.defaults().delete)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {

@@ -157,6 +157,17 @@ data "deviceaccess_device" "lock" {
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
+// requiredTexts is a value for each required attribute.
+func requiredTexts(schema *tfprotov6.Schema) map[string]tftypes.Value {
+	attributes := map[string]tftypes.Value{}
+	for _, attribute := range schema.Block.Attributes {
+		if attribute.Required {
+			attributes[attribute.Name] = text("x")
+		}
+	}
+	return attributes
+}
+
 // Terraform Stacks come back for what cannot be answered yet.
 func TestTerraformThatComesBackLaterIsToldSo(t *testing.T) {
 	t.Parallel()
@@ -171,15 +182,9 @@ func TestTerraformThatComesBackLaterIsToldSo(t *testing.T) {
 		}
 	}
 	for name, schema := range p.schemas.DataSourceSchemas {
-		attributes := map[string]tftypes.Value{}
-		for _, attribute := range schema.Block.Attributes {
-			if attribute.Required {
-				attributes[attribute.Name] = text("x")
-			}
-		}
 		read, err := p.server.ReadDataSource(t.Context(), &tfprotov6.ReadDataSourceRequest{
 			TypeName:           name,
-			Config:             p.pack(object(schema.ValueType(), attributes)),
+			Config:             p.pack(object(schema.ValueType(), requiredTexts(schema))),
 			ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{DeferralAllowed: true},
 		})
 		check(name, read.Deferred, read.Diagnostics, err)
@@ -194,10 +199,8 @@ func TestTerraformThatComesBackLaterIsToldSo(t *testing.T) {
 	}
 	for name, schema := range p.schemas.EphemeralResourceSchemas {
 		opened, err := p.server.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{
-			TypeName: name,
-			Config: p.pack(
-				object(schema.ValueType(), map[string]tftypes.Value{"access_code_id": text("x")}),
-			),
+			TypeName:           name,
+			Config:             p.pack(object(schema.ValueType(), requiredTexts(schema))),
 			ClientCapabilities: &tfprotov6.OpenEphemeralResourceClientCapabilities{DeferralAllowed: true},
 		})
 		check(name, opened.Deferred, opened.Diagnostics, err)

@@ -51,8 +51,8 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 		func(webhook api.Webhook, result *list.ListResult) {
 			model := webhookModel{EventTypes: types.SetNull(types.StringType)}
 			result.Diagnostics.Append(model.fill(ctx, &webhook, nil)...)
-			model.Secret = types.StringNull()
-			result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // the query may contain a token
+			model.Secret, model.StoreSecret = types.StringNull(), types.BoolNull() // left out of the configuration
+			result.DisplayName, _, _ = strings.Cut(webhook.URL, "?")               // the query may contain a token
 			result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)
 			if req.IncludeResource {
 				result.Diagnostics.Append(result.Resource.Set(ctx, &model)...)

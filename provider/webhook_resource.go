@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -81,6 +82,18 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"the new one.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
+			"store_secret": schema.BoolAttribute{
+				Optional: true,
+				Computed: true,
+				MarkdownDescription: "Whether the state contains the secret. By default `true`; with `false`, `secret` " +
+					"is null, and the ephemeral resource `deviceaccess_webhook` reads it.",
+				Default: booldefault.StaticBool(true),
+			},
+			"secret_version": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "A number of your choice. A change gives the webhook another secret; the first " +
+					"number of an existing webhook does not.",
+			},
 			"disabled": schema.BoolAttribute{
 				Computed: true,
 				MarkdownDescription: "Whether the server has stopped sending, because the endpoint answered `410 " +
@@ -120,6 +133,9 @@ func (r *webhookResource) Create(ctx context.Context, req resource.CreateRequest
 	resp.Diagnostics.Append(model.fill(ctx, &answer.Webhook, expansion)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+	if !model.StoreSecret.ValueBool() {
+		warnOfLostSecret(ctx, client, model.WebhookID, &resp.Diagnostics)
+	}
 }
 
 func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -154,16 +170,31 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 }
 
 func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var model webhookModel
+	var model, state webhookModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if _, err := api.Call[api.OkResponse](ctx, client.UpdateWebhook, model.updateRequest(ctx)); err != nil {
-		report(&resp.Diagnostics, "update webhook", err)
-		return
+	if model.rotates(&state) {
+		id := model.WebhookID.ValueString()
+		rotated, err := rotateSecret(ctx, client, api.RotateWebhookSecretRequest{WebhookID: id})
+		if err != nil {
+			reportRotation(&resp.Diagnostics, path.Root("secret_version"), err)
+			return
+		}
+		// Store these now, in case the rest fails: the next apply must not rotate again.
+		model.keepSecret(rotated.Webhook.Secret)
+		state.SecretVersion, state.StoreSecret, state.Secret = model.SecretVersion, model.StoreSecret, model.Secret
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	}
+	if !model.EventTypes.Equal(state.EventTypes) {
+		if _, err := api.Call[api.OkResponse](ctx, client.UpdateWebhook, model.updateRequest(ctx)); err != nil {
+			report(&resp.Diagnostics, "update webhook", err)
+			return
+		}
 	}
 	webhook, err := readWebhook(ctx, client, model.WebhookID)
 	if err != nil {
@@ -277,33 +308,45 @@ func (r *webhookResource) ImportState(
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("webhook_id"), path.Root("webhook_id"), req, resp)
 }
 
-// ModifyPlan replaces a webhook whose event types change on a server that cannot update webhooks. It plans no change
-// for an imported webhook with the list of all types, as some servers store "*".
+// ModifyPlan replaces a webhook whose event types change on a server that cannot update webhooks. It plans no change of
+// them for an imported webhook with the list of all types, as some servers store "*".
 func (r *webhookResource) ModifyPlan(
 	ctx context.Context,
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
 ) {
-	if req.Plan.Raw.IsNull() {
+	if req.Plan.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}
 	r.checkPlan(ctx, req, resp)
-	if req.State.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	var plan, state webhookModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || plan.EventTypes.Equal(state.EventTypes) || !plan.URL.Equal(state.URL) {
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !r.isConnected() || r.changesWebhooks(ctx, state.WebhookID.ValueString()) {
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("secret"), plan.plannedSecret(&state))...)
+	if req.State.Raw.IsNull() || !plan.URL.Equal(state.URL) {
+		return
+	}
+	plan.warnOfSecret(&state, &resp.Diagnostics)
+	if plan.EventTypes.Equal(state.EventTypes) || !r.isConnected() ||
+		r.changesWebhooks(ctx, state.WebhookID.ValueString()) {
 		return
 	}
 	changed, diags := req.Private.GetKey(ctx, expansionKey) // or created, by Terraform
 	resp.Diagnostics.Append(diags...)
 	if changed == nil && plan.EventTypes.Equal(wildcard) && state.isEverything(ctx) {
-		resp.Plan.Raw = req.State.Raw
+		if plan.StoreSecret.Equal(state.StoreSecret) && plan.SecretVersion.Equal(state.SecretVersion) {
+			resp.Plan.Raw = req.State.Raw
+			return
+		}
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("event_types"), state.EventTypes)...)
 		return
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("event_types"))
@@ -353,6 +396,9 @@ type webhookModel struct {
 	EventTypes types.Set    `tfsdk:"event_types"`
 	Secret     types.String `tfsdk:"secret"`
 
+	StoreSecret   types.Bool  `tfsdk:"store_secret"`
+	SecretVersion types.Int64 `tfsdk:"secret_version"`
+
 	Disabled       types.Bool   `tfsdk:"disabled"`
 	DisabledAt     types.String `tfsdk:"disabled_at"`
 	DisabledReason types.String `tfsdk:"disabled_reason"`
@@ -374,12 +420,7 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 		)
 	}
 	m.Disabled, m.DisabledAt, m.DisabledReason = disabled(webhook)
-	// Not every server returns the secret again. One that does may have rotated it.
-	if webhook.Secret != "" {
-		m.Secret = types.StringValue(webhook.Secret)
-	} else if m.Secret.IsUnknown() {
-		m.Secret = types.StringNull()
-	}
+	m.keepSecret(webhook.Secret)
 	return diags
 }
 

@@ -61,6 +61,7 @@ func providerSchemas(ctx context.Context) (object, error) {
 		"data_source_schemas":        each(all.DataSourceSchemas, schema),
 		"ephemeral_resource_schemas": each(all.EphemeralResourceSchemas, schema),
 		"list_resource_schemas":      each(all.ListResourceSchemas, schema),
+		"action_schemas":             each(all.ActionSchemas, action),
 		"resource_identity_schemas":  each(identities.IdentitySchemas, identity),
 		"functions":                  each(all.Functions, function),
 	}, nil
@@ -75,6 +76,9 @@ func each[T any](schemas map[string]T, encode func(T) object) object {
 }
 
 func schema(s *tfprotov6.Schema) object { return object{"version": s.Version, "block": block(s.Block)} }
+
+// action leaves out the version: actions have no state.
+func action(s *tfprotov6.ActionSchema) object { return object{"block": block(s.Schema.Block)} }
 
 func block(b *tfprotov6.SchemaBlock) object {
 	blocks := object{}

@@ -84,11 +84,53 @@ func (PositiveTimeouts) ValidateObject(_ context.Context, req validator.ObjectRe
 		}
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
 			at := req.Path.AtName(name)
-			diagnostics.ErrorAt(&resp.Diagnostics, at, "Invalid timeout", fmt.Sprintf(
-				"`%s` is %q, which leaves no time. Set it to how long to wait, such as `30s` or `10m`, or leave it "+
-					"out for the default.", at, text.ValueString()))
+			_, problem := Duration{}.Parse(at, text.ValueString())
+			diagnostics.ErrorAt(&resp.Diagnostics, at, InvalidTimeout, problem)
 		}
 	}
+}
+
+// InvalidTimeout is the summary of errors about timeouts.
+const InvalidTimeout = "Invalid timeout"
+
+// Duration checks that a string is a duration longer than zero, such as 30s or 10m.
+type Duration struct {
+	// MayBeZero also accepts 0s.
+	MayBeZero bool
+}
+
+// Description implements validator.String.
+func (v Duration) Description(context.Context) string {
+	if v.MayBeZero {
+		return "a duration of zero or longer"
+	}
+	return "a duration longer than zero"
+}
+
+// MarkdownDescription implements validator.String.
+func (v Duration) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (v Duration) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !isSet(req.ConfigValue) {
+		return
+	}
+	if _, problem := v.Parse(req.Path, req.ConfigValue.ValueString()); problem != "" {
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, InvalidTimeout, problem)
+	}
+}
+
+// Parse returns the duration, or what is wrong with it.
+func (v Duration) Parse(at path.Path, text string) (d time.Duration, problem string) {
+	const advice = "Set it to how long to wait, such as `30s` or `10m`, or leave it out for the default."
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		problem = fmt.Sprintf("`%s` is %q, which is not a duration. %s", at, text, advice)
+	case d < 0, d == 0 && !v.MayBeZero:
+		problem = fmt.Sprintf("`%s` is %q, which leaves no time. %s", at, text, advice)
+	}
+	return d, problem
 }
 
 // URL checks that a string is the http or https URL of an endpoint.

@@ -198,6 +198,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Access:         a.Access,
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
+		Tester:         a.delivery.deliverer,
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,

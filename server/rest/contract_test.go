@@ -136,7 +136,7 @@ func TestCreationsAcceptIdempotencyKey(t *testing.T) {
 		reads := strings.HasPrefix(id, "get") && id != "getOrCreateClientSession" || strings.HasPrefix(id, "list")
 		creates := answer.Properties["action_attempt"] != nil || strings.HasPrefix(id, "create") ||
 			strings.Contains(id, "Create") ||
-			slices.Contains([]string{"pullBackupAccessCode", "updateMultipleAccessCodes"}, id)
+			slices.Contains([]string{"pullBackupAccessCode", "rotateWebhookSecret", "updateMultipleAccessCodes"}, id)
 		for method, op := range item.Operations() {
 			takes := op.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil
 			if want := creates && !reads; takes != want {

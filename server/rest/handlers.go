@@ -22,6 +22,7 @@ type handlers struct {
 	access    *access.Services
 	acs       *acs.Service
 	simulator Simulator
+	tester    WebhookTester
 	pager     pager
 	logger    *slog.Logger
 	waits     waits

@@ -158,20 +158,24 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/client_sessions/grant_access": func() in {
 			return in{"client_session_id": ended()["client_session_id"], "connect_webview_ids": []any{webview()}}
 		},
-		"/client_sessions/revoke":        ended,
-		"/client_sessions/delete":        ended,
-		"/health":                        func() in { return nil },
-		"/health/get_health":             func() in { return nil },
-		"/workspaces/get":                func() in { return nil },
-		"/workspaces/create":             func() in { return in{"name": "New", "is_sandbox": true, "webview_logo_shape": "circle"} },
-		"/workspaces/update":             func() in { return in{"name": "Renamed", "is_suspended": false} },
-		"/workspaces/reset_sandbox":      func() in { return nil }, // below, because nothing is left after it
-		"/workspaces/list":               func() in { return nil },
-		"/webhooks/create":               func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
-		"/webhooks/get":                  func() in { return in{"webhook_id": hook()} },
-		"/webhooks/list":                 func() in { return nil },
-		"/webhooks/update":               func() in { return in{"webhook_id": hook(), "event_types": []string{"*"}} },
-		"/webhooks/delete":               func() in { return in{"webhook_id": hook()} },
+		"/client_sessions/revoke":          ended,
+		"/client_sessions/delete":          ended,
+		"/health":                          func() in { return nil },
+		"/health/get_health":               func() in { return nil },
+		"/workspaces/get":                  func() in { return nil },
+		"/workspaces/create":               func() in { return in{"name": "New", "is_sandbox": true, "webview_logo_shape": "circle"} },
+		"/workspaces/update":               func() in { return in{"name": "Renamed", "is_suspended": false} },
+		"/workspaces/reset_sandbox":        func() in { return nil }, // below, because nothing is left after it
+		"/workspaces/list":                 func() in { return nil },
+		"/webhooks/create":                 func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
+		"/webhooks/get":                    func() in { return in{"webhook_id": hook()} },
+		"/webhooks/list":                   func() in { return nil },
+		"/webhooks/update":                 func() in { return in{"webhook_id": hook(), "event_types": []string{"*"}} },
+		"/webhooks/delete":                 func() in { return in{"webhook_id": hook()} },
+		"/deviceaccess/webhooks/send_test": func() in { return in{"webhook_id": hook()} },
+		"/deviceaccess/webhooks/rotate_secret": func() in {
+			return in{"webhook_id": hook(), "overlap_seconds": 3600}
+		},
 		"/devices/list":                  func() in { return in{"limit": 1, "custom_metadata_has": in{}} },
 		"/devices/get":                   func() in { return in{"device_id": device} },
 		"/devices/list_device_providers": func() in { return in{"provider_category": "stable"} },

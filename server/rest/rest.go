@@ -39,6 +39,8 @@ type Options struct {
 	ACS *acs.Service
 	// Simulator changes simulated devices.
 	Simulator Simulator
+	// Tester sends test events to webhooks.
+	Tester WebhookTester
 
 	// CursorKeys returns the keys of page cursors. The first one signs, and cursors of all of them are valid. Each has
 	// at least 32 random bytes.
@@ -110,6 +112,7 @@ func NewHandler(o Options) (http.Handler, error) {
 		access:    o.Access,
 		acs:       o.ACS,
 		simulator: o.Simulator,
+		tester:    o.Tester,
 		pager:     pager,
 		logger:    o.Logger,
 		health:    o.Health,

@@ -2,8 +2,11 @@ package rest
 
 import (
 	"context"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
@@ -54,6 +57,54 @@ func (h *handlers) DeleteWebhook(
 		return nil, err
 	}
 	return openapi.DeleteWebhook200JSONResponse{Ok: true}, nil
+}
+
+// WebhookTester sends test events.
+type WebhookTester interface {
+	// TestWebhook sends a test event to a webhook of the workspace. It fails with NotFound.
+	TestWebhook(ctx context.Context, p domain.Principal, id string) (webhook.TestResult, error)
+}
+
+// SendTestEvent waits for an endpoint, so it releases the request's slot unless too many requests wait.
+func (h *handlers) SendTestEvent(
+	ctx context.Context, r openapi.SendTestEventRequestObject,
+) (openapi.SendTestEventResponseObject, error) {
+	began := principal(ctx)
+	if h.waits.enter(began.CredentialID) {
+		defer h.waits.leave(began.CredentialID)
+		admission.Release(ctx)
+	}
+	got, err := h.tester.TestWebhook(ctx, began, r.Body.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.access.Auth.Recheck(ctx, began); err != nil {
+		return nil, err
+	}
+	return openapi.SendTestEvent200JSONResponse{Ok: true, WebhookTest: api.WebhookTest{
+		EventID:    got.EventID.String(),
+		IsAccepted: got.Problem == "",
+		StatusCode: got.Status,
+		LatencyMs:  int(got.Latency.Milliseconds()),
+		Problem:    got.Problem,
+		Advice:     got.Advice,
+	}}, nil
+}
+
+func (h *handlers) RotateWebhookSecret(
+	ctx context.Context, r openapi.RotateWebhookSecretRequestObject,
+) (openapi.RotateWebhookSecretResponseObject, error) {
+	overlap := webhook.DefaultOverlap
+	if r.Body.OverlapSeconds != nil {
+		overlap = time.Duration(*r.Body.OverlapSeconds) * time.Second
+	}
+	w, until, err := h.access.Webhooks.RotateSecret(ctx, principal(ctx), r.Body.WebhookID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.RotateWebhookSecret200JSONResponse{
+		Ok: true, Webhook: toWebhook(w), OldSecretSignsUntil: until,
+	}, nil
 }
 
 func toWebhook(w webhook.Webhook) api.Webhook {

@@ -22,8 +22,12 @@ func (s *Service) DropOldSecrets(ctx context.Context, workspace uuid.UUID, at ti
 
 func oldSecretPlace(id uuid.UUID) string { return "webhooks.old_secret/" + id.String() }
 
-// MaxOverlap is how long an old secret may continue to sign.
-const MaxOverlap = 30 * 24 * time.Hour
+const (
+	// DefaultOverlap is how long an old secret continues to sign unless the caller says otherwise.
+	DefaultOverlap = 24 * time.Hour
+	// MaxOverlap is how long an old secret may continue to sign.
+	MaxOverlap = 30 * 24 * time.Hour
+)
 
 // RotateSecret gives a webhook a new secret, which signs from now on. The old secret also signs for the
 // overlap, so that receivers can switch over. Then it is deleted. Without an overlap it ends immediately.

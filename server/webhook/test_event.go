@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 )
 
@@ -37,6 +38,31 @@ type TestResult struct {
 // SendTest sends one signed test event to an endpoint immediately and without retries. It records
 // nothing and does not change the endpoint's health.
 func (d *Deliverer) SendTest(ctx context.Context, e Endpoint) TestResult {
+	out, _ := d.sendTest(ctx, e)
+	return out
+}
+
+// TestWebhook is SendTest for a webhook of the caller's workspace. It fails with NotFound. The result does not reveal
+// the response body nor a refused address, because the caller need not be the operator of the server.
+func (d *Deliverer) TestWebhook(ctx context.Context, p domain.Principal, id string) (TestResult, error) {
+	w, err := d.access.GetWebhook(ctx, p, id)
+	if err != nil {
+		return TestResult{}, err
+	}
+	e, err := d.access.GetEndpoint(ctx, w.ID)
+	if err != nil {
+		return TestResult{}, err
+	}
+	out, cause := d.sendTest(ctx, e)
+	out.Excerpt = ""
+	if isProhibited(cause) {
+		out.Advice = "Use a public address, or ask the operator of the server to allow this one."
+	}
+	return out, nil
+}
+
+// sendTest returns also why there was no response.
+func (d *Deliverer) sendTest(ctx context.Context, e Endpoint) (_ TestResult, cause error) {
 	now := time.Now().UTC()
 	event := event.Event{
 		ID:          uuid.Must(uuid.NewV7()),
@@ -60,7 +86,7 @@ func (d *Deliverer) SendTest(ctx context.Context, e Endpoint) TestResult {
 	if !a.ok() {
 		out.Advice = advice(a.status, a.cause)
 	}
-	return out
+	return out, a.cause
 }
 
 // advice returns how to fix a failure.
@@ -109,18 +135,18 @@ func adviceOn(cause error) string {
 		return "No process listens at this address. Start the receiver, and check the host and the port of the webhook's URL."
 	}
 	if _, ok := errors.AsType[*net.DNSError](cause); ok {
-		return "This machine cannot resolve the host name. Check its spelling and the name servers."
+		return "The server cannot resolve the host name. Check its spelling and the name servers."
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](cause); ok {
-		return "Give the receiver a currently valid certificate for this host from an authority that this machine trusts. " +
+		return "Give the receiver a currently valid certificate for this host from an authority that the server trusts. " +
 			"SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](cause); ok {
-		return "Give the receiver a certificate from an authority that this machine trusts. " +
+		return "Give the receiver a certificate from an authority that the server trusts. " +
 			"SSL_CERT_FILE names additional ones."
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](cause); ok || errors.Is(cause, http.ErrSchemeMismatch) {
 		return "This port does not use TLS. Create the webhook with http:// or with the TLS port."
 	}
-	return "Check the webhook's URL, and whether this machine can reach it."
+	return "Check the webhook's URL, and whether the server can reach it."
 }

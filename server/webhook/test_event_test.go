@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -74,6 +78,37 @@ func TestSendTest_Advice(t *testing.T) {
 	if !verified {
 		t.Error("the test event is not signed with the webhook's secret")
 	}
+}
+
+// The caller of the API need not be the operator of the server.
+func TestTestWebhook_HidesBodyAndRefusedAddress(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	sink := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) { io.WriteString(w, "internal") })
+	d := webhook.New(b.access.Webhooks, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
+	got, err := d.TestWebhook(t.Context(), b.p, b.hook(sink.URL, "device.added").ID.String())
+	if err != nil || !got.Sent || got.Status != http.StatusOK || got.Problem != "" || got.Excerpt != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = d.TestWebhook(t.Context(), b.p, b.hook("http://10.255.255.1/", "device.added").ID.String())
+	if err != nil || got.Sent || !strings.Contains(got.Problem, "not public") ||
+		!strings.Contains(got.Advice, "operator") || strings.Contains(got.Problem+got.Advice, "10.255") {
+		t.Errorf("a refused address: %+v, %v", got, err)
+	}
+	for _, id := range []string{"nope", uuid.NewString()} {
+		if _, err := d.TestWebhook(t.Context(), b.p, id); !isNotFound(err) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	elsewhere := domain.Principal{WorkspaceID: uuid.New()}
+	if _, err := d.TestWebhook(t.Context(), elsewhere, b.hook(sink.URL, "device.added").ID.String()); !isNotFound(err) {
+		t.Errorf("another workspace: %v", err)
+	}
+}
+
+func isNotFound(err error) bool {
+	e, ok := errors.AsType[*domain.Error](err)
+	return ok && e.Kind == domain.NotFound
 }
 
 // A holder that has lost the lease of an endpoint sends nothing.

@@ -239,6 +239,13 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			params{"url": "https://hooks.example/once"},
 			params{"url": "https://hooks.example/other"},
 		),
+		"/deviceaccess/webhooks/rotate_secret": func(t *testing.T) keyedRequest {
+			hook := madeBy(t, s, "/webhooks/create", "webhook", params{"url": "https://hooks.example/rotated"})
+			return keyedRequest{
+				in:    params{"webhook_id": hook["webhook_id"]},
+				other: params{"overlap_seconds": 0},
+			}
+		},
 		"/connect_webviews/create": of(
 			params{"accepted_providers": []string{"august"}},
 			params{"accepted_providers": []string{"yale"}},

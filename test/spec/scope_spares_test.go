@@ -293,6 +293,12 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 			"webhook",
 			params{"url": "https://hooks.example/fresh"},
 		),
+		"/deviceaccess/webhooks/rotate_secret": of(
+			"webhook_id",
+			"/webhooks/create",
+			"webhook",
+			params{"url": "https://hooks.example/rotated"},
+		),
 		"/user_identities/delete": func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
 		"/user_identities/create": func(*testing.T) things {
 			return things{

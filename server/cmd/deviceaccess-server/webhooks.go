@@ -83,7 +83,7 @@ func webhooksCommand() *cli.Command {
 				ArgsUsage: "WEBHOOK_ID",
 				Flags: append([]cli.Flag{&durationFlag{
 					Name:  "overlap",
-					Value: 24 * time.Hour,
+					Value: webhook.DefaultOverlap,
 					Usage: "sign with both secrets for `DURATION`; 0 ends the old secret immediately, for a leaked secret",
 				}}, databaseFlags()...),
 				Action: onWebhook(rotate),

@@ -187,6 +187,12 @@ type ServerInterface interface {
 	// UpdateConnectedAccount Update a connected account.
 	// (POST /connected_accounts/update)
 	UpdateConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// RotateWebhookSecret Give a webhook a new secret.
+	// (POST /deviceaccess/webhooks/rotate_secret)
+	RotateWebhookSecret(w http.ResponseWriter, r *http.Request)
+	// SendTestEvent Send a test event to a webhook and report the response of its endpoint.
+	// (POST /deviceaccess/webhooks/send_test)
+	SendTestEvent(w http.ResponseWriter, r *http.Request)
 	// DeleteDevice Remove a device from the workspace.
 	// (POST /devices/delete)
 	//
@@ -675,6 +681,18 @@ func (_ Unimplemented) SyncConnectedAccount(w http.ResponseWriter, r *http.Reque
 // UpdateConnectedAccount Update a connected account.
 // (POST /connected_accounts/update)
 func (_ Unimplemented) UpdateConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RotateWebhookSecret Give a webhook a new secret.
+// (POST /deviceaccess/webhooks/rotate_secret)
+func (_ Unimplemented) RotateWebhookSecret(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SendTestEvent Send a test event to a webhook and report the response of its endpoint.
+// (POST /deviceaccess/webhooks/send_test)
+func (_ Unimplemented) SendTestEvent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1767,6 +1785,34 @@ func (siw *ServerInterfaceWrapper) UpdateConnectedAccount(w http.ResponseWriter,
 	handler.ServeHTTP(w, r)
 }
 
+// RotateWebhookSecret operation middleware
+func (siw *ServerInterfaceWrapper) RotateWebhookSecret(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateWebhookSecret(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SendTestEvent operation middleware
+func (siw *ServerInterfaceWrapper) SendTestEvent(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendTestEvent(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeleteDevice operation middleware
 func (siw *ServerInterfaceWrapper) DeleteDevice(w http.ResponseWriter, r *http.Request) {
 
@@ -2622,6 +2668,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/webhooks/delete", wrapper.DeleteWebhook)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/deviceaccess/webhooks/send_test", wrapper.SendTestEvent)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/deviceaccess/webhooks/rotate_secret", wrapper.RotateWebhookSecret)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/connected_accounts/get", wrapper.GetConnectedAccount)
@@ -6604,6 +6656,148 @@ func (response UpdateConnectedAccount404JSONResponse) VisitUpdateConnectedAccoun
 	return err
 }
 
+type RotateWebhookSecretRequestObject struct {
+	Body *RotateWebhookSecretJSONRequestBody
+}
+
+type RotateWebhookSecretResponseObject interface {
+	VisitRotateWebhookSecretResponse(w http.ResponseWriter) error
+}
+
+type RotateWebhookSecret200JSONResponse RotatedWebhookResponse
+
+func (response RotateWebhookSecret200JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateWebhookSecret400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RotateWebhookSecret400JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateWebhookSecret401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RotateWebhookSecret401JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateWebhookSecret404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RotateWebhookSecret404JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateWebhookSecret409JSONResponse struct{ ConflictJSONResponse }
+
+func (response RotateWebhookSecret409JSONResponse) VisitRotateWebhookSecretResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SendTestEventRequestObject struct {
+	Body *SendTestEventJSONRequestBody
+}
+
+type SendTestEventResponseObject interface {
+	VisitSendTestEventResponse(w http.ResponseWriter) error
+}
+
+type SendTestEvent200JSONResponse WebhookTestResponse
+
+func (response SendTestEvent200JSONResponse) VisitSendTestEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SendTestEvent400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SendTestEvent400JSONResponse) VisitSendTestEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SendTestEvent401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SendTestEvent401JSONResponse) VisitSendTestEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SendTestEvent404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SendTestEvent404JSONResponse) VisitSendTestEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeleteDeviceRequestObject struct {
 	Body *DeleteDeviceJSONRequestBody
 }
@@ -9714,6 +9908,12 @@ type StrictServerInterface interface {
 	// UpdateConnectedAccount Update a connected account.
 	// (POST /connected_accounts/update)
 	UpdateConnectedAccount(ctx context.Context, request UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error)
+	// RotateWebhookSecret Give a webhook a new secret.
+	// (POST /deviceaccess/webhooks/rotate_secret)
+	RotateWebhookSecret(ctx context.Context, request RotateWebhookSecretRequestObject) (RotateWebhookSecretResponseObject, error)
+	// SendTestEvent Send a test event to a webhook and report the response of its endpoint.
+	// (POST /deviceaccess/webhooks/send_test)
+	SendTestEvent(ctx context.Context, request SendTestEventRequestObject) (SendTestEventResponseObject, error)
 	// DeleteDevice Remove a device from the workspace.
 	// (POST /devices/delete)
 	//
@@ -11708,6 +11908,68 @@ func (sh *strictHandler) UpdateConnectedAccount(w http.ResponseWriter, r *http.R
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateConnectedAccountResponseObject); ok {
 		if err := validResponse.VisitUpdateConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateWebhookSecret operation middleware
+func (sh *strictHandler) RotateWebhookSecret(w http.ResponseWriter, r *http.Request) {
+	var request RotateWebhookSecretRequestObject
+
+	var body RotateWebhookSecretJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateWebhookSecret(ctx, request.(RotateWebhookSecretRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateWebhookSecret")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RotateWebhookSecretResponseObject); ok {
+		if err := validResponse.VisitRotateWebhookSecretResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SendTestEvent operation middleware
+func (sh *strictHandler) SendTestEvent(w http.ResponseWriter, r *http.Request) {
+	var request SendTestEventRequestObject
+
+	var body SendTestEventJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SendTestEvent(ctx, request.(SendTestEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SendTestEvent")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SendTestEventResponseObject); ok {
+		if err := validResponse.VisitSendTestEventResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
