@@ -114,23 +114,42 @@ func (r *accessCodeResource) planUpdate(
 	resp *resource.ModifyPlanResponse,
 	plan, state *accessCodeModel,
 ) {
-	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
+	converts := !state.IsManaged.IsNull() && !state.IsManaged.ValueBool()
+	if converts {
 		r.planConversion(ctx, req, resp, plan)
 	}
 	if state.isOffline() {
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
-	changes = changes || hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
+	uncertain := hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
+	changes = changes || uncertain
 	if !changes && plan.leavesPIN(ctx, req.Config, state, &resp.Diagnostics) {
 		plan.Code = state.Code
 	}
-	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
-		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
+	if changes || converts || plan.Name.IsUnknown() || plan.Code.IsUnknown() ||
+		plan.IsExternalModificationAllowed.IsUnknown() {
+		r.planStatus(plan, state, uncertain)
 	}
 	plan.keepBackup(state)
 	if isBeingDeleted(state.Status) {
 		plan.planAnother(resp)
+	}
+}
+
+// planStatus plans the status and the errors that a code has after a change. A code without errors gets none from a
+// change that succeeds, and a code that is on its lock stays there. The next refresh shows everything else.
+func (r *accessCodeResource) planStatus(plan, state *accessCodeModel, uncertain bool) {
+	healthy := len(state.Errors.Elements()) == 0 && !uncertain
+	if !healthy {
+		plan.Errors = types.ListUnknown(problemType)
+	}
+	onLock := state.Status.ValueString() == string(api.Set)
+	scheduled := state.Status.ValueString() == string(api.Unset) && state.IsManaged.ValueBool()
+	waits := r.connection != nil && r.waitsForSet(plan)
+	sameFrame := plan.StartsAt.same(state.StartsAt) && plan.EndsAt.same(state.EndsAt)
+	if !healthy || !waits || !sameFrame || !onLock && !scheduled {
+		plan.Status = types.StringUnknown()
 	}
 }
 
@@ -179,7 +198,6 @@ func (r *accessCodeResource) planConversion(
 			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
 		}
 	}
-	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
 	if plan.Name.IsNull() {
 		plan.Name = types.StringUnknown()
 	}

@@ -145,9 +145,10 @@ func (r *accessCodesExclusiveResource) Update(
 		return
 	}
 	foreign, allowed := state.foreign(ctx), plan.allowed()
+	deletable, _ := partitionByDeletable(foreign)
 	var shown []string // codes to delete that are still on the lock
 	for id := range plan.DeletedAccessCodes.Elements() {
-		_, planned := foreign[id]
+		_, planned := deletable[id]
 		code, there := onLock[id]
 		if planned && there && !allowed.allows(id, code) {
 			shown = append(shown, id)
@@ -163,8 +164,12 @@ func (r *accessCodesExclusiveResource) Update(
 	if resp.Diagnostics.HasError() {
 		return // keep the state, so that the next plan shows the rest
 	}
+	planned := plan.ForeignAccessCodes
 	left, diags = plan.setForeign(ctx, left)
 	resp.Diagnostics.Append(diags...)
+	if !planned.IsUnknown() {
+		plan.ForeignAccessCodes = planned // the next refresh shows codes that have appeared since the plan
+	}
 	still := released(&plan, &state, left)
 	warnOfReleased(still, &resp.Diagnostics)
 	maps.Copy(foreign, still)
@@ -386,7 +391,7 @@ func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, 
 				deletable,
 			),
 		)
-	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs) && plan.Timeouts.Equal(state.Timeouts):
+	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs):
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = state.DeletedAccessCodes, state.ForeignAccessCodes
 	default:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(nil), types.MapUnknown(foreignCodeType)

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -79,20 +80,23 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"with it. The state contains it: use a backend that encrypts. Null after an import from a " +
 					"server that returns it at creation only. After the server rotates it, the next refresh reads " +
 					"the new one.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"disabled": schema.BoolAttribute{
-				Computed: true,
+				Computed:      true,
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Whether the server has stopped sending, because the endpoint answered `410 " +
 					"Gone` or failed for days. The server keeps the events, and can replay them. Null from a " +
 					"server that does not report it.",
 			},
 			"disabled_at": schema.StringAttribute{
 				Computed:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "When the server disabled the webhook, in RFC 3339.",
 			},
 			"disabled_reason": schema.StringAttribute{
 				Computed:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Why the server disabled the webhook.",
 			},
 		},
@@ -172,12 +176,12 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	expansion := model.expansion(ctx, webhook)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, expansionKey, encodeExpansion(expansion))...)
-	planned := model.Secret
+	planned := model
 	resp.Diagnostics.Append(model.fill(ctx, webhook, expansion)...)
-	if !planned.IsUnknown() {
-		model.Secret = planned // the next refresh reads a secret that was rotated since the plan
-	}
 	resp.Diagnostics.Append(model.warning()...)
+	// An update changes none of these. The next refresh reads what the server has changed since the plan.
+	model.Secret, model.Disabled = planned.Secret, planned.Disabled
+	model.DisabledAt, model.DisabledReason = planned.DisabledAt, planned.DisabledReason
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
