@@ -23,6 +23,13 @@ import (
 // cannotBeManagedKey is the key of the private state that records that the vendor does not allow a conversion.
 const cannotBeManagedKey = "cannot_be_managed"
 
+// These are its values. After an import has announced the refusal, the plan of the same run need not repeat it.
+const (
+	convertible = "false"
+	refused     = "true"
+	announced   = `"announced"`
+)
+
 // These texts say what to do with a code that cannot be converted. stayUnmanaged is for a code in the state.
 const (
 	stayUnmanaged = staysUnmanaged + " Remove it from the state with a removed block, which does not touch the " +
@@ -161,6 +168,13 @@ func (m *accessCodeModel) keepBackup(state *accessCodeModel) {
 	}
 }
 
+// warnOfRefusal warns that the vendor does not allow the conversion of the code.
+func (m *accessCodeModel) warnOfRefusal(diags *diag.Diagnostics) {
+	diagnostics.WarningAt(diags, path.Root("is_managed"), "Access code cannot be converted to managed",
+		fmt.Sprintf("Apply will fail for the code %s: %s.\n\n%s",
+			m.AccessCodeID.ValueString(), errCannotBeManaged, stayUnmanaged))
+}
+
 // leavesPIN reports whether a PIN that the server hides stays unknown, so that the plan keeps the state's value.
 func (m *accessCodeModel) leavesPIN(
 	ctx context.Context,
@@ -182,13 +196,13 @@ func (r *accessCodeResource) planConversion(
 	resp *resource.ModifyPlanResponse,
 	plan *accessCodeModel,
 ) {
-	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
+	refusal, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
-	if string(refused) == "true" {
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to "+
-			"managed",
-			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
-	} else {
+	switch string(refusal) {
+	case announced:
+	case refused:
+		plan.warnOfRefusal(&resp.Diagnostics)
+	default:
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
 			"The code "+plan.AccessCodeID.ValueString()+" is already on the lock and the workspace does not manage "+
 				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes "+

@@ -49,6 +49,7 @@ func (r *accessCodesExclusiveResource) Metadata(
 const (
 	actionStock     = "read the codes on the lock"
 	actionExclusive = "delete other access codes"
+	actionWatch     = "import exclusive access codes"
 )
 
 // Create reads the codes on the lock and deletes nothing, because no plan has shown what it would delete.
@@ -89,7 +90,7 @@ func (r *accessCodesExclusiveResource) Read(
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	imported := model.AccessCodeIDs.IsNull()
+	imported := model.ForeignAccessCodes.IsNull()
 	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
@@ -98,8 +99,12 @@ func (r *accessCodesExclusiveResource) Read(
 		return
 	}
 	_, err := deviceByID(ctx, client, model.DeviceID.ValueString())
+	if err != nil && imported {
+		reportImport(&resp.Diagnostics, actionWatch, "device", model.DeviceID.ValueString(), whereLocksAre, err)
+		return
+	}
 	if api.IsNotFound(err) {
-		if imported || r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -322,13 +327,16 @@ func (r *accessCodesExclusiveResource) ImportState(
 	if req.ID == "" {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
-	if id := identity.DeviceID.ValueString(); id == "" || strings.ContainsAny(id, "/ ,") {
-		diagnostics.Failure(&resp.Diagnostics, "import exclusive access codes", fmt.Sprintf("%q is not the "+
-			"`device_id` of one lock.", id))
+	if id := identity.DeviceID.ValueString(); id == "" || strings.ContainsAny(id, "/,") {
+		diagnostics.Failure(&resp.Diagnostics, actionWatch, fmt.Sprintf("%q is not the `device_id` of one lock. "+
+			whereLocksAre, id))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), identity.DeviceID)...)
 }
+
+// whereLocksAre says where to find the identifiers of locks.
+const whereLocksAre = "The data source deviceaccess_devices lists the locks."
 
 // ModifyPlan shows the codes that apply will delete. They come from the state only: Terraform plans again during
 // apply, and new codes on the lock must not change the result. For the same reason a creation, which has no state,

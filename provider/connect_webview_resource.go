@@ -227,8 +227,12 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	}
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
+	case err != nil && imported:
+		reportImport(&resp.Diagnostics, "import connect webview", "connect webview", model.ConnectWebviewID.ValueString(),
+			"The server lists pages at `/connect_webviews/list`.", err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return

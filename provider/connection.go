@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -308,8 +309,8 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 // cannotImport reports whether an import is impossible: an identifier is misspelled, or the provider is not connected
 // yet. If Terraform allows it, the import is deferred until after apply.
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
-	for _, id := range identifiersIn(req) {
-		if problem := validators.CheckIdentifier(id); problem != "" {
+	for _, text := range textsIn(req) {
+		if problem := checkImported(text); problem != "" {
 			diagnostics.Error(&resp.Diagnostics, "Invalid identifier", problem)
 			return true
 		}
@@ -326,8 +327,23 @@ func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *
 	return true
 }
 
-// identifiersIn returns the identifiers in the ID or the identity of an import.
-func identifiersIn(req resource.ImportStateRequest) (ids []string) {
+// checkImported returns an error text for a misspelled identifier in a text of an import. Several are separated by
+// slashes and commas; a space may follow a comma.
+func checkImported(text string) string {
+	text = strings.ReplaceAll(text, ", ", ",")
+	if strings.ContainsFunc(text, unicode.IsSpace) {
+		return fmt.Sprintf("%q contains a space or a line break. Identifiers contain none: remove it.", text)
+	}
+	for _, id := range strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == ',' }) {
+		if problem := validators.CheckIdentifier(id); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// textsIn returns the ID of an import, or the texts of its identity.
+func textsIn(req resource.ImportStateRequest) []string {
 	texts := []string{req.ID}
 	if req.ID == "" && req.Identity != nil {
 		_ = tftypes.Walk(req.Identity.Raw, func(_ *tftypes.AttributePath, value tftypes.Value) (bool, error) {
@@ -338,10 +354,7 @@ func identifiersIn(req resource.ImportStateRequest) (ids []string) {
 			return true, nil
 		})
 	}
-	for _, text := range texts {
-		ids = append(ids, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/, ", r) })...)
-	}
-	return ids
+	return texts
 }
 
 // connectedEphemeralResource gives every ephemeral resource the connection of the provider.

@@ -51,6 +51,7 @@ type fake struct {
 	omits           []string // what it does not say of codes
 	mixesCodes      bool     // has managed and unmanaged codes alike where the contract has managed ones only
 	anyID           bool     // takes identifiers that are no UUIDs
+	strictIDs       bool     // refuses such identifiers of webhooks, too
 	newID           func() string
 	elsewhere       bool // does not know what a workspace is
 	pageSize        int  // at most so many records on a page
@@ -299,6 +300,10 @@ func (f *fake) onWebhook(
 	do func(id string) map[string]any,
 ) {
 	id, _ := body["webhook_id"].(string)
+	if f.strictIDs && uuid.Validate(id) != nil {
+		answerError(http.StatusBadRequest, "invalid_input", "Invalid uuid for webhook_id")(w, r)
+		return
+	}
 	if f.webhooks[id] == nil {
 		f.answerNotFound("webhook_not_found", "Could not find webhook")(w, r)
 		return

@@ -51,6 +51,7 @@ func (r *sharedAccessCodeResource) Metadata(
 
 const (
 	actionRead   = "read access code"
+	actionAdopt  = "import shared access code"
 	actionPut    = "set the access code on a lock"
 	actionRemove = "remove the access code from a lock"
 )
@@ -132,6 +133,11 @@ func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRe
 	nothing := imported
 	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
 		one := found[deviceID]
+		if one.err != nil && imported {
+			id := codes[deviceID].AccessCodeID.ValueString()
+			reportImport(&resp.Diagnostics, actionAdopt, "access code", id, whereIdentifiersAre, one.err)
+			return
+		}
 		if one.err != nil {
 			report(&resp.Diagnostics, actionRead, one.err)
 			return
@@ -151,7 +157,7 @@ func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRe
 		}
 		diagnostics.Failure(
 			&resp.Diagnostics,
-			"import shared access code",
+			actionAdopt,
 			strings.Join(append(wrong, "Nothing was imported."), "\n"),
 		)
 		return
@@ -616,8 +622,8 @@ func (r *sharedAccessCodeResource) ImportState(
 	for _, one := range given.AccessCodes {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
-			strings.ContainsAny(id, "/ ") {
-			diagnostics.Failure(&resp.Diagnostics, "import shared access code", fmt.Sprintf("%q is not "+
+			strings.Contains(id, "/") {
+			diagnostics.Failure(&resp.Diagnostics, actionAdopt, fmt.Sprintf("%q is not "+
 				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
 				"ID separates them by commas.", one))
 			return
@@ -629,7 +635,7 @@ func (r *sharedAccessCodeResource) ImportState(
 		codes[deviceID], locks = code, append(locks, deviceID)
 	}
 	if len(codes) == 0 {
-		diagnostics.Failure(&resp.Diagnostics, "import shared access code", "The identity contains no codes. Set "+
+		diagnostics.Failure(&resp.Diagnostics, actionAdopt, "The identity contains no codes. Set "+
 			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
 		return
 	}

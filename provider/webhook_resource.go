@@ -142,8 +142,12 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
+	case err != nil && model.URL.IsNull():
+		reportImport(&resp.Diagnostics, "import webhook", "webhook", model.WebhookID.ValueString(), "The data source "+
+			"deviceaccess_webhooks lists webhooks.", err)
+		return
 	case api.IsNotFound(err):
-		if model.URL.IsNull() || r.isDeleted(ctx, req.Private, "read webhook", &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, "read webhook", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return

@@ -399,6 +399,10 @@ func TestWebhookThatIsDisabledElsewhereShowsItAndPlansNothing(t *testing.T) {
 					answer(map[string]any{})(w, r)
 				})
 			},
+		},
+		{ // which comes with the next refresh
+			Config:            f.config(webhook("https://example.com/a", `event_types = ["device.connected"]`)),
+			ConfigPlanChecks:  plansNothing(),
 			ConfigStateChecks: disabledIs(knownvalue.Bool(false), knownvalue.Null(), knownvalue.Null()),
 		},
 	}})
