@@ -172,12 +172,21 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "Whether a person has logged in, as of the last refresh. Known in every plan, " +
 					"so `count` can depend on it.",
 			},
-			"connected_account_id": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "The connected " +
-				"account. Null until the login."},
-			"selected_provider": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "The vendor that " +
-				"the person has chosen. Null until the login."},
-			"authorized_at": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When the person " +
-				"logged in, in RFC 3339. Null until the login."},
+			"connected_account_id": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "The connected account. Null until the login.",
+			},
+			"selected_provider": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "The vendor that the person has chosen. Null until the login.",
+			},
+			"authorized_at": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "When the person logged in, in RFC 3339. Null until the login.",
+			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
 				PlanModifiers:       same,
@@ -228,8 +237,9 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
 	case err != nil && imported:
-		reportImport(&resp.Diagnostics, "import connect webview", "connect webview", model.ConnectWebviewID.ValueString(),
-			"The server lists pages at `/connect_webviews/list`.", err)
+		id := model.ConnectWebviewID.ValueString()
+		reportImport(&resp.Diagnostics, "import connect webview", "connect webview", id, "The server lists pages at "+
+			"`/connect_webviews/list`.", err)
 		return
 	case api.IsNotFound(err):
 		if r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {

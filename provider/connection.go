@@ -147,7 +147,8 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 			diags,
 			path.Root("api_key"),
 			"Missing api_key",
-			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint,
+			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+
+				envAPIKey+"."+otherVariables()+hint,
 		)
 	}
 	// No attribute, because Terraform would show a line that contains a credential.
@@ -156,7 +157,8 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 			diags,
 			path.Root("endpoint"),
 			"Missing endpoint",
-			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint,
+			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+
+				envEndpoint+"."+otherVariables()+hint,
 		)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
 		diagnostics.Error(diags, "Invalid endpoint", sentence(err.Error())+"\n\nCorrect `endpoint` in the "+
@@ -217,9 +219,14 @@ var namesWorkspace = validators.NotEmpty{Hint: "Name the workspace that the key 
 // setting is a value and its origin, for errors. An empty origin means that it is not set.
 type setting struct{ value, from string }
 
-// readTogether explains why the provider may not have read a variable of other clients.
-const readTogether = " " + envOtherAPIKey + " and " + envOtherEndpoint + " are read together, and only if neither " +
-	"a key nor an endpoint is set in another way: the provider sends a key only to the server that it was set for."
+// otherVariables explains why the provider has not read a variable of other clients, if one is set.
+func otherVariables() string {
+	if os.Getenv(envOtherAPIKey) == "" && os.Getenv(envOtherEndpoint) == "" {
+		return ""
+	}
+	return " " + envOtherAPIKey + " and " + envOtherEndpoint + " are read together, and only if neither a key nor an " +
+		"endpoint is set in another way: the provider sends a key only to the server that it was set for."
+}
 
 // keyAndEndpoint returns the key and the endpoint. It uses the variables of other clients only if neither is set in
 // another way.

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 

@@ -64,11 +64,8 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				Optional:    true,
 				Computed:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "The event types to send, such as `device.connected`, `device.disconnected`, " +
-					"`access_code.unmanaged.converted_to_managed`, or " +
-					"`access_code.unmanaged.failed_to_convert_to_managed`; see the list below. By default " +
-					"`[\"*\"]`, which means all. On a server that cannot update webhooks, a change replaces the " +
-					"webhook.",
+				MarkdownDescription: "The event types to send, such as `device.connected`; see the list below. By " +
+					"default `[\"*\"]`, which means all.",
 				Default: setdefault.StaticValue(wildcard),
 				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the event types to receive, " +
 					"or leave it out for all."}, setvalidator.ValueStringsAre(validators.EventType{})},
@@ -76,18 +73,15 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"secret": schema.StringAttribute{
 				Computed:  true,
 				Sensitive: true,
-				MarkdownDescription: "The secret that signs each delivery; the receiver verifies the signature " +
-					"with it. The state contains it: use a backend that encrypts. Null after an import from a " +
-					"server that returns it at creation only. After the server rotates it, the next refresh reads " +
-					"the new one.",
+				MarkdownDescription: "The secret that signs each delivery, for the receiver to verify; the state " +
+					"contains it. Null after an import from a server that returns it at creation only.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"disabled": schema.BoolAttribute{
 				Computed:      true,
 				PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Whether the server has stopped sending, because the endpoint answered `410 " +
-					"Gone` or failed for days. The server keeps the events, and can replay them. Null from a " +
-					"server that does not report it.",
+					"Gone` or failed for days. Null from a server that does not report it.",
 			},
 			"disabled_at": schema.StringAttribute{
 				Computed:            true,
