@@ -109,7 +109,8 @@ func uncertainAdvice(err error, look string) string {
 // the next apply would needlessly replace it.
 func warnInterrupted(diags *diag.Diagnostics, id string) {
 	diagnostics.Warning(diags, "Access code may not be on its lock yet", "Terraform was interrupted while it waited "+
-		"for the lock to take the access code "+id+". The code is in the state, and the server keeps trying; the next plan shows its status.")
+		"for the lock to take the access code "+id+". The code is in the state, and the server keeps trying; the next "+
+		"plan shows its status.")
 }
 
 // hasID returns an error for an answer without an identifier.
