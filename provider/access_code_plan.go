@@ -24,6 +24,13 @@ import (
 // cannotBeManagedKey is the key of the private state that records that the vendor does not allow a conversion.
 const cannotBeManagedKey = "cannot_be_managed"
 
+// These are its values. After an import has announced the refusal, the plan of the same run need not repeat it.
+const (
+	convertible = "false"
+	refused     = "true"
+	announced   = `"announced"`
+)
+
 // These texts say what to do with a code that cannot be converted. stayUnmanaged is for a code in the state.
 const (
 	stayUnmanaged = staysUnmanaged + " Remove it from the state with a removed block, which does not touch the " +
@@ -104,23 +111,42 @@ func (r *accessCodeResource) planUpdate(
 	resp *resource.ModifyPlanResponse,
 	plan, state *accessCodeModel,
 ) {
-	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
+	converts := !state.IsManaged.IsNull() && !state.IsManaged.ValueBool()
+	if converts {
 		r.planConversion(ctx, req, resp, plan, state)
 	}
 	if state.isOffline() {
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
-	changes = changes || hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
+	uncertain := hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
+	changes = changes || uncertain
 	if !changes && plan.leavesPIN(ctx, req.Config, state, &resp.Diagnostics) {
 		plan.Code = state.Code
 	}
-	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
-		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
+	if changes || converts || plan.Name.IsUnknown() || plan.Code.IsUnknown() ||
+		plan.IsExternalModificationAllowed.IsUnknown() {
+		r.planStatus(plan, state, uncertain)
 	}
 	plan.keepBackup(state)
 	if isBeingDeleted(state.Status) {
 		plan.planAnother(resp)
+	}
+}
+
+// planStatus plans the status and the errors that a code has after a change. A code without errors gets none from a
+// change that succeeds, and a code that is on its lock stays there. The next refresh shows everything else.
+func (r *accessCodeResource) planStatus(plan, state *accessCodeModel, uncertain bool) {
+	healthy := len(state.Errors.Elements()) == 0 && !uncertain
+	if !healthy {
+		plan.Errors = types.ListUnknown(problemType)
+	}
+	onLock := state.Status.ValueString() == string(api.Set)
+	scheduled := state.Status.ValueString() == string(api.Unset) && state.IsManaged.ValueBool()
+	waits := r.connection != nil && r.waitsForSet(plan)
+	sameFrame := plan.StartsAt.same(state.StartsAt) && plan.EndsAt.same(state.EndsAt)
+	if !healthy || !waits || !sameFrame || !onLock && !scheduled {
+		plan.Status = types.StringUnknown()
 	}
 }
 
@@ -130,6 +156,14 @@ func (m *accessCodeModel) keepBackup(state *accessCodeModel) {
 		known := state.backup()
 		m.Backup = backup{m.backup().UsePool, known.IsAvailable, known.PulledAccessCodeID}.object()
 	}
+}
+
+// warnOfRefusal warns that the vendor does not allow the conversion of a code. Its summary names the code, because
+// Terraform groups warnings of the same summary.
+func (r *accessCodeResource) warnOfRefusal(ctx context.Context, m *accessCodeModel, diags *diag.Diagnostics) {
+	diagnostics.WarningAt(diags, path.Root("is_managed"), r.describe(ctx, m)+" cannot be converted to managed",
+		fmt.Sprintf("Apply will fail for the code %s: %s.\n\n%s",
+			m.AccessCodeID.ValueString(), errCannotBeManaged, stayUnmanaged))
 }
 
 // leavesPIN reports whether a PIN that the server hides stays unknown, so that the plan keeps the state's value.
@@ -153,14 +187,13 @@ func (r *accessCodeResource) planConversion(
 	resp *resource.ModifyPlanResponse,
 	plan, state *accessCodeModel,
 ) {
-	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
+	refusal, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
-	if string(refused) == "true" {
-		// Terraform groups warnings of the same summary.
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), r.describe(ctx, state)+
-			" cannot be converted to managed",
-			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
-	} else {
+	switch string(refusal) {
+	case announced:
+	case refused:
+		r.warnOfRefusal(ctx, state, &resp.Diagnostics)
+	default:
 		diagnostics.WarningAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
 			"The code "+plan.AccessCodeID.ValueString()+" is already on the lock and the workspace does not manage "+
 				"it. Applying this plan converts it. Terraform can then change the code, and destroying it removes "+
@@ -170,7 +203,6 @@ func (r *accessCodeResource) planConversion(
 			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
 		}
 	}
-	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
 	if plan.Name.IsNull() {
 		plan.Name = types.StringUnknown()
 	}

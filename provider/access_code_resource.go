@@ -98,6 +98,10 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	deviceID := model.DeviceID.ValueString()
 	managed, unmanaged, err := r.refreshCode(ctx, client, deviceID, model.AccessCodeID.ValueString())
 	switch {
+	case err != nil && imported:
+		id := model.AccessCodeID.ValueString()
+		reportImport(&resp.Diagnostics, actionImport, "access code", id, whereIdentifiersAre, err)
+		return
 	case err != nil:
 		report(&resp.Diagnostics, action, err)
 		return
@@ -134,8 +138,15 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		doubted := hasUncertainChange(ctx, req.Private, &resp.Diagnostics)
 		resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, model.isUncertain(managed, doubted))...)
 	}
-	refused := unmanaged != nil && unmanaged.CannotBeManaged
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
+	refusal := convertible
+	if unmanaged != nil && unmanaged.CannotBeManaged {
+		refusal = refused
+		if imported {
+			refusal = announced
+			r.warnOfRefusal(ctx, &model, &resp.Diagnostics)
+		}
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, []byte(refusal))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
@@ -374,7 +385,7 @@ func (r *accessCodeResource) ImportState(
 	if !hasDevice {
 		id = req.ID
 	}
-	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
+	if id == "" || hasDevice && deviceID == "" || strings.Contains(id, "/") {
 		diagnostics.Failure(
 			&resp.Diagnostics,
 			actionImport,
@@ -420,14 +431,14 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 		return managed.DeviceID
 	}
 	if !api.IsNotFound(err) {
-		report(diags, actionImport, err)
+		reportImport(diags, actionImport, "access code", id, whereIdentifiersAre, err)
 		return ""
 	}
 	unmanaged, err := unmanagedCode(ctx, client, "", id)
 	switch {
 	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so try the conversion
 	case err != nil:
-		report(diags, actionImport, err)
+		reportImport(diags, actionImport, "access code", id, whereIdentifiersAre, err)
 		return ""
 	case unmanaged == nil:
 		diagnostics.Failure(diags, actionImport, "The workspace of the API key has no access code "+id+", neither "+

@@ -14,6 +14,7 @@ import (
 	resourceapi "github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -1594,6 +1595,48 @@ func TestImportOfNothingSaysSo(t *testing.T) {
 			)
 		})
 	}
+}
+
+// terraform import makes no plan that could warn, and an import block makes one at once.
+func TestImportOfACodeThatCannotBeConverted_WarnsOnce(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	id := f.unmanaged(fakeCode{name: "Plumber", cannotBeManaged: true})
+	p := f.plugin(t)
+	warnings := func(diagnostics []*tfprotov6.Diagnostic) (found int) {
+		for _, d := range diagnostics {
+			if d.Severity == tfprotov6.DiagnosticSeverityWarning &&
+				d.Summary == "Access code cannot be converted to managed" && strings.Contains(d.Detail, id) {
+				found++
+			}
+		}
+		return found
+	}
+	plan := func(read *tfprotov6.ReadResourceResponse) []*tfprotov6.Diagnostic {
+		config := p.pack(object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice)}))
+		answer, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+			TypeName: codeType, PriorState: read.NewState, ProposedNewState: read.NewState, Config: config,
+			PriorPrivate: read.Private,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Diagnostics
+	}
+	imported := p.imported(codeType, fakeDevice+"/"+id)
+	if n := warnings(imported.Diagnostics); n != 1 {
+		t.Errorf("%d warnings of the import", n)
+	}
+	if n := warnings(plan(imported)); n != 0 {
+		t.Errorf("%d warnings of the plan with the import", n)
+	}
+	later := p.reads(&tfprotov6.ReadResourceRequest{
+		TypeName: codeType, CurrentState: imported.NewState, CurrentIdentity: imported.NewIdentity, Private: imported.Private,
+	})
+	if n := warnings(later.Diagnostics) + 10*warnings(plan(later)); n != 10 {
+		t.Errorf("later, the refresh and the plan warn %d times", n)
+	}
+	f.expectWrites(t, "in the end")
 }
 
 func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {

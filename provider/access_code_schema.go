@@ -47,8 +47,8 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"name": schema.StringAttribute{
 				Optional: true,
 				Computed: true,
-				MarkdownDescription: "The name of the code, up to 255 characters. A lock that limits the names of " +
-					"codes gets a shortened form. By default the server chooses one.",
+				MarkdownDescription: "The name of the code, up to 255 characters; a new name alone keeps the PIN " +
+					"on the door. By default the server chooses one.",
 				Validators: []validator.String{validators.NotEmpty{Hint: "Give it a name, or leave it " +
 					"out: then the server chooses one."}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
@@ -57,9 +57,8 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional:  true,
 				Computed:  true,
 				Sensitive: true,
-				MarkdownDescription: "The PIN: 4 to 12 digits; many locks accept fewer lengths. By default the " +
-					"server chooses one. The state contains it: use a backend that encrypts, or `code_wo`. Null " +
-					"with `code_wo`, and where the vendor hides PINs.",
+				MarkdownDescription: "The PIN: 4 to 12 digits, of a length that the lock accepts. By default the " +
+					"server chooses one; the state contains it.",
 				Validators:    []validator.String{validators.PIN{}, validators.ConflictsWith{Attribute: "code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
@@ -68,9 +67,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Sensitive: true,
 				WriteOnly: true,
 				MarkdownDescription: "The PIN, write-only: neither the plan nor the state contains it. Requires " +
-					"Terraform 1.11 or newer, and `code_wo_version`. Terraform cannot detect that the PIN was " +
-					"changed elsewhere. An import reads the PIN into the state, and the next apply removes it. " +
-					"Removing `code_wo` keeps the PIN on the lock and stores it in the state, with a warning.",
+					"Terraform 1.11 or newer, and `code_wo_version`.",
 				Validators: []validator.String{
 					validators.PIN{},
 					validators.AlsoRequires{
@@ -91,16 +88,14 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"wait_until_on_lock": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether create and update wait until the lock has the code. By default the " +
-					"provider's `wait_until_on_lock`, else `true`. With `false`, apply ends when the server has accepted " +
-					"the code; the lock may not have it yet.",
+					"provider's `wait_until_on_lock`, else `true`.",
 			},
 			"keepers": keepersAttribute(),
 			"starts_at": schema.StringAttribute{
 				Optional:   true,
 				CustomType: instantType{},
 				MarkdownDescription: "From when the code opens the lock, in RFC 3339 with a time zone, such as " +
-					"`2026-11-21T15:00:00Z`. Requires `ends_at`; without both, the code opens always. A future " +
-					"code is scheduled, not on the lock, when apply ends.",
+					"`2026-11-21T15:00:00Z`. Requires `ends_at`; without both, the code opens always.",
 				Validators: []validator.String{validators.AlsoRequiresUnless{
 					AlsoRequires: validators.AlsoRequires{Attribute: "ends_at", Hint: "Set both, or leave both out " +
 						"for a code that opens always."},
@@ -112,8 +107,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional:   true,
 				CustomType: instantType{},
 				MarkdownDescription: "Until when the code opens the lock, in RFC 3339 with a time zone. Then the " +
-					"server deletes the code, and Terraform plans to create it again: remove it from the " +
-					"configuration, or move its time frame.",
+					"server deletes the code, and Terraform plans to create it again.",
 				Validators: []validator.String{
 					validators.AlsoRequires{
 						Attribute: "starts_at",
@@ -126,8 +120,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional: true,
 				Computed: true,
 				MarkdownDescription: "Whether changes made at the lock stay; otherwise the server reverts them. " +
-					"`false` for a new code by default. Removing the attribute changes nothing: set `false` to " +
-					"revert such changes again.",
+					"`false` for a new code by default.",
 				PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 			},
 			"type": schema.StringAttribute{
@@ -136,20 +129,16 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"status": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "The state of the code on its lock, such as `unset`, `setting`, `set`, " +
-					"`removing`, or `unknown`. `unset` means scheduled or rejected. `unknown` means that the lock " +
-					"was removed from its account, or that the account is disconnected. The next apply replaces a " +
-					"configured code that is `removing`, and waits until the old one has left the lock.",
+				MarkdownDescription: "The state of the code on its lock: `unset`, `setting`, `set`, `removing`, or " +
+					"`unknown`. See *Status and errors* below.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"errors": problemsAttribute("Why the code does not work, such as an offline or removed lock. Empty if it "+
-				"works. An error about a code that is `set` means that the lock rejected a change and has the "+
-				"previous version; the next apply sends the change again.", listplanmodifier.UseStateForUnknown()),
+				"works.", listplanmodifier.UseStateForUnknown()),
 			"is_managed": schema.BoolAttribute{
 				Computed: true,
-				MarkdownDescription: "Whether the workspace manages the code. `false` after an import as " +
-					"`<device_id>/<access_code_id>` or by identity, and after its management was given up. The " +
-					"next apply converts the code.",
+				MarkdownDescription: "Whether the workspace manages the code. If `false`, the next apply converts " +
+					"the code.",
 				PlanModifiers: []planmodifier.Bool{planmodifiers.AlwaysTrue{}},
 			},
 			"created_at": schema.StringAttribute{
@@ -177,7 +166,10 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 
 // These are the settings with a default on the server.
 var (
-	usesNoPool        = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false), Attribute: "use_pool"}
+	usesNoPool = planmodifiers.RequiresReplaceUnlessImported{
+		Default:   types.BoolValue(false),
+		Attribute: "use_pool",
+	}
 	schedulesNatively = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(true)}
 	roundsToTheHour   = planmodifiers.RequiresReplaceUnlessImported{Default: types.StringValue("1h")}
 )
@@ -219,16 +211,11 @@ func (m *accessCodeModel) replacingAttributes(
 
 // creationAttributes returns the settings that count at creation only, and the attributes that follow from them.
 func creationAttributes() map[string]schema.Attribute {
-	const (
-		replaces    = " A change replaces the code."
-		notReturned = replaces + " Servers do not return it: after an import it is null, and setting it then " +
-			"changes nothing."
-	)
 	return map[string]schema.Attribute{
 		"preferred_code_length": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "The number of digits of a PIN that the server chooses, if the lock allows it. " +
-				"Conflicts with `code` and `code_wo`." + notReturned,
+			MarkdownDescription: "The number of digits of a PIN that the server chooses. Conflicts with `code` and " +
+				"`code_wo`.",
 			Validators:    []validator.Int64{int64validator.Between(4, 12)},
 			PlanModifiers: []planmodifier.Int64{planmodifiers.RequiresReplaceUnlessImported{}},
 		},
@@ -236,34 +223,30 @@ func creationAttributes() map[string]schema.Attribute {
 			Optional: true,
 			Computed: true,
 			MarkdownDescription: "A name that you choose for a PIN that several codes share: a new code gets the " +
-				"PIN of the codes with the same key. Conflicts with `code` and `code_wo`. To put one PIN on many " +
-				"locks and change it everywhere, use `deviceaccess_shared_access_code`." + replaces +
-				" An adopted code gets no key, and a code that was unmanaged in between has lost it: the state " +
-				"then shows the configured key.",
+				"PIN of the codes with the same key. Conflicts with `code` and `code_wo`.",
 			Validators:    []validator.String{validators.NotEmpty{Hint: "Give it a name, or leave it out."}},
 			PlanModifiers: []planmodifier.String{planmodifiers.StateUnlessConfigured{}, sharesAtCreation{}},
 		},
 		"prefer_native_scheduling": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the lock itself enforces the time frame, if it can. With `false`, the " +
-				"server sets and deletes the code in time. By default `true`." + notReturned,
+			MarkdownDescription: "Whether the lock itself enforces the time frame, if it can; otherwise the server " +
+				"sets and deletes the code in time. By default `true`.",
 			PlanModifiers: []planmodifier.Bool{schedulesNatively},
 		},
 		"attempt_for_offline_device": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether create and update wait for a lock that is offline. With `false`, the " +
-				"server rejects them. By default `true`. A change of this attribute changes nothing on the server.",
+			MarkdownDescription: "Whether create and update wait for a lock that is offline, instead of failing. By " +
+				"default `true`.",
 		},
 		"backup": schema.SingleNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "Spare codes on the lock, one of which can replace this code: see the guide " +
-				"*Backup codes and offline codes*. Without it, the code has none.",
+			MarkdownDescription: "Spare codes on the lock, one of which can replace this code. Without it, the code " +
+				"has none.",
 			PlanModifiers: []planmodifier.Object{usesNoPool},
 			Attributes: map[string]schema.Attribute{
 				"use_pool": schema.BoolAttribute{
-					Required: true,
-					MarkdownDescription: "Whether the server keeps spare codes on the lock. Requires a time " +
-						"frame." + notReturned,
+					Required:            true,
+					MarkdownDescription: "Whether the server keeps spare codes on the lock. Requires a time frame.",
 				},
 				"is_available": schema.BoolAttribute{
 					Computed: true,
@@ -280,22 +263,21 @@ func creationAttributes() map[string]schema.Attribute {
 		"offline": schema.SingleNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "Makes this an offline code: the vendor computes it, and the lock accepts it " +
-				"without a connection. Write `offline = {}` for the defaults; a change replaces the code.",
+				"without a connection. Write `offline = {}` for the defaults.",
 			PlanModifiers: []planmodifier.Object{planmodifiers.PresenceRequiresReplace()},
 			Attributes: map[string]schema.Attribute{
 				"is_one_time_use": schema.BoolAttribute{
 					Optional: true,
 					Computed: true,
 					Default:  booldefault.StaticBool(false),
-					MarkdownDescription: "Whether the code opens once, within 24 hours of `starts_at`. The time " +
+					MarkdownDescription: "Whether the code opens once, within 24 hours of `starts_at`; the time " +
 						"frame is then optional. By default `false`.",
 					PlanModifiers: []planmodifier.Bool{planmodifiers.RequiresReplaceIfKnown{}},
 				},
 				"max_time_rounding": schema.StringAttribute{
 					Optional: true,
 					MarkdownDescription: "How far the vendor may widen the time frame: `1h` (or `1hour`), or `1d` " +
-						"(or `1day`) for a code that lasts whole days. By default `1h`. The state keeps the " +
-						"configured time frame." + notReturned,
+						"(or `1day`) for whole days. By default `1h`.",
 					Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
 					PlanModifiers: []planmodifier.String{roundsAtCreation{}},
 				},

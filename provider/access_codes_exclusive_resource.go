@@ -50,6 +50,7 @@ func (r *accessCodesExclusiveResource) Metadata(
 const (
 	actionStock     = "read the codes on the lock"
 	actionExclusive = "delete other access codes"
+	actionWatch     = "import exclusive access codes"
 )
 
 // Create reads the codes on the lock and deletes nothing, because no plan has shown what it would delete.
@@ -90,7 +91,7 @@ func (r *accessCodesExclusiveResource) Read(
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	imported := model.AccessCodeIDs.IsNull()
+	imported := model.ForeignAccessCodes.IsNull()
 	if !imported && r.skipsRefresh(&resp.Diagnostics) {
 		return
 	}
@@ -103,8 +104,12 @@ func (r *accessCodesExclusiveResource) Read(
 	if err == nil {
 		onLock, err = r.refreshCodesOn(ctx, client, model.DeviceID.ValueString())
 	}
+	if err != nil && imported {
+		reportImport(&resp.Diagnostics, actionWatch, "device", model.DeviceID.ValueString(), whereLocksAre, err)
+		return
+	}
 	if api.IsNotFound(err) {
-		if imported || r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -146,9 +151,10 @@ func (r *accessCodesExclusiveResource) Update(
 		return
 	}
 	foreign, allowed := state.foreign(ctx), plan.allowed()
+	deletable, _ := partitionByDeletable(foreign)
 	var shown []string // codes to delete that are still on the lock
 	for id := range plan.DeletedAccessCodes.Elements() {
-		_, planned := foreign[id]
+		_, planned := deletable[id]
 		code, there := onLock[id]
 		if planned && there && !allowed.allows(id, code) {
 			shown = append(shown, id)
@@ -164,8 +170,12 @@ func (r *accessCodesExclusiveResource) Update(
 	if resp.Diagnostics.HasError() {
 		return // keep the state, so that the next plan shows the rest
 	}
+	planned := plan.ForeignAccessCodes
 	left, diags = plan.setForeign(ctx, left)
 	resp.Diagnostics.Append(diags...)
+	if !planned.IsUnknown() {
+		plan.ForeignAccessCodes = planned // the next refresh shows codes that have appeared since the plan
+	}
 	still := released(&plan, &state, left)
 	warnOfReleased(still, &resp.Diagnostics)
 	maps.Copy(foreign, still)
@@ -319,13 +329,16 @@ func (r *accessCodesExclusiveResource) ImportState(
 	if req.ID == "" {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
-	if id := identity.DeviceID.ValueString(); id == "" || strings.ContainsAny(id, "/ ,") {
-		diagnostics.Failure(&resp.Diagnostics, "import exclusive access codes", fmt.Sprintf("%q is not the "+
-			"`device_id` of one lock.", id))
+	if id := identity.DeviceID.ValueString(); id == "" || strings.ContainsAny(id, "/,") {
+		diagnostics.Failure(&resp.Diagnostics, actionWatch, fmt.Sprintf("%q is not the `device_id` of one lock. "+
+			whereLocksAre, id))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), identity.DeviceID)...)
 }
+
+// whereLocksAre says where to find the identifiers of locks.
+const whereLocksAre = "The data source deviceaccess_devices lists the locks."
 
 // ModifyPlan shows the codes that apply will delete. They come from the state only: Terraform plans again during
 // apply, and new codes on the lock must not change the result. For the same reason a creation, which has no state,
@@ -389,7 +402,7 @@ func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, 
 				deletable,
 			),
 		)
-	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs) && plan.Timeouts.Equal(state.Timeouts):
+	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs):
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = state.DeletedAccessCodes, state.ForeignAccessCodes
 	default:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(nil), types.MapUnknown(foreignCodeType)

@@ -161,7 +161,8 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "The customer to whom the account will belong.",
 			},
 			"status": schema.StringAttribute{
-				Computed: true,
+				Computed:      true,
+				PlanModifiers: same,
 				MarkdownDescription: "`pending` until a person logs in, then `authorized`; `failed` after a " +
 					"rejected login, which the person can retry. A refresh updates it.",
 			},
@@ -171,12 +172,21 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "Whether a person has logged in, as of the last refresh. Known in every plan, " +
 					"so `count` can depend on it.",
 			},
-			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The connected " +
-				"account. Null until the login."},
-			"selected_provider": schema.StringAttribute{Computed: true, MarkdownDescription: "The vendor that " +
-				"the person has chosen. Null until the login."},
-			"authorized_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When the person " +
-				"logged in, in RFC 3339. Null until the login."},
+			"connected_account_id": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "The connected account. Null until the login.",
+			},
+			"selected_provider": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "The vendor that the person has chosen. Null until the login.",
+			},
+			"authorized_at": schema.StringAttribute{
+				Computed:            true,
+				PlanModifiers:       same,
+				MarkdownDescription: "When the person logged in, in RFC 3339. Null until the login.",
+			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
 				PlanModifiers:       same,
@@ -226,8 +236,13 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	}
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
+	case err != nil && imported:
+		id := model.ConnectWebviewID.ValueString()
+		reportImport(&resp.Diagnostics, "import connect webview", "connect webview", id, "The server lists pages at "+
+			"`/connect_webviews/list`.", err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -256,7 +271,8 @@ func readConnectWebview(ctx context.Context, client *api.Client, id string) (*ap
 	return &answer.ConnectWebview, sameID("connect webview", answer.ConnectWebview.ConnectWebviewID, id)
 }
 
-// Update stores settings of an imported page that the server does not return. Every other change replaces the page.
+// Update stores settings of an imported page that the server does not return. Every other change replaces the page, so
+// the plan is the state.
 func (r *connectWebviewResource) Update(
 	ctx context.Context,
 	req resource.UpdateRequest,
@@ -264,16 +280,6 @@ func (r *connectWebviewResource) Update(
 ) {
 	var model connectWebviewModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	client := r.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
-	if err != nil {
-		report(&resp.Diagnostics, "update connect webview", err)
-		return
-	}
-	model.applied(webview)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -160,7 +161,8 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 			diags,
 			path.Root("api_key"),
 			"Missing api_key",
-			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint,
+			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+
+				envAPIKey+"."+otherVariables()+hint,
 		)
 	}
 	// No attribute, because Terraform would show a line that contains a credential.
@@ -169,7 +171,8 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 			diags,
 			path.Root("endpoint"),
 			"Missing endpoint",
-			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint,
+			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+
+				envEndpoint+"."+otherVariables()+hint,
 		)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
 		diagnostics.Error(diags, "Invalid endpoint", sentence(err.Error())+"\n\nCorrect `endpoint` in the "+
@@ -230,9 +233,14 @@ var namesWorkspace = validators.NotEmpty{Hint: "Name the workspace that the key 
 // setting is a value and its origin, for errors. An empty origin means that it is not set.
 type setting struct{ value, from string }
 
-// readTogether explains why the provider may not have read a variable of other clients.
-const readTogether = " " + envOtherAPIKey + " and " + envOtherEndpoint + " are read together, and only if neither " +
-	"a key nor an endpoint is set in another way: the provider sends a key only to the server that it was set for."
+// otherVariables explains why the provider has not read a variable of other clients, if one is set.
+func otherVariables() string {
+	if os.Getenv(envOtherAPIKey) == "" && os.Getenv(envOtherEndpoint) == "" {
+		return ""
+	}
+	return " " + envOtherAPIKey + " and " + envOtherEndpoint + " are read together, and only if neither a key nor an " +
+		"endpoint is set in another way: the provider sends a key only to the server that it was set for."
+}
 
 // keyAndEndpoint returns the key and the endpoint. It uses the variables of other clients only if neither is set in
 // another way.
@@ -310,16 +318,15 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 // cannotImport reports whether an import is impossible: an identifier is misspelled, or the provider is not connected
 // yet. If Terraform allows it, the import is deferred until after apply.
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
-	ids := identifiersIn(req)
-	for _, id := range ids {
-		if problem := validators.CheckIdentifier(id); problem != "" {
+	for _, text := range textsIn(req) {
+		if problem := checkImported(text); problem != "" {
 			diagnostics.Error(&resp.Diagnostics, "Invalid identifier", problem)
 			return true
 		}
 	}
 	switch {
 	case r.isConnected():
-		r.walk.know(ids...)
+		r.walk.know(identifiersIn(req)...)
 		return false
 	case req.ClientCapabilities.DeferralAllowed:
 		resp.State.Raw = tftypes.NewValue(resp.State.Raw.Type(), tftypes.UnknownValue)
@@ -330,8 +337,31 @@ func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *
 	return true
 }
 
+// checkImported returns an error text for a misspelled identifier in a text of an import. Several are separated by
+// slashes and commas; a space may follow a comma.
+func checkImported(text string) string {
+	text = strings.ReplaceAll(text, ", ", ",")
+	if strings.ContainsFunc(text, unicode.IsSpace) {
+		return fmt.Sprintf("%q contains a space or a line break. Identifiers contain none: remove it.", text)
+	}
+	for _, id := range strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == ',' }) {
+		if problem := validators.CheckIdentifier(id); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
 // identifiersIn returns the identifiers in the ID or the identity of an import.
 func identifiersIn(req resource.ImportStateRequest) (ids []string) {
+	for _, text := range textsIn(req) {
+		ids = append(ids, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/, ", r) })...)
+	}
+	return ids
+}
+
+// textsIn returns the ID of an import, or the texts of its identity.
+func textsIn(req resource.ImportStateRequest) []string {
 	texts := []string{req.ID}
 	if req.ID == "" && req.Identity != nil {
 		_ = tftypes.Walk(req.Identity.Raw, func(_ *tftypes.AttributePath, value tftypes.Value) (bool, error) {
@@ -342,10 +372,7 @@ func identifiersIn(req resource.ImportStateRequest) (ids []string) {
 			return true, nil
 		})
 	}
-	for _, text := range texts {
-		ids = append(ids, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/, ", r) })...)
-	}
-	return ids
+	return texts
 }
 
 // connectedEphemeralResource gives every ephemeral resource the connection of the provider.

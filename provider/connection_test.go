@@ -161,3 +161,25 @@ func TestWaitingForTheLockIsASetting(t *testing.T) {
 		{PreConfig: func() { f.do(func() { clear(f.codes) }) }, Config: f.config("")},
 	}})
 }
+
+// A newcomer has not heard of the variables of other clients.
+func TestMissingSettings_NameOtherVariablesOnlyIfOneIsSet(t *testing.T) {
+	for name, variables := range map[string]map[string]string{
+		"none": {}, "their key": {envOtherAPIKey: fakeKey}, "their endpoint": {envOtherEndpoint: "http://127.0.0.1:9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range []string{envAPIKey, envEndpoint, envOtherAPIKey, envOtherEndpoint} {
+				t.Setenv(variable, variables[variable])
+			}
+			_, diags := settings{}.connect(t.Context(), "test")
+			if !diags.HasError() {
+				t.Fatal("it connects")
+			}
+			for _, d := range diags {
+				if named := strings.Contains(d.Detail(), "SEAM_"); named != (len(variables) > 0) {
+					t.Errorf("%s: it names them: %t: %s", d.Summary(), named, d.Detail())
+				}
+			}
+		})
+	}
+}

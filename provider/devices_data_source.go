@@ -97,9 +97,8 @@ func deviceAttributes() map[string]schema.Attribute {
 		},
 		"max_active_codes_supported": schema.Int64Attribute{
 			Computed: true,
-			MarkdownDescription: "How many access codes the device holds at the same time. A future code takes its " +
-				"place when the server sets it: an hour before it starts, or three days if the lock enforces the " +
-				"time frame. Null if the server does not report it.",
+			MarkdownDescription: "How many access codes the device holds at the same time. Null if the server does " +
+				"not report it.",
 		},
 	}
 }

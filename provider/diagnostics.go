@@ -81,6 +81,20 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	reportNext(diags, action, err, next)
 }
 
+// reportImport adds the error of an import. It names the identifier, because a plan can have many imports. The hint
+// says where identifiers are listed.
+func reportImport(diags *diag.Diagnostics, action, kind, id, hint string, err error) {
+	named := &explainedError{fmt.Sprintf("the %s %q: %v", kind, id, err), err}
+	switch {
+	case api.IsNotFound(err):
+		diagnostics.Failure(diags, action, fmt.Sprintf("The workspace of the API key has no %s %q. %s", kind, id, hint))
+	case api.StatusOf(err) == http.StatusBadRequest:
+		reportNext(diags, action, named, "Check the identifier. "+hint)
+	default:
+		report(diags, action, named)
+	}
+}
+
 // uncertainAdvice says what to do about a failed creation that may have succeeded: running Terraform again is not
 // enough.
 func uncertainAdvice(err error, look string) string {

@@ -10,7 +10,7 @@ import (
 func (f *fake) lists() map[string]fakeHandler {
 	return map[string]fakeHandler{
 		"/devices/get": f.getDevice, "/devices/list_device_providers": f.listProviders,
-		"/webhooks/list": f.listWebhooks, "/access_codes/list": f.listCodes,
+		"/webhooks/list": f.listWebhooks, "/access_codes/list": f.listCodes, "/connect_webviews/get": f.getWebview,
 	}
 }
 
@@ -22,6 +22,11 @@ func (f *fake) getDevice(w http.ResponseWriter, r *http.Request, body map[string
 		}
 	}
 	answerError(http.StatusNotFound, "device_not_found", "Device not found")(w, r)
+}
+
+// getWebview knows no page: what they are like is tried with the server of this project.
+func (f *fake) getWebview(w http.ResponseWriter, r *http.Request, _ map[string]any) {
+	f.answerNotFound("connect_webview_not_found", "Could not find a connect webview")(w, r)
 }
 
 func (f *fake) listProviders(w http.ResponseWriter, r *http.Request, _ map[string]any) {

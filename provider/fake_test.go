@@ -55,6 +55,7 @@ type fake struct {
 	uniquePINs      bool     // refuses the PIN of another code on the lock
 	namesNoHolder   bool     // and does not say which code has it
 	anyID           bool     // takes identifiers that are no UUIDs
+	strictIDs       bool     // refuses such identifiers of webhooks, too
 	newID           func() string
 	elsewhere       bool // does not know what a workspace is
 	pageSize        int  // at most so many records on a page
@@ -314,6 +315,10 @@ func (f *fake) onWebhook(
 	do func(id string) map[string]any,
 ) {
 	id, _ := body["webhook_id"].(string)
+	if f.strictIDs && uuid.Validate(id) != nil {
+		answerError(http.StatusBadRequest, "invalid_input", "Invalid uuid for webhook_id")(w, r)
+		return
+	}
 	if f.webhooks[id] == nil {
 		f.answerNotFound("webhook_not_found", "Could not find webhook")(w, r)
 		return

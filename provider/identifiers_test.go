@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,4 +115,63 @@ func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 		refused(what, answer.Diagnostics, err)
 	}
 	f.expectWrites(t, "in the end")
+}
+
+// With many imports in one plan, a message without the identifier does not show which one is wrong.
+func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
+	const nowhere = "99999999-2222-4222-8222-222222222222"
+	for what, address := range map[string]string{
+		"a code": front, "a shared code": nanny, "a lock": only, "a webhook": hook, "a page to log in": invitation,
+	} {
+		for name, c := range map[string]struct {
+			id    string
+			asked bool // whether the server is
+		}{
+			"no identifier":      {"nope", true},
+			"unknown":            {nowhere, true},
+			"a blank at the end": {nowhere + " ", false},
+			"a blank before":     {" " + nowhere, false},
+			"a line break":       {nowhere + "\n", false},
+		} {
+			t.Run(what+", "+name, func(t *testing.T) {
+				f := startFakeLocks(t)
+				f.strictIDs = true
+				p, typeName := f.plugin(t), strings.Split(address, ".")[0]
+				id := c.id
+				if address == nanny {
+					id = lockA + "/" + id
+				}
+				answer, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+					TypeName: typeName, ID: id,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				diagnostics := answer.Diagnostics
+				if len(diagnostics) == 0 {
+					read, err := p.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
+						TypeName: typeName, CurrentState: answer.ImportedResources[0].State,
+						CurrentIdentity: answer.ImportedResources[0].Identity, Private: answer.ImportedResources[0].Private,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					diagnostics = read.Diagnostics
+				}
+				if len(diagnostics) != 1 || diagnostics[0].Severity != tfprotov6.DiagnosticSeverityError {
+					t.Fatalf("diagnostics: %v", diagnostics)
+				}
+				d := diagnostics[0]
+				if summary := d.Summary; summary != "Invalid identifier" && !strings.HasPrefix(summary, "Could not import ") {
+					t.Errorf("the summary is %q", summary)
+				}
+				if !strings.Contains(d.Detail, strings.Trim(strconv.Quote(c.id), `"`)) {
+					t.Errorf("it does not name %q: %s", c.id, d.Detail)
+				}
+				if asked := len(f.calls) > 0; asked != c.asked {
+					t.Errorf("the server was asked: %t", asked)
+				}
+			})
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
 // models are the models of all resources and data sources, by type name.
@@ -178,3 +180,48 @@ func described(t *testing.T, name, description string) {
 		t.Errorf("%s is described as %q", name, description)
 	}
 }
+
+// Longer explanations belong on the page of the resource or in a guide.
+func TestDescriptionsAreShort(t *testing.T) {
+	t.Parallel()
+	p := New("test")()
+	server := NewServer("test")()
+	all, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := map[string]*tfprotov6.Schema{"provider": all.Provider}
+	for kind, some := range map[string]map[string]*tfprotov6.Schema{
+		"resource": all.ResourceSchemas, "data": all.DataSourceSchemas,
+		"ephemeral": all.EphemeralResourceSchemas, "list": all.ListResourceSchemas,
+	} {
+		for name, schema := range some {
+			schemas[kind+" "+name] = schema
+		}
+	}
+	if want := 1 + len(models) + len(p.(provider.ProviderWithListResources).ListResources(t.Context())); len(schemas) != want {
+		t.Fatalf("%d schemas, want %d", len(schemas), want)
+	}
+	for name, schema := range schemas {
+		checkDescriptions(t, name, schema.Block.Attributes)
+		for _, block := range schema.Block.BlockTypes {
+			checkDescriptions(t, name+"."+block.TypeName, block.Block.Attributes)
+		}
+	}
+}
+
+func checkDescriptions(t *testing.T, where string, attributes []*tfprotov6.SchemaAttribute) {
+	t.Helper()
+	for _, a := range attributes {
+		at := where + "." + a.Name
+		described(t, at, a.Description)
+		if n := len(sentenceEnds.FindAllString(a.Description, -1)); n > 2 || len([]rune(a.Description)) > 200 {
+			t.Errorf("%s has %d sentences and %d characters: %s", at, n, len([]rune(a.Description)), a.Description)
+		}
+		if a.NestedType != nil {
+			checkDescriptions(t, at, a.NestedType.Attributes)
+		}
+	}
+}
+
+var sentenceEnds = regexp.MustCompile("[.!?](\\s|$)")

@@ -64,43 +64,34 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 			"api_key": schema.StringAttribute{
 				Optional:  true,
 				Sensitive: true,
-				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together " +
-					"with `workspace_id`. By default the environment variable `DEVICEACCESS_API_KEY`; if neither a " +
-					"key nor an endpoint is set in these ways, `SEAM_API_KEY`.",
+				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together with " +
+					"`workspace_id`. By default the environment variable `DEVICEACCESS_API_KEY`.",
 			},
 			"endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. By default the " +
-					"environment variable `DEVICEACCESS_ENDPOINT`; if neither a key nor an endpoint is set in " +
-					"these ways, `SEAM_ENDPOINT`.",
+					"environment variable `DEVICEACCESS_ENDPOINT`.",
 			},
 			"workspace_id": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "The workspace that the key must belong to. The provider then rejects a key " +
-					"of another workspace before it reads or creates anything. Without it, such a key removes " +
-					"nothing from the state, but new resources are created in the wrong workspace. Required with a " +
-					"personal access token. By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
+				MarkdownDescription: "The workspace that the key must belong to; required with a personal access " +
+					"token. By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
 				Validators: []validator.String{namesWorkspace},
 			},
 			"convert_on_import": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether importing an unmanaged access code by its bare `access_code_id` " +
-					"immediately converts it to managed. With `false`, such an import is an error, and only " +
-					"`<device_id>/<access_code_id>` can be imported, which changes nothing until apply. By default " +
-					"the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
+				MarkdownDescription: "Whether importing an unmanaged code by its bare `access_code_id` converts it " +
+					"immediately. By default the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
 			},
 			"wait_until_on_lock": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether creating, updating, and converting an access code waits until the " +
-					"lock has it. By default `true`. Set `false` for a server whose codes never reach the status " +
-					"`set`. Each `deviceaccess_access_code` can override it; a `deviceaccess_shared_access_code` " +
-					"cannot.",
+					"lock has it. By default `true`.",
 			},
 			"max_concurrent_requests": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "How many requests the provider sends at the same time; further requests " +
-					"wait. By default `10`, the number of resources that Terraform works on concurrently. Lower it " +
-					"for a server that answers 429.",
+				MarkdownDescription: "How many requests the provider sends at the same time; lower it for a server " +
+					"that answers 429. By default `10`.",
 				Validators: []validator.Int64{validators.AtLeastOne{}},
 			},
 			"ca_certificate": schema.StringAttribute{

@@ -51,6 +51,7 @@ func (r *sharedAccessCodeResource) Metadata(
 
 const (
 	actionRead   = "read access code"
+	actionAdopt  = "import shared access code"
 	actionPut    = "set the access code on a lock"
 	actionRemove = "remove the access code from a lock"
 )
@@ -132,6 +133,11 @@ func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRe
 	nothing := imported
 	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
 		one := found[deviceID]
+		if one.err != nil && imported {
+			id := codes[deviceID].AccessCodeID.ValueString()
+			reportImport(&resp.Diagnostics, actionAdopt, "access code", id, whereIdentifiersAre, one.err)
+			return
+		}
 		if one.err != nil {
 			report(&resp.Diagnostics, actionRead, one.err)
 			return
@@ -151,7 +157,7 @@ func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRe
 		}
 		diagnostics.Failure(
 			&resp.Diagnostics,
-			"import shared access code",
+			actionAdopt,
 			strings.Join(append(wrong, "Nothing was imported."), "\n"),
 		)
 		return
@@ -407,16 +413,18 @@ func (r *sharedAccessCodeResource) Schema(
 ) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One person's access code on many locks: the same name, PIN, and time frame on " +
-			"each.\n\nThe provider handles each lock separately. A lock that you add gets the code, and a lock " +
-			"that you remove loses it; other locks are not touched. Apply repairs a code that was changed or " +
-			"deleted. When a lock fails, the others keep their code, the message names the lock, and the next " +
-			"apply retries it. The server itself finishes work that waits for an offline lock. While the shared code is " +
-			"created, the message is a warning, unless every lock has refused the code: after an error, Terraform " +
-			"would replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a " +
-			"creation, the code may be on the lock. The next apply looks for a code of that name and PIN and " +
-			"adopts it. That is not possible on servers that hide PINs, after `code_wo` has changed, or in a " +
-			"destroy with `code_wo`. A warning then names the codes of that name on the lock, and the provider " +
-			"does not touch them.",
+			"each.\n\nThe provider handles each lock separately. A lock that you add gets the code, and a lock that " +
+			"you remove loses it; other locks are not touched. Apply repairs a code that was changed or deleted. " +
+			"When a lock fails, the others keep their code, the message names the lock, and the next apply retries " +
+			"it. The server itself finishes work that waits for an offline lock. While the shared code is created, " +
+			"the message is a warning, unless every lock has refused the code: after an error, Terraform would " +
+			"replace the whole shared code. The example shows how to fail the run.\n\nIf the server did not answer a creation, " +
+			"the code may be on the lock. The next apply looks for a code of that name and PIN and adopts it. That " +
+			"is not possible on servers that hide PINs, after `code_wo` has changed, or in a destroy with " +
+			"`code_wo`. A warning then names the codes of that name on the lock, and the provider does not touch " +
+			"them.\n\nA lock that you add gets the configured `code_wo`. For what an import, a removal of " +
+			"`code_wo`, and a change of `keepers` do, see `deviceaccess_access_code`. A new `name` alone keeps the " +
+			"PIN on the doors.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
 				Required:    true,
@@ -439,8 +447,7 @@ func (r *sharedAccessCodeResource) Schema(
 				Computed:  true,
 				Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits. By default the provider chooses one that fits all " +
-					"locks in `device_ids` and that none of them has yet. The state contains it: use a backend " +
-					"that encrypts, or `code_wo`. Null with `code_wo`.",
+					"locks and that none of them has; the state contains it.",
 				Validators:    []validator.String{validators.PIN{}, validators.ConflictsWith{Attribute: "code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
@@ -449,10 +456,7 @@ func (r *sharedAccessCodeResource) Schema(
 				Sensitive: true,
 				WriteOnly: true,
 				MarkdownDescription: "The PIN, write-only: neither the plan nor the state contains it. Requires " +
-					"Terraform 1.11 or newer, and `code_wo_version`. Terraform cannot detect that the PIN was " +
-					"changed elsewhere. A lock that is added gets the configured PIN. An import reads the PIN into " +
-					"the state, and the next apply removes it. Removing `code_wo` keeps the PIN on the locks and " +
-					"stores it in the state, with a warning.",
+					"Terraform 1.11 or newer, and `code_wo_version`.",
 				Validators: []validator.String{
 					validators.PIN{},
 					validators.AlsoRequires{
@@ -487,8 +491,7 @@ func (r *sharedAccessCodeResource) Schema(
 				Optional:   true,
 				CustomType: instantType{},
 				MarkdownDescription: "Until when the code opens the locks, in RFC 3339 with a time zone. Then the " +
-					"server deletes the codes, and Terraform plans to create them again: remove the shared code from the " +
-					"configuration, or move its time frame.",
+					"server deletes the codes, and Terraform plans to create them again.",
 				Validators: []validator.String{
 					validators.AlsoRequires{
 						Attribute: "starts_at",
@@ -614,7 +617,7 @@ func (r *sharedAccessCodeResource) ImportState(
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
 	}
 	if given.AccessCodes.ValueString() == "" {
-		diagnostics.Failure(&resp.Diagnostics, "import shared access code", "The identity contains no codes. Set "+
+		diagnostics.Failure(&resp.Diagnostics, actionAdopt, "The identity contains no codes. Set "+
 			"`access_codes` to `<device_id>/<access_code_id>` for each lock, separated by commas.")
 		return
 	}
@@ -622,8 +625,8 @@ func (r *sharedAccessCodeResource) ImportState(
 	for one := range strings.SplitSeq(given.AccessCodes.ValueString(), ",") {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
-			strings.ContainsAny(id, "/ ") {
-			diagnostics.Failure(&resp.Diagnostics, "import shared access code", fmt.Sprintf("%q is not "+
+			strings.Contains(id, "/") {
+			diagnostics.Failure(&resp.Diagnostics, actionAdopt, fmt.Sprintf("%q is not "+
 				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. Commas separate the locks.", one))
 			return
 		}

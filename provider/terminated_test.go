@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -207,17 +205,4 @@ func TestResourceOfUnknownWorkspace_RemovedOnceWorkspaceIsSet(t *testing.T) {
 	)
 	w.write("main.tf", config("  workspace_id = \""+fakeWorkspace+"\"\n", "Cleaner"))
 	expectSaid(t, "with one", w.plain("plan"), "1 to add, 0 to change, 0 to destroy")
-}
-
-// Which Terraform says in its own words: there is no state yet that could say where it was.
-func TestImportOfWhatIsNotThereHasNoWorkspaceToAskFor(t *testing.T) {
-	t.Parallel()
-	const id = "99999999-2222-4333-8444-555555555555"
-	p := startFakeLocks(t).plugin(t)
-	for _, typeName := range []string{webhookType, exclusiveType} {
-		read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: typeName, ID: id})
-		if state := p.state(typeName, read.NewState); state != nil {
-			t.Errorf("%s: %v", typeName, state)
-		}
-	}
 }

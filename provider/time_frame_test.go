@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
 const (
@@ -114,4 +118,16 @@ func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 	warned(t, "what is being deleted", w, 2)
 	f.do(func() { clear(f.codes) })
 	warned(t, "what was deleted", w, 2)
+}
+
+// Servers keep times in microseconds.
+func TestServerTimeFrameFinerThanAMicrosecondConverges(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
+	const finer = "starts_at = \"2035-06-08T10:00:00.000000999Z\"\n  ends_at = \"2035-06-08T11:00:00.000000001Z\"\n"
+	config := onServer(srv, accessCodeOn(srv.Device(t, "august"), finer)+codeSet(finer, srv.Device(t, "yale")))
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{Config: config, ConfigPlanChecks: plansNothing()},
+	}})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -64,11 +65,8 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				Optional:    true,
 				Computed:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "The event types to send, such as `device.connected`, `device.disconnected`, " +
-					"`access_code.unmanaged.converted_to_managed`, or " +
-					"`access_code.unmanaged.failed_to_convert_to_managed`; see the list below. By default " +
-					"`[\"*\"]`, which means all. On a server that cannot update webhooks, a change replaces the " +
-					"webhook.",
+				MarkdownDescription: "The event types to send, such as `device.connected`; see the list below. By " +
+					"default `[\"*\"]`, which means all.",
 				Default: setdefault.StaticValue(wildcard),
 				Validators: []validator.Set{validators.NotEmpty{Hint: "Name the event types to receive, " +
 					"or leave it out for all."}, setvalidator.ValueStringsAre(validators.EventType{})},
@@ -76,11 +74,9 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"secret": schema.StringAttribute{
 				Computed:  true,
 				Sensitive: true,
-				MarkdownDescription: "The secret that signs each delivery; the receiver verifies the signature " +
-					"with it. The state contains it: use a backend that encrypts. Null after an import from a " +
-					"server that returns it at creation only. After the server rotates it, the next refresh reads " +
-					"the new one.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+				MarkdownDescription: "The secret that signs each delivery, for the receiver to verify; the state " +
+					"contains it. Null after an import from a server that returns it at creation only.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"store_secret": schema.BoolAttribute{
 				Optional: true,
@@ -95,17 +91,19 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 					"number of an existing webhook does not.",
 			},
 			"disabled": schema.BoolAttribute{
-				Computed: true,
+				Computed:      true,
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Whether the server has stopped sending, because the endpoint answered `410 " +
-					"Gone` or failed for days. The server keeps the events, and can replay them. Null from a " +
-					"server that does not report it.",
+					"Gone` or failed for days. Null from a server that does not report it.",
 			},
 			"disabled_at": schema.StringAttribute{
 				Computed:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "When the server disabled the webhook, in RFC 3339.",
 			},
 			"disabled_reason": schema.StringAttribute{
 				Computed:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Why the server disabled the webhook.",
 			},
 		},
@@ -154,8 +152,12 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
+	case err != nil && model.URL.IsNull():
+		reportImport(&resp.Diagnostics, "import webhook", "webhook", model.WebhookID.ValueString(), "The data source "+
+			"deviceaccess_webhooks lists webhooks.", err)
+		return
 	case api.IsNotFound(err):
-		if model.URL.IsNull() || r.isDeleted(ctx, req.Private, "read webhook", &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, "read webhook", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -203,12 +205,12 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	expansion := model.expansion(ctx, webhook)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, expansionKey, encodeExpansion(expansion))...)
-	planned := model.Secret
+	planned := model
 	resp.Diagnostics.Append(model.fill(ctx, webhook, expansion)...)
-	if !planned.IsUnknown() {
-		model.Secret = planned // the next refresh reads a secret that was rotated since the plan
-	}
 	resp.Diagnostics.Append(model.warning()...)
+	// An update changes none of these. The next refresh reads what the server has changed since the plan.
+	model.Secret, model.Disabled = planned.Secret, planned.Disabled
+	model.DisabledAt, model.DisabledReason = planned.DisabledAt, planned.DisabledReason
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 

@@ -402,6 +402,10 @@ func TestWebhookThatIsDisabledElsewhereShowsItAndPlansNothing(t *testing.T) {
 					answer(map[string]any{})(w, r)
 				})
 			},
+		},
+		{ // which comes with the next refresh
+			Config:            f.config(webhook("https://example.com/a", `event_types = ["device.connected"]`)),
+			ConfigPlanChecks:  plansNothing(),
 			ConfigStateChecks: disabledIs(knownvalue.Bool(false), knownvalue.Null(), knownvalue.Null()),
 		},
 	}})
@@ -503,5 +507,31 @@ func TestServerWebhookThatIsDisabledIsWarnedOf(t *testing.T) {
 	}
 	if after["secret"] == before["secret"] || after["secret"] == nil {
 		t.Error("the state has the secret from before the rotation")
+	}
+}
+
+// As in the example, a webhook outlives a new URL that the server rejects.
+func TestWebhookOfTheExample_OutlivesARejectedURL(t *testing.T) {
+	f := startFake(t)
+	example := f.config(read(t, "../examples/resources/deviceaccess_webhook/resource.tf"))
+	moved := strings.Replace(example, "https://example.com/door-events", "http://169.254.169.254/", 1)
+	const doors = "deviceaccess_webhook.doors"
+	story(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: example},
+		{
+			PreConfig: func() {
+				f.then("/webhooks/create", answerError(http.StatusBadRequest, "invalid_input", "Nothing is sent to 169.254.169.254"))
+			},
+			Config:      moved,
+			ExpectError: says("Error: Could not create webhook", "Nothing is sent to 169.254.169.254"),
+		},
+		{Config: example, ConfigPlanChecks: plansNothing()},
+		{
+			Config:           strings.Replace(example, "/door-events", "/events", 1),
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, doors),
+		},
+	}})
+	if len(f.webhooks) != 0 || f.count("/webhooks/create") != 3 {
+		t.Errorf("%d webhooks are left, %d creations", len(f.webhooks), f.count("/webhooks/create"))
 	}
 }

@@ -85,7 +85,7 @@ func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 			},
 			"publishable_key": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "The newest publishable key of the workspace, for public web pages. It is not " +
+				MarkdownDescription: "The newest publishable key of the workspace, for public web pages; it is not " +
 					"a secret. Null if there is none.",
 			},
 		},

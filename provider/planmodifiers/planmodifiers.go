@@ -333,11 +333,12 @@ func (SameInstant) PlanModifyString(
 	}
 }
 
-// IsSameInstant reports whether both texts are times in RFC 3339 and name the same instant.
+// IsSameInstant reports whether both texts are times in RFC 3339 and name the same instant. Servers keep microseconds,
+// so it ignores smaller differences.
 func IsSameInstant(a, b string) bool {
 	ta, errA := time.Parse(time.RFC3339, a)
 	tb, errB := time.Parse(time.RFC3339, b)
-	return errA == nil && errB == nil && ta.Equal(tb)
+	return errA == nil && errB == nil && ta.Sub(tb).Abs() < time.Microsecond
 }
 
 // Keepers replaces a resource when its keepers change. Values that are not known until apply plan an update.
