@@ -24,6 +24,9 @@ type ResponseError struct {
 	RequestID string
 	// Fields has the errors by parameter.
 	Fields map[string][]string
+	// ManagedAccessCodeID and UnmanagedAccessCodeID name the code that has the PIN, for duplicate_access_code. Both may
+	// be empty.
+	ManagedAccessCodeID, UnmanagedAccessCodeID string
 	// InDoubt reports whether an earlier try may have been carried out.
 	InDoubt bool
 
@@ -96,6 +99,8 @@ func responseError(resp *http.Response, body []byte) *ResponseError {
 	if answer, ok := decodeErrorResponse(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)
+		e.ManagedAccessCodeID, _ = answer.Error.Data["managed_access_code_id"].(string)
+		e.UnmanagedAccessCodeID, _ = answer.Error.Data["unmanaged_access_code_id"].(string)
 	} else {
 		e.Message = describeForeignResponse(resp, body)
 	}

@@ -245,8 +245,72 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
 }
 
+// Terraform does not order the deletion of one resource and the creation of another. A PIN that moves between two
+// addresses is still on the lock when the new code is created, and the old one leaves a moment later.
+
+const duplicateCode = "duplicate_access_code"
+
+// duplicateTimeout is how long a creation waits for a managed code with the same PIN to leave the lock.
+var duplicateTimeout = 20 * time.Second
+
+// createCode creates an access code. The error names the code on the lock that has the same PIN, if there is one and
+// it is known.
+func createCode(
+	ctx context.Context,
+	client *api.Client,
+	request api.CreateAccessCodeRequest,
+) (*api.AccessCodeCreatedResponse, error) {
+	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, client.CreateAccessCode, request)
+	if err == nil {
+		err = hasID("access code", answer.AccessCode.AccessCodeID)
+	}
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || refused.Type != duplicateCode || refused.ManagedAccessCodeID+refused.UnmanagedAccessCodeID != "" ||
+		request.Code == "" {
+		return answer, err
+	}
+	for code, listErr := range client.AccessCodes(ctx, request.DeviceID) {
+		if listErr == nil && code.DeviceID == request.DeviceID && code.Code != nil && *code.Code == request.Code {
+			refused.ManagedAccessCodeID = code.AccessCodeID
+		}
+	}
+	return answer, err
+}
+
+// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code.
+func createRetryingDuplicates(
+	ctx context.Context,
+	client *api.Client,
+	request api.CreateAccessCodeRequest,
+) (*api.AccessCodeCreatedResponse, error) {
+	answer, err := createCode(ctx, client, request)
+	if managedHolder(err) == "" {
+		return answer, err
+	}
+	wait, cancel := context.WithTimeout(ctx, duplicateTimeout)
+	defer cancel()
+	_ = api.Poll(wait, func() (bool, error) {
+		holder, readErr := managedCode(wait, client, managedHolder(err))
+		if readErr == nil && holder.Status != api.Removing || readErr != nil && !api.IsNotFound(readErr) {
+			return false, readErr
+		}
+		answer, err = createCode(ctx, client, request)
+		return managedHolder(err) == "", nil
+	})
+	return answer, err
+}
+
+// managedHolder returns the managed code because of which a creation was refused, or "".
+func managedHolder(err error) string {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || refused.Type != duplicateCode {
+		return ""
+	}
+	return refused.ManagedAccessCodeID
+}
+
 // awaitLock waits for an action attempt, and then until the code is on its lock or scheduled. Without an attempt, it
-// uses the status of the code only.
+// uses the status of the code only. With an error, it returns the code as last read, or nil if that failed.
 func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {
 	var code *api.AccessCode
 	err := client.Await(ctx, attempt)
@@ -280,7 +344,10 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 	if code.Status == api.Set && len(code.Errors) == 0 && len(code.PendingMutations) == 0 {
 		return code, nil
 	}
-	return nil, hidingTold(withProblems(err, code.Errors), code.Code)
+	if code.Status == api.Unset && slices.ContainsFunc(code.Errors, isFinal) {
+		err = &explainedError{err.Error(), errors.Join(errRefused, err)}
+	}
+	return code, hidingTold(withProblems(err, code.Errors), code.Code)
 }
 
 // hasArrived reports whether the wait is over. A future code stays unset until it starts, and after a successful
@@ -427,17 +494,24 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 			err,
 		}
 	case err == nil && !isSettled(code):
-		return nil, &explainedError{"the lock has rejected the code after its action attempt expired", expired}
+		return code, &explainedError{
+			"the lock has rejected the code after its action attempt expired",
+			errors.Join(errRefused, expired),
+		}
 	}
 	return code, err
+}
+
+// isFinal reports whether an error stops the server from retrying.
+func isFinal(problem api.Problem) bool {
+	return problem.IsAccessCodeError && !strings.HasSuffix(problem.Message, "It is tried again.") &&
+		problem.ErrorCode != "conflicting_external_modification"
 }
 
 // latestRefusal returns the time of the newest error that stops the server from retrying.
 func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	for _, problem := range code.Errors {
-		goesOn := strings.HasSuffix(problem.Message, "It is tried again.") ||
-			problem.ErrorCode == "conflicting_external_modification"
-		if problem.IsAccessCodeError && !goesOn && problem.CreatedAt.After(latest) {
+		if isFinal(problem) && problem.CreatedAt.After(latest) {
 			latest = problem.CreatedAt
 		}
 	}
@@ -505,4 +579,28 @@ func (m *accessCodeModel) resend(hasPIN bool) {
 func attemptFailed(err error) bool {
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Err == nil
+}
+
+// errRefused marks the refusal of a lock that no failed attempt reports.
+var errRefused = errors.New("the lock has refused the code")
+
+// unreachableTypes are the errors of attempts that a server fails because it cannot reach the lock. The server keeps
+// trying, so they are no refusals.
+var unreachableTypes = []string{
+	"account_disconnected",
+	"device_disconnected",
+	"device_offline",
+	"device_removed",
+	"hub_disconnected",
+}
+
+// isRefusal reports whether the lock has refused the code, so that it never gets there. Every other end of the wait
+// leaves the code to the server.
+func isRefusal(err error) bool {
+	if errors.Is(err, errRefused) {
+		return true
+	}
+	attempt, ok := errors.AsType[*api.AttemptError](err)
+	return ok && attempt.Err == nil && !isExpired(err) &&
+		(attempt.Reason == nil || !slices.Contains(unreachableTypes, attempt.Reason.Type))
 }

@@ -77,7 +77,6 @@ func (r *accessCodeResource) ModifyPlan(
 	if !req.State.Raw.IsNull() {
 		var state accessCodeModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		plan.warnOfUnknownLock(&resp.Diagnostics)
 		r.planUpdate(ctx, req, resp, &plan, &state)
 		if isReplaced := len(
 			resp.RequiresReplace,
@@ -93,20 +92,9 @@ func (r *accessCodeResource) ModifyPlan(
 		}
 	} else {
 		warnOfEnd(&resp.Diagnostics, plan.EndsAt)
+		r.warnOfLostCodes(ctx, &resp.Diagnostics, &plan)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-}
-
-// warnOfUnknownLock warns that a code with a device_id that is not known yet will be replaced, even if the lock turns
-// out to be the same.
-func (m *accessCodeModel) warnOfUnknownLock(diags *diag.Diagnostics) {
-	if m.DeviceID.IsUnknown() {
-		diagnostics.WarningAt(diags, path.Root("device_id"), "Access code will be replaced because its lock is not "+
-			"known yet", "`device_id` is not known until apply, so apply deletes the code and creates another one, "+
-			"even if the lock turns out to be the same. Without a configured PIN, the new code gets another "+
-			"PIN.\n\nWrite `device_id` as a literal value. Or apply in two steps: first the resource that the "+
-			"value comes from, with `terraform apply -target=ADDRESS`, then everything.")
-	}
 }
 
 func (r *accessCodeResource) planUpdate(
@@ -349,10 +337,13 @@ func (roundsAtCreation) PlanModifyString(
 // changedOffline returns the parts of the attribute offline whose change replaces the code.
 func (m *accessCodeModel) changedOffline(state *accessCodeModel, imported bool) (changed path.Paths) {
 	at, plan, before := path.Root("offline"), m.offline(), state.offline()
-	if m.Offline.IsUnknown() || m.isOffline() != state.isOffline() {
+	if m.Offline.IsUnknown() { // it may turn out to be the same
+		return nil
+	}
+	if m.isOffline() != state.isOffline() {
 		return path.Paths{at}
 	}
-	if !plan.IsOneTimeUse.Equal(before.IsOneTimeUse) {
+	if !plan.IsOneTimeUse.IsUnknown() && !plan.IsOneTimeUse.Equal(before.IsOneTimeUse) {
 		changed = append(changed, at.AtName("is_one_time_use"))
 	}
 	if roundsToTheHour.Differs(rounding(before.MaxTimeRounding), rounding(plan.MaxTimeRounding)) &&
@@ -444,7 +435,7 @@ func (sharesAtCreation) PlanModifyString(
 	req planmodifier.StringRequest,
 	resp *planmodifier.StringResponse,
 ) {
-	if req.State.Raw.IsNull() || req.PlanValue.Equal(req.StateValue) {
+	if req.State.Raw.IsNull() || req.PlanValue.IsUnknown() || req.PlanValue.Equal(req.StateValue) {
 		return
 	}
 	var managed types.Bool

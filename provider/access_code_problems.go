@@ -179,10 +179,8 @@ func sentences(texts []string) []string {
 	return texts
 }
 
-// setsByItself says that the server sets the code automatically. A refresh does not know whether the resource is
-// tainted, and so whether the plan replaces it.
-const setsByItself = "then the server sets the code automatically. If the plan replaces the code because it is " +
-	"tainted, as after an apply that timed out, run `terraform untaint` on the resource to keep it."
+// setsLater says that the server sets the code automatically.
+const setsLater = "then the server sets the code automatically."
 
 // troubleAdvice says what to do about the first known error.
 func troubleAdvice(problems []api.Problem) string {
@@ -192,9 +190,9 @@ func troubleAdvice(problems []api.Problem) string {
 			return "If the lock is still in use, add it to its account at the vendor again; the server then sets " +
 				"the code. Otherwise remove the code from the configuration, or set `device_id` to the new lock."
 		case "account_disconnected":
-			return logInAgain + sentence(setsByItself)
+			return logInAgain + sentence(setsLater)
 		case "device_offline", "hub_disconnected":
-			return "Bring the lock online: " + setsByItself + " Until then, the lock keeps its previous codes."
+			return "Bring the lock online: " + setsLater + " Until then, the lock keeps its previous codes."
 		case "duplicate_code_on_device":
 			return "Choose another PIN, or delete the code on the lock that has this PIN. To adopt that code " +
 				"instead, import it: see the guide *Adopt existing codes*."

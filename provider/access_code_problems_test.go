@@ -119,8 +119,7 @@ func deviceOnline(t *testing.T, srv *apptest.Server, device string) bool {
 	return answer.Device.Properties.Online
 }
 
-// The warnings of a refresh must be true for every plan that shows them.
-func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
+func TestWarningOfUnreachableLock_SaysThatServerSetsCode(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "904716590100"`))})
@@ -129,8 +128,11 @@ func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 			a.failure = map[string]any{"type": "device_offline", "message": "The device is offline"}
 		}
 	})
-	w.expect(false, "apply", "-auto-approve")
-	for _, errorCode := range []string{"device_offline", "account_disconnected"} {
+	expectSaid(t, "the apply", w.plain("apply", "-auto-approve"), "may not be on its lock yet", "device_offline")
+	for errorCode, says := range map[string]string{
+		"device_offline":       "Bring the lock online: then the server sets the code automatically.",
+		"account_disconnected": "with `deviceaccess-server accounts update`. Then the server sets the code automatically.",
+	} {
 		f.do(func() {
 			for _, code := range f.codes {
 				code.status, code.errors = "setting", []map[string]any{
@@ -138,28 +140,9 @@ func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 				}
 			}
 		})
-		said := w.plain("plan")
-		expectSaid(
-			t,
-			"tainted",
-			said,
-			"1 to add, 0 to change, 1 to destroy",
-			"Warning: Access code is not on its lock ("+errorCode+")",
-			"hen the server sets the code automatically. If the plan replaces the code",
-			"run `terraform untaint` on the resource to keep it",
-		)
-		if errorCode == "account_disconnected" {
-			expectSaid(
-				t,
-				"disconnected",
-				said,
-				"on the page of a new deviceaccess_connect_webview",
-				"`deviceaccess-server accounts update`",
-			)
-		}
+		expectSaid(t, errorCode, w.plain("plan", "-detailed-exitcode"),
+			"Warning: Access code is not on its lock ("+errorCode+")", says, "No changes.")
 	}
-	w.expect(true, "untaint", front)
-	expectSaid(t, "untainted", w.plain("plan"), "Warning: Access code is not on its lock", "No changes.")
 }
 
 func TestCodesWithTheSameError_AreGroupedInOneWarning(t *testing.T) {

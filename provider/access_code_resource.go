@@ -53,10 +53,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, client.CreateAccessCode, plan.createRequest())
-	if err == nil {
-		err = hasID("access code", answer.AccessCode.AccessCodeID)
-	}
+	answer, err := createRetryingDuplicates(ctx, client, plan.createRequest())
 	if err != nil {
 		reportCreate(&resp.Diagnostics, action, err)
 		return
@@ -71,20 +68,17 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 		return
 	}
 	code, err := awaitLock(ctx, client, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
-	if errors.Is(err, context.Canceled) {
-		warnInterrupted(&resp.Diagnostics, answer.AccessCode.AccessCodeID)
-		return
+	if code != nil {
+		created = plan.applied(code)
+		resp.Diagnostics.Append(resp.State.Set(ctx, created)...)
 	}
-	if err != nil {
-		reportNext(
-			&resp.Diagnostics,
-			action,
-			redacted(err, created.Code.ValueString(), plan.pin()),
-			creationAdvice(err, answer.AccessCode.AccessCodeID),
-		)
-		return
+	err = redacted(err, created.Code.ValueString(), plan.pin())
+	switch {
+	case isRefusal(err):
+		reportNext(&resp.Diagnostics, action, err, creationAdvice(created.AccessCodeID.ValueString()))
+	case err != nil: // an error would taint the code, and the next apply would take a working PIN off the lock
+		created.warnOfWait(&resp.Diagnostics, err)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }
 
 func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -161,6 +155,10 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	if !plan.DeviceID.Equal(state.DeviceID) {
+		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("device_id"), unplannedReplacement, planAgain("device_id"))
+		return
+	}
 	// Store these now, in case the rest fails: the next destroy uses the timeouts, and the next plan the keepers.
 	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -236,20 +234,33 @@ func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 	return plan.WaitUntilOnLock.ValueBool()
 }
 
-// creationAdvice says what to do if the lock has not accepted a new code.
-func creationAdvice(err error, id string) string {
-	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates " +
-		"another one. "
-	if accountIsDisconnected(err) {
-		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on " +
-			"the resource."
+// creationAdvice says what to do if the lock has refused a new code.
+func creationAdvice(id string) string {
+	return "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates " +
+		"another one. First correct the problem in the message."
+}
+
+// warnOfWait warns that apply ends before the lock has an accepted code.
+func (m *accessCodeModel) warnOfWait(diags *diag.Diagnostics, err error) {
+	reason, next := err.Error(), nextStep(err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		reason, next = "Terraform was interrupted while it waited for the lock", ""
+	case accountIsDisconnected(err):
+		next = strings.TrimSpace(logInAgain)
+	case errors.Is(err, context.DeadlineExceeded):
+		next = "For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never " +
+			"reach `set`, set `wait_until_on_lock = false`."
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform " +
-			"untaint` on the resource after the code is set. For a lock that always takes longer, raise `timeouts " +
-			"{ create }`; for a server whose codes never reach `set`, set `wait_until_on_lock = false`."
+	lines := []string{sentence(reason), fmt.Sprintf(
+		"The server has accepted the access code %s and keeps trying to set it. The code is in the state with the "+
+			"status %q; the next plan shows its status. To let such a run fail, add a postcondition on `status`: "+
+			"see the page of the resource.",
+		m.AccessCodeID.ValueString(), m.Status.ValueString())}
+	if next != "" {
+		lines = append(lines, next)
 	}
-	return advice + "First correct the problem in the message."
+	diagnostics.Warning(diags, "Access code may not be on its lock yet", strings.Join(lines, "\n\n"))
 }
 
 // changeAdvice says what to do if the lock has not accepted a change.

@@ -301,43 +301,32 @@ func TestAccessCodeChangedUnmanagedOrDeletedElsewhereIsRepaired(t *testing.T) {
 	}
 }
 
-func TestAccessCodeOnASlowLockIsTaintedAndCanBeDestroyed(t *testing.T) {
-	f := startFake(t)
+func TestAccessCode_SlowLockGetsCodeAfterApply(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
 	f.nextAttempt = func(a *fakeAttempt) {
-		if a.actionType == "CREATE_ACCESS_CODE" {
-			a.looks = 1000
-			_, c := f.only()
-			c.errors = []map[string]any{
-				{
-					"error_code":      "device_offline",
-					"message":         "The lock is offline; 2468 is waiting.",
-					"is_device_error": true,
-				},
-			}
-		}
+		a.looks = 1000
+		_, c := f.only()
+		c.errors = []map[string]any{{
+			"error_code": "device_offline", "message": "The lock is offline; 904716590100 is waiting.", "is_device_error": true,
+		}}
 	}
-	slow := f.config(accessCode("code = \"2468\"\n  timeouts {\n    create = \"2s\"\n  }"))
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{
-			Config: slow,
-			ExpectError: says(
-				"Error: Could not create access code",
-				"(CREATE_ACCESS_CODE) was still pending when the time was up",
-				"the access code says: The lock is offline; (hidden) is waiting (device_offline)",
-				"marked as tainted",
-				"terraform untaint",
-				"timeouts { create }",
-			),
-		},
-		{
-			PreConfig:        func() { f.do(func() { f.nextAttempt = nil }) },
-			Config:           f.config(accessCode(`code = "2468"`)),
-			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
-		},
-	}})
-	if n := f.count("/access_codes/create"); n != 2 {
-		t.Errorf("created %d times", n)
-	}
+	w := newDirectory(t, map[string]string{
+		"main.tf": required + f.config(accessCode("code = \"904716590100\"\n  timeouts {\n    create = \"1s\"\n  }")),
+	})
+	expectSaid(t, "the apply", w.plain("apply", "-auto-approve"),
+		"Warning: Access code may not be on its lock yet",
+		"(CREATE_ACCESS_CODE) was still pending when the time was up",
+		"the access code says: The lock is offline; (hidden) is waiting (device_offline)",
+		`in the state with the status "setting"`,
+		"add a postcondition on `status`",
+		"raise `timeouts { create }`",
+	)
+	w.expect(true, "plan", "-detailed-exitcode")
+	f.do(func() { _, c := f.only(); c.status, c.errors, f.nextAttempt = "set", nil, nil })
+	w.expect(true, "plan", "-detailed-exitcode")
+	w.expect(true, "destroy", "-auto-approve")
+	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete")
 }
 
 func TestAccessCode_FailedAttemptIsExplainedUnlessCodeIsSet(t *testing.T) {
@@ -1119,25 +1108,17 @@ func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 			Config:      onServer(srv, invite("  provider_category = \"nonsense\"\n")),
 			ExpectError: says("provider_category = \"nonsense\"", "consumer_smartlocks"),
 		},
-		{
-			PreConfig: func() {
-				srv.Post(
-					t,
-					"/connected_accounts/simulate/disconnect",
-					map[string]any{"connected_account_id": account},
-					nil,
-				)
-			},
-			Config: onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"15s\"\n  }")),
-			ExpectError: says(
-				"account_disconnected",
-				"its owner must log in again",
-				"Then the server sets the code",
-				"terraform untaint",
-			),
-		},
-		{Config: onServer(srv, forgotten)},
 	}})
+	srv.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account}, nil)
+	w := newDirectory(t, map[string]string{
+		"main.tf": required + onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"5s\"\n  }")),
+	})
+	expectSaid(t, "the account is disconnected", w.plain("apply", "-auto-approve"),
+		"account_disconnected",
+		"keeps trying to set it",
+		"its owner must log in again",
+	)
+	w.expect(true, "plan", "-detailed-exitcode")
 }
 
 // A server ends its attempts after ten minutes and continues with the code. The provider waits until its own timeout.

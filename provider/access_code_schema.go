@@ -37,11 +37,11 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"device_id": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The lock that holds the code. A change replaces the code, and so does a " +
-					"value that is not known until apply.",
+				MarkdownDescription: "The lock that holds the code. A change replaces the code. A value that is not " +
+					"known until apply may only turn out to be the same lock.",
 				Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source " +
 					"deviceaccess_devices lists them."}},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceIfKnown{}},
 			},
 			"name": schema.StringAttribute{
 				Optional: true,
@@ -288,7 +288,7 @@ func creationAttributes() map[string]schema.Attribute {
 					Default:  booldefault.StaticBool(false),
 					MarkdownDescription: "Whether the code opens once, within 24 hours of `starts_at`. The time " +
 						"frame is then optional. By default `false`.",
-					PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+					PlanModifiers: []planmodifier.Bool{planmodifiers.RequiresReplaceIfKnown{}},
 				},
 				"max_time_rounding": schema.StringAttribute{
 					Optional: true,

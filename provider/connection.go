@@ -43,6 +43,8 @@ type connection struct {
 	changes         webhookChanges
 	warnings        warningCounter
 	exclusives      exclusiveLists
+	lost            lostCodes
+	walk            *walk
 	convertOnImport bool
 	waitUntilOnLock bool
 
@@ -309,7 +311,8 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 // cannotImport reports whether an import is impossible: an identifier is misspelled, or the provider is not connected
 // yet. If Terraform allows it, the import is deferred until after apply.
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
-	for _, id := range identifiersIn(req) {
+	ids := identifiersIn(req)
+	for _, id := range ids {
 		if problem := validators.CheckIdentifier(id); problem != "" {
 			diagnostics.Error(&resp.Diagnostics, "Invalid identifier", problem)
 			return true
@@ -317,6 +320,7 @@ func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *
 	}
 	switch {
 	case r.isConnected():
+		r.walk.know(ids...)
 		return false
 	case req.ClientCapabilities.DeferralAllowed:
 		resp.State.Raw = tftypes.NewValue(resp.State.Raw.Type(), tftypes.UnknownValue)
@@ -388,6 +392,5 @@ func (d *connectedDataSource) client(req datasource.ReadRequest, resp *datasourc
 		return nil
 	}
 	return d.connection.client(&resp.Diagnostics, "Or let the data source wait for apply: add the resource that "+
-		"the value comes from to its `depends_on`. Then write the `device_id` of access codes as a literal value: "+
-		"a `device_id` from such a data source replaces the code whenever that resource changes.")
+		"the value comes from to its `depends_on`.")
 }

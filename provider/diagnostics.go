@@ -91,13 +91,6 @@ func uncertainAdvice(err error, look string) string {
 	return strings.TrimSpace(next + "The server may have done it. " + look)
 }
 
-// warnInterrupted warns that Terraform was interrupted while it waited for a lock. An error would taint the code, and
-// the next apply would needlessly replace it.
-func warnInterrupted(diags *diag.Diagnostics, id string) {
-	diagnostics.Warning(diags, "Access code may not be on its lock yet", "Terraform was interrupted while it waited for the lock to take the access "+
-		"code "+id+". The code is in the state, and the server keeps trying; the next plan shows its status.")
-}
-
 // hasID returns an error for an answer without an identifier.
 func hasID(kind, id string) error {
 	if id == "" {
@@ -174,7 +167,12 @@ func nextStep(err error) string {
 		return "Use an API key with the permission. Nothing is removed from the state because of this."
 	case api.IsNotFound(err):
 		return "Check the identifier, and that the API key belongs to the right workspace."
-	case isOfType(err, "duplicate_access_code"):
+	case managedHolder(err) != "":
+		return fmt.Sprintf("The managed access code %s has this PIN. If it is the same code under its former address, "+
+			"keep it with a moved block:\n\n  moved {\n    from = deviceaccess_access_code.OLD\n    to   = "+
+			"deviceaccess_access_code.NEW\n  }\n\nIf another resource keeps that code, choose another PIN.",
+			managedHolder(err))
+	case isOfType(err, duplicateCode):
 		return "To adopt a code that is already on the lock, import it as `<device_id>/<access_code_id>`: see the " +
 			"guide *Adopt existing codes*."
 	case hasWrongID(err):

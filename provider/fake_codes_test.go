@@ -155,6 +155,10 @@ func (f *fake) onCode(
 }
 
 func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	if refusal := f.duplicateOf(body); refusal != nil {
+		refusal(w, r)
+		return
+	}
 	id := f.newID()
 	c := &fakeCode{
 		device:   body["device_id"].(string),
@@ -177,6 +181,24 @@ func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[strin
 	made := map[string]any{"access_code": f.codeJSON(id)}
 	f.attempt(made, "CREATE_ACCESS_CODE", func() { f.settle(c) })
 	answer(made)(w, r)
+}
+
+// duplicateOf refuses the PIN of another code on the lock. It is nil where the PIN is free.
+func (f *fake) duplicateOf(body map[string]any) http.HandlerFunc {
+	for id, c := range f.codes {
+		if !f.uniquePINs || c.device != body["device_id"] || c.code != body["code"] || c.status == "removing" {
+			continue
+		}
+		data := ""
+		if !f.namesNoHolder {
+			data = `, "data": {"` + map[bool]string{true: "managed", false: "unmanaged"}[c.managed] +
+				`_access_code_id": "` + id + `"}`
+		}
+		return answerRaw(http.StatusConflict, "application/json; charset=utf-8",
+			`{"ok": false, "error": {"type": "duplicate_access_code", "message": "The device already has this code."`+
+				data+`}}`)
+	}
+	return nil
 }
 
 // settle is what the lock does: codes of the future wait.

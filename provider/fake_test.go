@@ -35,6 +35,8 @@ type fake struct {
 	attempts map[string]*fakeAttempt
 	effects  []fakeEffect
 	devices  []map[string]any
+	webviews map[string]map[string]any
+	removed  map[string]bool // devices that the owner has removed from the account
 
 	expandsWildcard bool     // stores the list of all event types instead of "*"
 	allTypes        []string // that list
@@ -50,6 +52,8 @@ type fake struct {
 	lacks           []string // operations
 	omits           []string // what it does not say of codes
 	mixesCodes      bool     // has managed and unmanaged codes alike where the contract has managed ones only
+	uniquePINs      bool     // refuses the PIN of another code on the lock
+	namesNoHolder   bool     // and does not say which code has it
 	anyID           bool     // takes identifiers that are no UUIDs
 	newID           func() string
 	elsewhere       bool // does not know what a workspace is
@@ -90,6 +94,8 @@ func startFake(t *testing.T) *fake {
 		webhooks:  map[string]*fakeWebhook{},
 		codes:     map[string]*fakeCode{},
 		attempts:  map[string]*fakeAttempt{},
+		webviews:  map[string]map[string]any{},
+		removed:   map[string]bool{},
 		pageSize:  1000,
 		workspace: fakeWorkspace,
 		allTypes:  []string{"access_code.created", "device.connected", "device.disconnected"},
@@ -180,6 +186,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerError(401, "unauthorized", "API Key not found")(w, r)
 		return
 	}
+	if device, _ := body["device_id"].(string); f.removed[device] {
+		answerError(http.StatusNotFound, "device_not_found", "Could not find a device")(w, r)
+		return
+	}
 	f.route(r.URL.Path)(w, r, body)
 }
 
@@ -201,6 +211,7 @@ func (f *fake) route(path string) fakeHandler {
 		routes["/access_codes/unmanaged/get"] = f.getCode
 	}
 	maps.Copy(routes, f.lists())
+	maps.Copy(routes, f.connectWebviews())
 	if handler, ok := routes[path]; ok && !f.isMissing(path) {
 		return handler
 	}

@@ -16,9 +16,9 @@ func keepersAttribute() schema.MapAttribute {
 		Optional:    true,
 		ElementType: types.StringType,
 		MarkdownDescription: "Your own values, such as a tenant or a month. A change replaces the code, in a later " +
-			"apply if the first one fails, and so does a value that is not known until apply. The values are in " +
-			"the state only, and plans show them. Adding the first keepers to an existing code and removing all of " +
-			"them replace nothing. Null values do not count.",
+			"apply if the first one fails. A value that is not known until apply may only turn out to be the same. " +
+			"The values are in the state only, and plans show them. Adding the first keepers to an existing code " +
+			"and removing all of them replace nothing. Null values do not count.",
 		PlanModifiers: []planmodifier.Map{planmodifiers.Keepers{}},
 	}
 }

@@ -24,10 +24,13 @@ import (
 
 // New returns a constructor of the provider. The version is the one in required_providers.
 func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &deviceAccess{version: version} }
+	return func() provider.Provider { return &deviceAccess{version: version, walk: &walk{}} }
 }
 
-type deviceAccess struct{ version string }
+type deviceAccess struct {
+	version string
+	walk    *walk
+}
 
 var _ provider.ProviderWithListResources = (*deviceAccess)(nil)
 
@@ -104,6 +107,9 @@ func (p *deviceAccess) Configure(ctx context.Context, req provider.ConfigureRequ
 	}
 	conn, diags := config.connect(ctx, userAgent(p.version, req.TerraformVersion))
 	resp.Diagnostics.Append(diags...)
+	if conn != nil {
+		conn.walk = p.walk
+	}
 	resp.ResourceData, resp.DataSourceData = conn, conn
 	resp.EphemeralResourceData, resp.ListResourceData = conn, conn
 }

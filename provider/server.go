@@ -14,10 +14,12 @@ import (
 // finished call.
 func NewServer(version string) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
-		server := providerserver.NewProtocol6(New(version)())()
+		provider := New(version)().(*deviceAccess)
+		server := providerserver.NewProtocol6(provider)()
 		return contextScrubber{
 			ProviderServer:     server,
 			ListResourceServer: server.(tfprotov6.ListResourceServer),
+			walk:               provider.walk,
 			schemas: sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
 				return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
 			}),
@@ -33,6 +35,15 @@ type contextScrubber struct {
 	tfprotov6.ListResourceServer
 
 	schemas func() (*tfprotov6.GetProviderSchemaResponse, error)
+	walk    *walk
+}
+
+func (s contextScrubber) ConfigureProvider(
+	ctx context.Context,
+	r *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
+	s.walk.begin()
+	return s.ProviderServer.ConfigureProvider(ctx, r)
 }
 
 func (s contextScrubber) ValidateResourceConfig(
@@ -46,6 +57,7 @@ func (s contextScrubber) UpgradeResourceState(
 	ctx context.Context,
 	r *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	s.walk.knowState(r.RawState)
 	return callWithScrub(ctx, r, s.ProviderServer.UpgradeResourceState)
 }
 
@@ -67,6 +79,7 @@ func (s contextScrubber) ReadResource(
 	ctx context.Context,
 	r *tfprotov6.ReadResourceRequest,
 ) (*tfprotov6.ReadResourceResponse, error) {
+	s.walk.read.Store(true)
 	return callWithScrub(ctx, r, s.ProviderServer.ReadResource)
 }
 
@@ -74,13 +87,18 @@ func (s contextScrubber) PlanResourceChange(
 	ctx context.Context,
 	r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return callWithScrub(ctx, r, s.ProviderServer.PlanResourceChange)
+	resp, err := callWithScrub(ctx, r, s.ProviderServer.PlanResourceChange)
+	if err == nil {
+		s.walk.checkReplacement(r, resp)
+	}
+	return resp, err
 }
 
 func (s contextScrubber) ApplyResourceChange(
 	ctx context.Context,
 	r *tfprotov6.ApplyResourceChangeRequest,
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	s.walk.applied.Store(true)
 	return callWithScrub(ctx, r, s.ProviderServer.ApplyResourceChange)
 }
 

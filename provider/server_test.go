@@ -357,83 +357,51 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 	expectConversions(t, srv, "in the end", 0)
 }
 
-func TestServerLockThatIsOffline(t *testing.T) {
-	t.Parallel()
-	srv := apptest.Shared(t, apptest.WithProfiles("august"))
-	device := srv.Device(t, "august")
-	lock := srv.Lock(t, device)
-	config := onServer(
-		srv,
-		accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"5m\"\n  }"),
-	)
-	drive(t, resource.TestCase{
-		CheckDestroy: func(*terraform.State) error {
-			if lock.Has(t, "2468") {
-				return fmt.Errorf("the PIN is still on the lock")
-			}
-			return nil
-		},
-		Steps: []resource.TestStep{
-			{
-				PreConfig: func() {
-					lock.Control(t, http.MethodPost, "/offline", nil)
-					apptest.Until(t, "the server knows", func() bool {
-						var d api.DeviceResponse
-						return srv.Post(t, "/devices/get", map[string]any{"device_id": device}, &d) == http.StatusOK &&
-							!d.Device.Properties.Online
-					})
-				},
-				Config: config,
-				ExpectError: says(
-					"Error: Could not create access code",
-					"(CREATE_ACCESS_CODE) was still pending when the time was up",
-					"the access code says:",
-					"device_offline",
-					"terraform untaint",
-				),
-			},
-			{
-				PreConfig:         func() { lock.Control(t, http.MethodPost, "/online", nil) },
-				Config:            config,
-				ConfigPlanChecks:  plans(plancheck.ResourceActionDestroyBeforeCreate, front),
-				ConfigStateChecks: isManagedNow(),
-			},
-		},
-	})
-}
-
-func TestServerLockThatIsSlow(t *testing.T) {
-	t.Parallel()
-	srv := apptest.Shared(t, apptest.WithProfiles("august"))
-	device := srv.Device(t, "august")
-	lock := srv.Lock(t, device)
-	latency := func(ms int) func() {
-		return func() {
-			lock.Control(
-				t,
-				http.MethodPut,
-				"/faults",
-				map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}},
-			)
-		}
+func TestServerLockThatIsOfflineOrSlow_GetsCodeAfterApply(t *testing.T) {
+	slow := func(ms int) any {
+		return map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}}
 	}
-	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n  }"))
-	drive(t, resource.TestCase{
-		CheckDestroy: func(*terraform.State) error {
-			if lock.Has(t, "2468") {
-				return fmt.Errorf("the PIN is still on the lock")
+	for name, c := range map[string]struct {
+		begin, end func(*testing.T, *apptest.Lock)
+		says       string
+	}{
+		"offline": {
+			func(t *testing.T, l *apptest.Lock) { l.Control(t, http.MethodPost, "/offline", nil) },
+			func(t *testing.T, l *apptest.Lock) { l.Control(t, http.MethodPost, "/online", nil) },
+			"device_offline",
+		},
+		"slow": {
+			func(t *testing.T, l *apptest.Lock) { l.Control(t, http.MethodPut, "/faults", slow(10_000)) },
+			func(t *testing.T, l *apptest.Lock) { l.Control(t, http.MethodPut, "/faults", slow(1)) },
+			"was still pending when the time was up",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := apptest.Shared(t, apptest.WithProfiles("august"))
+			device := srv.Device(t, "august")
+			lock := srv.Lock(t, device)
+			c.begin(t, lock)
+			if name == "offline" {
+				apptest.Until(t, "the server knows", func() bool { return !deviceOnline(t, srv, device) })
 			}
-			return nil
-		},
-		Steps: []resource.TestStep{
-			{
-				PreConfig:   latency(30_000),
-				Config:      config,
-				ExpectError: says("was still pending when the time was up", "marked as tainted"),
-			},
-			{PreConfig: latency(1), Config: config, Destroy: true},
-		},
-	})
+			w := newDirectory(t, map[string]string{"main.tf": required + onServer(
+				srv,
+				accessCodeOn(device, "code = \"246813\"\n  timeouts {\n    create = \"3s\"\n  }"),
+			)})
+			expectSaid(t, "the apply", w.plain("apply", "-auto-approve"), "may not be on its lock yet", c.says)
+			c.end(t, lock)
+			apptest.Until(t, "the lock has the code", func() bool { return lock.Has(t, "246813") })
+			w.expect(true, "plan", "-detailed-exitcode")
+			w.expect(true, "destroy", "-auto-approve")
+			if lock.Has(t, "246813") {
+				t.Error("the PIN is still on the lock")
+			}
+			if n := srv.Count("/access_codes/delete"); n != 1 {
+				t.Errorf("%d deletions", n)
+			}
+		})
+	}
 }
 
 func TestServerKeyOfAnotherWorkspaceEmptiesNoState(t *testing.T) {

@@ -5,7 +5,6 @@ package planmodifiers
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -44,8 +43,37 @@ func WasImported(ctx context.Context, private PrivateState, diags *diag.Diagnost
 	return string(imported) == "true"
 }
 
+// RequiresReplaceIfKnown replaces a resource when a known value differs from the state. A value that is not known until
+// apply may turn out to be the same, so it plans an update.
+type RequiresReplaceIfKnown struct{}
+
+// Description implements planmodifier.Describer.
+func (RequiresReplaceIfKnown) Description(context.Context) string {
+	return "A change to a known value replaces the resource."
+}
+
+// MarkdownDescription implements planmodifier.Describer.
+func (m RequiresReplaceIfKnown) MarkdownDescription(ctx context.Context) string {
+	return m.Description(ctx)
+}
+
+// PlanModifyString implements planmodifier.String.
+func (RequiresReplaceIfKnown) PlanModifyString(
+	_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse,
+) {
+	resp.RequiresReplace = !req.State.Raw.IsNull() && !req.PlanValue.IsUnknown() && !req.PlanValue.Equal(req.StateValue)
+}
+
+// PlanModifyBool implements planmodifier.Bool.
+func (RequiresReplaceIfKnown) PlanModifyBool(
+	_ context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse,
+) {
+	resp.RequiresReplace = !req.State.Raw.IsNull() && !req.PlanValue.IsUnknown() && !req.PlanValue.Equal(req.StateValue)
+}
+
 // RequiresReplaceUnlessImported replaces a resource when a setting changes that servers use at creation only. Servers
 // do not return most of these settings, so an imported resource has null in the state. Setting it then warns instead.
+// A value that is not known until apply may turn out to be the same, so it plans an update.
 type RequiresReplaceUnlessImported struct {
 	// Default is the value that servers use if none is configured: null counts as Default. It may be nil.
 	Default attr.Value
@@ -145,13 +173,14 @@ func (m RequiresReplaceUnlessImported) within(object types.Object) attr.Value {
 	}
 }
 
-// PresenceRequiresReplace replaces a resource when an object is added or removed.
+// PresenceRequiresReplace replaces a resource when an object is added or removed. An object that is not known until
+// apply plans an update.
 func PresenceRequiresReplace() planmodifier.Object {
 	const description = "Adding or removing the object replaces the resource."
 	return objectplanmodifier.RequiresReplaceIf(func(
 		_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse,
 	) {
-		resp.RequiresReplace = req.PlanValue.IsUnknown() || req.PlanValue.IsNull() != req.StateValue.IsNull()
+		resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.PlanValue.IsNull() != req.StateValue.IsNull()
 	}, description, description)
 }
 
@@ -178,9 +207,9 @@ func (m RequiresReplaceUnlessImported) replaces(ctx context.Context, c change, d
 	return false
 }
 
-// Differs reports whether state and plan differ after Default has replaced null.
+// Differs reports whether state and a known plan differ after Default has replaced null.
 func (m RequiresReplaceUnlessImported) Differs(state, plan attr.Value) bool {
-	return !m.orDefault(plan).Equal(m.orDefault(state))
+	return !plan.IsUnknown() && !m.orDefault(plan).Equal(m.orDefault(state))
 }
 
 func (m RequiresReplaceUnlessImported) orDefault(value attr.Value) attr.Value {
@@ -311,7 +340,7 @@ func IsSameInstant(a, b string) bool {
 	return errA == nil && errB == nil && ta.Equal(tb)
 }
 
-// Keepers replaces a resource when its keepers change.
+// Keepers replaces a resource when its keepers change. Values that are not known until apply plan an update.
 type Keepers struct{}
 
 // Description implements planmodifier.Describer.
@@ -329,20 +358,41 @@ func (Keepers) PlanModifyMap(
 	resp.RequiresReplace = !req.State.Raw.IsNull() && KeepersDiffer(req.StateValue, req.PlanValue)
 }
 
-// KeepersDiffer reports whether a change of keepers requires a replacement. Elements that are null do not count.
-// Setting the first keepers and removing all of them require none.
+// KeepersDiffer reports whether a change of keepers certainly requires a replacement. Elements that are null do not
+// count. Setting the first keepers and removing all of them require none. Elements that are not known until apply may
+// turn out to be the ones in the state, or null.
 func KeepersDiffer(state, plan types.Map) bool {
 	if plan.IsUnknown() {
-		return len(knownKeepers(state)) > 0
+		return false
 	}
-	from, to := knownKeepers(state), knownKeepers(plan)
-	return len(from) > 0 && len(to) > 0 && !maps.EqualFunc(from, to, attr.Value.Equal)
-}
-
-func knownKeepers(keepers types.Map) map[string]attr.Value {
-	all := maps.Clone(keepers.Elements())
-	maps.DeleteFunc(all, func(_ string, v attr.Value) bool { return v.IsNull() })
-	return all
+	from, to, unknown := map[string]attr.Value{}, map[string]attr.Value{}, map[string]bool{}
+	for name, value := range state.Elements() {
+		if !value.IsNull() {
+			from[name] = value
+		}
+	}
+	for name, value := range plan.Elements() {
+		switch {
+		case value.IsUnknown():
+			unknown[name] = true
+		case !value.IsNull():
+			to[name] = value
+		}
+	}
+	if len(from) == 0 || len(to) == 0 {
+		return false
+	}
+	for name, value := range to {
+		if from[name] == nil || !value.Equal(from[name]) {
+			return true
+		}
+	}
+	for name := range from {
+		if to[name] == nil && !unknown[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // RequiresReplaceUnlessEmpty replaces a resource when a map changes. An empty map equals null: servers treat both

@@ -131,7 +131,12 @@ func (m *command) write(c *change) {
 		prior = m.core.state[d.address]
 	}
 	final := &change{address: c.address, declared: d}
-	if !m.ask(final, prior.value, prior.private, prior.identity, config, nil) {
+	var replace bool
+	if !m.ask(final, prior.value, prior.private, prior.identity, config, &replace) {
+		return
+	}
+	if replace {
+		m.bug(d.address, "Provider produced inconsistent final plan", "the action")
 		return
 	}
 	if at := incompatible("", c.after, final.after); at != "" {

@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+const alreadyThere = "Warning: Lock has a managed access code"
+
+// lostCode puts a managed code on the first lock that is in no state.
+func (f *fake) lostCode(name, pin string) (id string) {
+	return f.unmanaged(fakeCode{name: name, code: pin, managed: true})
+}
+
+func TestLostCode_IsNamedWithItsImport(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := required + f.config(accessCode(`name = "Guest"`))
+	w := newDirectory(t, map[string]string{"main.tf": config})
+	w.expect(true, "apply", "-auto-approve")
+	id, _ := f.only()
+	w.expect(true, "state", "rm", front) // as if that apply had been killed
+	imported := fmt.Sprintf("import { to = deviceaccess_access_code.NAME id = \"%s/%s\" }", lockA, id)
+	expectSaid(t, "the next plan", w.plain("plan"), alreadyThere+` "Guest" already`, `the lock "Front Door"`, imported)
+
+	w.rewrite(config + fmt.Sprintf("import {\n  to = %s\n  id = \"%s/%s\"\n}\n", front, lockA, id))
+	if said := w.plain("apply", "-auto-approve"); strings.Contains(said, alreadyThere) {
+		t.Errorf("the import is warned of:\n%s", said)
+	}
+	f.expectWrites(t, "in the end", "/access_codes/create")
+}
+
+func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
+	t.Parallel()
+	second := strings.Replace(accessCode(`name = "Guest"`), "front", "second", 1)
+	for name, c := range map[string]struct {
+		before, config string
+		prepare        func(f *fake)
+	}{
+		"that are in the state":      {before: accessCode(`name = "Guest"`), config: accessCode(`name = "Guest"`) + second},
+		"that are in a shared code":  {before: codeSet("", lockA), config: codeSet("", lockA) + accessCode(`name = "Nanny"`)},
+		"of another name":            {config: second, prepare: func(f *fake) { f.lostCode("Cook", longPIN) }},
+		"that are being deleted":     {config: second, prepare: func(f *fake) { f.codes[f.lostCode("Guest", longPIN)].status = "removing" }},
+		"of another PIN":             {config: accessCode("name = \"Guest\"\n  code = \"904716590100\""), prepare: func(f *fake) { f.lostCode("Guest", longPIN) }},
+		"of another time frame":      {config: accessCode("name = \"Guest\"\n" + frame(1, 2e12)), prepare: func(f *fake) { f.lostCode("Guest", longPIN) }},
+		"on a lock that is unlisted": {config: second, prepare: func(f *fake) { f.lostCode("Guest", longPIN); f.lacks = []string{"/access_codes/list"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			w := newDirectory(t, map[string]string{"main.tf": required + f.config(c.before)})
+			w.expect(true, "apply", "-auto-approve")
+			if c.prepare != nil {
+				c.prepare(f)
+			}
+			w.rewrite(required + f.config(c.config))
+			for _, args := range [][]string{{"plan"}, {"plan", "-refresh=false"}} {
+				if said := w.plain(args...); strings.Contains(said, alreadyThere) {
+					t.Errorf("terraform %q says\n%s", args, said)
+				}
+			}
+		})
+	}
+}
+
+// plansCreation is the plan of a new code.
+func (p *plugin) plansCreation(device, name string) *tfprotov6.PlanResourceChangeResponse {
+	p.t.Helper()
+	of := p.stateType(codeType)
+	config := object(of, map[string]tftypes.Value{"device_id": text(device), "name": text(name)})
+	answer, err := p.server.PlanResourceChange(p.t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: codeType, Config: p.pack(config), ProposedNewState: p.pack(config), PriorState: p.pack(tftypes.NewValue(of, nil)),
+	})
+	if err != nil {
+		p.t.Error(err)
+		return &tfprotov6.PlanResourceChangeResponse{}
+	}
+	return answer
+}
+
+func TestLostCodes_AreNamedUpToALimitWithAListPerLock(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	stocked := f.stock(20, 25, true)
+	p := f.plugin(t)
+	warnings := make(chan string, 1000)
+	each(stocked, func(id, device string) {
+		for _, d := range p.plansCreation(device, f.codes[id].name.(string)).Diagnostics {
+			warnings <- d.Summary
+		}
+		p.plansCreation(device, "New "+uuid.NewString())
+	})
+	close(warnings)
+	if n := len(warnings); n != namedCodes+1 {
+		t.Errorf("%d warnings", n)
+	}
+	if asked := f.asked(); asked > 45 {
+		t.Errorf("%d requests", asked)
+	}
+}
