@@ -58,6 +58,9 @@ func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string)
 		return nil, err
 	}
 	codes, err := unmanagedCodes(ctx, client, deviceID)
+	if api.IsNotFound(err) { // a lock that was removed has none
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ import (
 func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An access code: a PIN that opens a lock, always or for a limited time.\n\nCreate, " +
-			"update, and delete wait until the lock has carried them out. To adopt a code that is already on the " +
+			"update, and delete wait until the lock has carried them out. A PIN leaves a door only if the lock has " +
+			"refused it, or a plan with known values has shown it. To adopt a code that is already on the " +
 			"lock, import it: see the guide *Adopt existing codes*.",
 		Attributes: map[string]schema.Attribute{
 			"access_code_id": schema.StringAttribute{

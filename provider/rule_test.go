@@ -11,6 +11,7 @@ import (
 	resourceapi "github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/tfcore"
 )
 
@@ -227,4 +228,60 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A conversion that the server has accepted goes on, whatever the apply learns of it.
+func TestRule_ConversionThroughEveryFailure(t *testing.T) {
+	t.Parallel()
+	const typeName = "deviceaccess_access_code"
+	row := ruleRow{config: "device_id = \"" + lockA + "\"\n  timeouts {\n    update = \"1s\"\n  }\n"}
+	for name, fault := range ruleFaults {
+		for outcome, converts := range map[string]bool{"it happens": true, "it does not happen": false} {
+			t.Run(name+", "+outcome, func(t *testing.T) {
+				t.Parallel()
+				w := startRuleWalk(t, typeName, row)
+				id := w.f.unmanaged(fakeCode{name: "Nanny", code: longPIN})
+				w.files["import.tf"] = "import {\n  to = " + w.address + "\n  id = \"" + lockA + "/" + id + "\"\n}\n"
+				w.expect(true, "plan")
+				w.locksAnswer(false)
+				w.writes = true
+				end := w.strike(fault, false)
+				w.command("apply", "plan")
+				end()
+				w.f.do(func() { w.f.codes[id].managed = w.f.codes[id].managed || converts })
+				w.locksAnswer(true)
+				w.expectKept(true)
+				w.expect(true, "apply", "-auto-approve")
+				w.expect(true, "plan", "-detailed-exitcode")
+				if deleted := w.deletions(); len(deleted) > 0 || !w.f.codes[id].managed {
+					t.Errorf("%q were requested, and the code is managed: %t", deleted, w.f.codes[id].managed)
+				}
+			})
+		}
+	}
+}
+
+func TestRemovedLock_OfServerThatListsUnmanagedCodesOnly(t *testing.T) {
+	t.Parallel()
+	w := startRuleWalk(t, "deviceaccess_access_code", ruleRow{config: "device_id = \"" + lockA + "\"\n"})
+	w.f.noUnmanagedGet = true
+	w.expect(true, "apply", "-auto-approve")
+	w.f.do(func() { w.removeLock(); clear(w.f.codes) })
+	w.expect(true, "plan")
+	w.expect(true, "destroy", "-auto-approve")
+}
+
+func TestServerRemovedLock_BlocksNoPlanAndNoDestroy(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	w := newDirectory(t, map[string]string{"main.tf": required + onServer(srv,
+		accessCodeOn(device, "name = \"Guest\"\n  timeouts {\n    delete = \"30s\"\n  }")+
+			webhook("https://example.com/a", ""))})
+	w.expect(true, "apply", "-auto-approve")
+	if status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": device}, nil); status != http.StatusOK {
+		t.Fatalf("remove the device: %d", status)
+	}
+	w.expect(true, "plan")
+	w.expect(true, "destroy", "-auto-approve")
 }

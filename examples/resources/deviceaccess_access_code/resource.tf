@@ -8,6 +8,15 @@ resource "deviceaccess_access_code" "cleaner" {
   device_id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
   name      = "Cleaner"
   code      = var.cleaner_pin
+
+  lifecycle {
+    # Fails this run and later ones until the lock has the code. Without it, a lock that does not answer in time is a
+    # warning. Do not use it with wait_until_on_lock = false.
+    postcondition {
+      condition     = self.status == "set"
+      error_message = "The lock does not have the code."
+    }
+  }
 }
 
 # Opens for a weekend, with a PIN that the server chooses.
