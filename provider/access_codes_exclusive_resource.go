@@ -98,16 +98,16 @@ func (r *accessCodesExclusiveResource) Read(
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	var onLock map[string]foreignCode
 	_, err := deviceByID(ctx, client, model.DeviceID.ValueString())
+	if err == nil {
+		onLock, err = r.refreshCodesOn(ctx, client, model.DeviceID.ValueString())
+	}
 	if api.IsNotFound(err) {
 		if imported || r.isDeleted(ctx, req.Private, actionStock, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
-	}
-	var onLock map[string]foreignCode
-	if err == nil {
-		onLock, err = r.refreshCodesOn(ctx, client, model.DeviceID.ValueString())
 	}
 	if err != nil {
 		report(&resp.Diagnostics, actionStock, err)
