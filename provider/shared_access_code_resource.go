@@ -945,7 +945,7 @@ func (r lockResult) isRefused() bool {
 	case r.code.AccessCodeID.IsNull():
 		return true
 	}
-	return attemptFailed(r.err) && !accountIsDisconnected(r.err)
+	return isRefusal(r.err)
 }
 
 // createOn creates the code on a lock without one.
@@ -954,10 +954,7 @@ func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, 
 		err := errors.New("the PIN of the shared code is not known, because the server does not return it. Set `code`")
 		return lockResult{code: noCode(failureOf(err, "")), err: err}
 	}
-	answer, err := createWhenFree(ctx, conn.api, m.codeOn(deviceID, "").createRequest())
-	if err == nil {
-		err = hasID("access code", answer.AccessCode.AccessCodeID)
-	}
+	answer, err := createRetryingDuplicates(ctx, conn.api, m.codeOn(deviceID, "").createRequest())
 	if err == nil {
 		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
 	}
@@ -1108,8 +1105,11 @@ func (m *sharedAccessCodeModel) reportLock(
 		next = deletionAdvice(err)
 	case isOfType(err, "device_not_found") && action == actionPut:
 		next = "If the lock was removed from its account, remove it from `device_ids`. Otherwise check the identifier."
-	case holderAdvice(err) != "":
-		next = holderAdvice(err)
+	case managedHolder(err) != "":
+		next = "The managed access code " + managedHolder(err) + " has this PIN, and did not leave the lock. If only " +
+			"the address of the shared code has changed, declare that with a moved block. If another resource has " +
+			"the code, remove that resource with a removed block and `destroy = false`, and import its codes into " +
+			"the shared code. Otherwise choose another PIN."
 	case errors.Is(err, errCannotBeManaged):
 		next = "The code stays on the lock, unmanaged. Remove the lock from `device_ids`, or delete the code in " +
 			"the lock's app."

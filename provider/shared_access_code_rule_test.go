@@ -1,15 +1,11 @@
 package provider
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -236,6 +232,26 @@ func TestSharedAccessCode_UnknownLocksTakeNoCodeOffALock(t *testing.T) {
 	})
 }
 
+func TestSharedAccessCode_UnknownKeepersReplaceNothing(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	wrote := f.since(t)
+	config := func(url string) string {
+		return f.config(webhook(url, "") + codeSet("keepers = { hook = "+hook+".webhook_id }", lockA))
+	}
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("https://example.com/a")})
+	w.expect(true, "apply")
+	wrote("at first", "/webhooks/create ", "create "+lockA)
+	w.rewrite(config("https://example.com/b"))
+	expectSaid(t, "the plan", w.plain("plan"), nanny+" will be updated in-place")
+	w.expect(false, "apply") // the keeper has turned out to be another one
+	expectSaid(t, "the apply", plainly(w.seen.String()), "the next plan shows the replacement")
+	wrote("while it is unknown", "/webhooks/create ", "/webhooks/delete ")
+	expectSaid(t, "the next plan", w.plain("plan"), nanny+" must be replaced")
+	w.expect(true, "apply")
+	wrote("when it is known", "create "+lockA, "delete "+lockA)
+}
+
 // The terraform command itself accepts that the plan keeps the locks of the state.
 func TestTerraformKeepsTheLocksOfASharedCodeThatAreNotKnownYet(t *testing.T) {
 	t.Parallel()
@@ -251,57 +267,20 @@ func TestTerraformKeepsTheLocksOfASharedCodeThatAreNotKnownYet(t *testing.T) {
 	w.expect(true, "plan", "-detailed-exitcode")
 }
 
-// refuseDuplicates refuses a creation whose PIN a code on the lock has, unless that code is being removed.
-func (f *fake) refuseDuplicates() (refusals *atomic.Int32) {
-	refusals = &atomic.Int32{}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		content, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(content))
-		var body map[string]any
-		if json.Unmarshal(content, &body) == nil && r.URL.Path == "/access_codes/create" {
-			taken := false
-			f.do(func() {
-				for _, code := range f.codes {
-					taken = taken || code.device == body["device_id"] && code.code == body["code"] && code.status != "removing"
-				}
-			})
-			if taken {
-				refusals.Add(1)
-				answerError(http.StatusConflict, "duplicate_access_code", "The device already has this code")(w, r)
-				return
-			}
-		}
-		f.ServeHTTP(w, r)
-	})
-	f.front.Store(&handler)
-	return refusals
-}
-
 // Terraform does not order the destruction of one address and the creation of another.
 func TestSharedAccessCode_TakesOverAPINWhoseHolderLeaves(t *testing.T) {
 	t.Parallel()
-	for name, leaves := range map[string]func(f *fake, holder string){
-		"is gone":          func(f *fake, holder string) { delete(f.codes, holder) },
-		"is being removed": func(f *fake, holder string) { f.codes[holder].status = "removing" },
-	} {
-		t.Run("which "+name, func(t *testing.T) {
-			t.Parallel()
-			f := startFakeLocks(t)
-			refusals := f.refuseDuplicates()
-			holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
-			f.then("/access_codes/get", nil, nil, func(w http.ResponseWriter, r *http.Request) {
-				leaves(f, holder)
-				f.getCode(w, r, f.calls[len(f.calls)-1].body)
-			})
-			w := f.shared(t, "20s", lockA, lockB)
-			w.expect(true, "apply")
-			if n := refusals.Load(); n != 1 {
-				t.Errorf("%d creations were refused", n)
-			}
-			if w.status(lockA) != "set" || w.status(lockB) != "set" {
-				t.Error("the code is not on every lock")
-			}
-		})
+	f := startFakeLocks(t)
+	f.uniquePINs = true
+	holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
+	f.leaves(holder, 3, func(*fakeCode) { delete(f.codes, holder) })
+	w := f.shared(t, "20s", lockA, lockB)
+	w.expect(true, "apply")
+	if n := f.count("/access_codes/create"); n != 3 {
+		t.Errorf("%d creations were asked for", n)
+	}
+	if w.status(lockA) != "set" || w.status(lockB) != "set" {
+		t.Error("the code is not on every lock")
 	}
 }
 
@@ -317,7 +296,7 @@ func TestSharedAccessCode_PINWhoseHolderStaysIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			refusals := f.refuseDuplicates()
+			f.uniquePINs = true
 			holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: c.managed})
 			w := f.shared(t, "2s", lockA)
 			w.expect(false, "apply")
@@ -326,21 +305,20 @@ func TestSharedAccessCode_PINWhoseHolderStaysIsAnError(t *testing.T) {
 			if c.managed {
 				expectSaid(t, "the error", said, holder)
 			}
-			if n := refusals.Load(); n > 2 {
-				t.Errorf("%d creations were refused", n)
-			}
-			f.expectWrites(t, "in the end")
+			f.expectWrites(t, "in the end", "/access_codes/create")
 		})
 	}
 }
 
 // The terraform command creates and destroys concurrently.
-func TestTerraformMovesAPINFromASingleCodeToASharedOne(t *testing.T) {
+func TestTerraformMovesAPINBetweenASingleCodeAndASharedOne(t *testing.T) {
 	f := startFakeLocks(t)
-	f.refuseDuplicates()
+	f.uniquePINs = true
 	pin := `code = "` + longPIN + `"`
 	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: f.config(accessCode(pin))},
+		{Config: f.config(codeSet(pin, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
+		{Config: f.config(accessCode(pin) + codeSet(pin, lockB)), ConfigStateChecks: allSet(lockB)},
 		{Config: f.config(codeSet(pin, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 	}})
 }
