@@ -184,7 +184,7 @@ func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 	expectSaid(t, "without a refresh", w.plain("plan", "-refresh=false"), "forces replacement")
 }
 
-// Before its first change, an apply looks like a plan without a refresh. Terraform then finds the error in its own words.
+// Before its first change, an apply looks like a plan without a refresh. Terraform then reports the error itself.
 func TestTerraformLockThatAnotherProviderDecides_KeepsItsPIN(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
