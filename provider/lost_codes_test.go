@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -42,13 +43,34 @@ func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
 		before, config string
 		prepare        func(f *fake)
 	}{
-		"that are in the state":      {before: accessCode(`name = "Guest"`), config: accessCode(`name = "Guest"`) + second},
-		"that are in a shared code":  {before: codeSet("", lockA), config: codeSet("", lockA) + accessCode(`name = "Nanny"`)},
-		"of another name":            {config: second, prepare: func(f *fake) { f.lostCode("Cook", longPIN) }},
-		"that are being deleted":     {config: second, prepare: func(f *fake) { f.codes[f.lostCode("Guest", longPIN)].status = "removing" }},
-		"of another PIN":             {config: accessCode("name = \"Guest\"\n  code = \"904716590100\""), prepare: func(f *fake) { f.lostCode("Guest", longPIN) }},
-		"of another time frame":      {config: accessCode("name = \"Guest\"\n" + frame(1, 2e12)), prepare: func(f *fake) { f.lostCode("Guest", longPIN) }},
-		"on a lock that is unlisted": {config: second, prepare: func(f *fake) { f.lostCode("Guest", longPIN); f.lacks = []string{"/access_codes/list"} }},
+		"that are in the state": {
+			before: accessCode(`name = "Guest"`),
+			config: accessCode(`name = "Guest"`) + second,
+		},
+		"that are in a shared code": {
+			before: codeSet("", lockA),
+			config: codeSet("", lockA) + accessCode(`name = "Nanny"`),
+		},
+		"of another name": {config: second, prepare: func(f *fake) { f.lostCode("Cook", longPIN) }},
+		"that are being deleted": {
+			config:  second,
+			prepare: func(f *fake) { f.codes[f.lostCode("Guest", longPIN)].status = "removing" },
+		},
+		"of another PIN": {
+			config:  accessCode("name = \"Guest\"\n  code = \"904716590100\""),
+			prepare: func(f *fake) { f.lostCode("Guest", longPIN) },
+		},
+		"of another time frame": {
+			config:  accessCode("name = \"Guest\"\n" + frame(time.Hour, time.Hour)),
+			prepare: func(f *fake) { f.lostCode("Guest", longPIN) },
+		},
+		"on a lock that is unlisted": {
+			config: second,
+			prepare: func(f *fake) {
+				f.lostCode("Guest", longPIN)
+				f.lacks = []string{"/access_codes/list"}
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +96,10 @@ func (p *plugin) plansCreation(device, name string) *tfprotov6.PlanResourceChang
 	of := p.stateType(codeType)
 	config := object(of, map[string]tftypes.Value{"device_id": text(device), "name": text(name)})
 	answer, err := p.server.PlanResourceChange(p.t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: codeType, Config: p.pack(config), ProposedNewState: p.pack(config), PriorState: p.pack(tftypes.NewValue(of, nil)),
+		TypeName:         codeType,
+		Config:           p.pack(config),
+		ProposedNewState: p.pack(config),
+		PriorState:       p.pack(tftypes.NewValue(of, nil)),
 	})
 	if err != nil {
 		p.t.Error(err)

@@ -279,7 +279,8 @@ func TestServerRemovedLock_BlocksNoPlanAndNoDestroy(t *testing.T) {
 		accessCodeOn(device, "name = \"Guest\"\n  timeouts {\n    delete = \"30s\"\n  }")+
 			webhook("https://example.com/a", ""))})
 	w.expect(true, "apply", "-auto-approve")
-	if status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": device}, nil); status != http.StatusOK {
+	status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": device}, nil)
+	if status != http.StatusOK {
 		t.Fatalf("remove the device: %d", status)
 	}
 	w.expect(true, "plan")

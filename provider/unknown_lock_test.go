@@ -183,3 +183,24 @@ func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 	expectSaid(t, "the next plan", w.plain("plan"), "1 to add, 0 to change, 1 to destroy", "forces replacement")
 	expectSaid(t, "without a refresh", w.plain("plan", "-refresh=false"), "forces replacement")
 }
+
+// Before its first change, an apply looks like a plan without a refresh. Terraform then reports the error itself.
+func TestTerraformLockThatAnotherProviderDecides_KeepsItsPIN(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := func(input string) string {
+		const trigger = "resource \"terraform_data\" \"before\" {\n  input = \"%s\"\n}\n"
+		return strings.ReplaceAll(behindWebhook(f, "device.connected", onLookedUpLock), hook, "terraform_data.before") +
+			fmt.Sprintf(trigger, input)
+	}
+	w := newWorkspace(t, map[string]string{"main.tf": config("1")})
+	expectSaid(t, "a new code", w.plain("apply", "-auto-approve"), "3 added")
+	w.write("main.tf", config("2"))
+	w.expect(true, "plan", "-out=plan")
+	f.swapDoors()
+	w.expect(false, "apply", "plan")
+	expectSaid(t, "another lock", plainly(w.seen.String()), "Warning: Replacement without a refresh",
+		"the lock of this code turned out to be another one", "Provider produced inconsistent final plan")
+	f.expectCodeWrites(t, "another lock", "/access_codes/create")
+	expectSaid(t, "the next plan", w.plain("plan"), "1 to add, 0 to change, 1 to destroy")
+}

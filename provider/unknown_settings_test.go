@@ -125,38 +125,6 @@ provider "deviceaccess" {
 	}})
 }
 
-// A data source that waits for apply makes what it tells unknown whenever what it waits for changes.
-func TestLockThatIsNotKnownYetIsWarnedOfWhereItReplacesACode(t *testing.T) {
-	t.Parallel()
-	f := startFakeLocks(t)
-	config := func(input string) string {
-		return required + f.config(`resource "terraform_data" "before" {
-  input = "`+input+`"
-}
-data "deviceaccess_device" "lock" {
-  name       = "Front Door"
-  depends_on = [terraform_data.before]
-}
-`+strings.Replace(accessCode(`name = "Cleaner"`), `"`+fakeDevice+`"`, "data.deviceaccess_device.lock.device_id", 1))
-	}
-	w := newWorkspace(t, map[string]string{"main.tf": config("1")})
-	if said := w.plain("apply", "-auto-approve"); strings.Contains(said, "Warning") {
-		t.Errorf("a new code is warned of: %s", said)
-	}
-	w.write("main.tf", config("2"))
-	expectSaid(
-		t,
-		"the plan",
-		w.plain("plan"),
-		"must be replaced",
-		"Warning: Access code will be replaced because its lock is not known yet",
-		"even if the lock turns out to be the same",
-		"Write `device_id` as a literal value",
-	)
-	w.expect(true, "apply", "-auto-approve", "-target=terraform_data.before") // as the error says
-	w.expect(true, "plan", "-detailed-exitcode")
-}
-
 // requiredTexts is a value for each required attribute.
 func requiredTexts(schema *tfprotov6.Schema) map[string]tftypes.Value {
 	attributes := map[string]tftypes.Value{}
