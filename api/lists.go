@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// pageSize is how many records are asked for at once, so that no answer gets too long.
 // pageSize is how many records a request asks for, so that responses stay small.
 const pageSize = 500
 
@@ -48,6 +47,18 @@ func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter
 			return nil, Pagination{}, err
 		}
 		return answer.AcsUsers, answer.Pagination, nil
+	})
+}
+
+// UserIdentities lists the user identities of the workspace, page by page.
+func (c *Client) UserIdentities(ctx context.Context) iter.Seq2[UserIdentity, error] {
+	return Pages(func(cursor string) ([]UserIdentity, Pagination, error) {
+		request := ListUserIdentitiesRequest{Limit: pageSize, PageCursor: cursor}
+		answer, err := Call[UserIdentitiesResponse](ctx, c.ListUserIdentities, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.UserIdentities, answer.Pagination, nil
 	})
 }
 

@@ -119,6 +119,9 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 		newSharedAccessCodeResource,
 		newAccessCodesExclusiveResource,
 		newConnectWebviewResource,
+		newDeviceResource,
+		newACSUserResource,
+		newUserIdentityResource,
 	}
 }
 

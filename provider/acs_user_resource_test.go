@@ -1,0 +1,181 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+const (
+	acsUserType = "deviceaccess_acs_user"
+	visitor     = acsUserType + ".visitor"
+)
+
+// acsUser is a user of an access system with these attributes.
+func acsUser(system, attributes string) string {
+	return fmt.Sprintf("resource %q \"visitor\" {\n  acs_system_id = %q\n  %s\n}\n", acsUserType, system, attributes)
+}
+
+func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	system := srv.AccessSystem(t)
+	onSystem := func(name string, check func(apptest.PersonOnSystem) bool) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if people := system.Named(t, name); len(people) != 1 || !check(people[0]) {
+				return fmt.Errorf("the access system has %+v", people)
+			}
+			return nil
+		}
+	}
+	config := func(attributes string) string {
+		return onServer(srv, userIdentity(`full_name = "Jane Doe"`)+acsUser(system.ID, attributes))
+	}
+	first := `full_name = "Jane Doe"
+  email_address = "doe@example.com"
+  phone_number = "+15555550100"
+  user_identity_id = ` + guest + `.user_identity_id
+  starts_at = "2030-01-01T01:00:00+01:00"
+  ends_at = "2031-01-01T00:00:00Z"`
+	drive(t, resource.TestCase{
+		CheckDestroy: func(*terraform.State) error {
+			if left := system.Named(t, "Jane Roe"); len(left) != 0 {
+				return fmt.Errorf("the access system still has %+v", left)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{
+				Config: config(first),
+				ConfigStateChecks: known(visitor, map[string]string{
+					"connected_account_id": system.AccountID, "starts_at": "2030-01-01T01:00:00+01:00",
+				}),
+				Check: onSystem("Jane Doe", func(p apptest.PersonOnSystem) bool {
+					return p.Email == "doe@example.com" && p.EndsAt != nil
+				}),
+			},
+			{Config: config(first), ConfigPlanChecks: plansNothing()},
+			importsBy(visitor, "acs_user_id", "starts_at"), // which has another spelling of the same instant
+			{ // servers cannot remove an address
+				Config:           config(`full_name = "Jane Roe"`),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+				ConfigStateChecks: known(visitor, map[string]string{
+					"email_address": "doe@example.com", "user_identity_id": "", "starts_at": "", "ends_at": "",
+				}),
+				Check: onSystem("Jane Roe", func(p apptest.PersonOnSystem) bool {
+					return p.StartsAt == nil && p.EndsAt == nil
+				}),
+			},
+			{
+				Config:           config("full_name = \"Jane Roe\"\n  is_suspended = true"),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+				Check:            onSystem("Jane Roe", func(p apptest.PersonOnSystem) bool { return p.Suspended }),
+			},
+			{ // a suspension stays unless the configuration ends it
+				Config:           config(`full_name = "Jane Roe"`),
+				ConfigPlanChecks: plansNothing(),
+			},
+			{
+				Config:           config("full_name = \"Jane Roe\"\n  is_suspended = false"),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+				Check:            onSystem("Jane Roe", func(p apptest.PersonOnSystem) bool { return !p.Suspended }),
+			},
+			{ // deleted behind Terraform's back
+				PreConfig: func() {
+					srv.Post(t, "/acs/users/delete", map[string]any{
+						"acs_user_id": userNamed(t, srv, "Jane Roe"),
+					}, nil)
+					apptest.Until(t, "the user is deleted", func() bool { return userNamed(t, srv, "Jane Roe") == "" })
+				},
+				Config:           config("full_name = \"Jane Roe\"\n  is_suspended = true"),
+				ConfigPlanChecks: plans(plancheck.ResourceActionCreate, visitor),
+				Check:            onSystem("Jane Roe", func(p apptest.PersonOnSystem) bool { return p.Suspended }),
+			},
+		},
+	})
+}
+
+// userNamed is the identifier of the managed user with a name, or "".
+func userNamed(t *testing.T, srv *apptest.Server, name string) string {
+	t.Helper()
+	var list struct {
+		Users []struct {
+			ID       string `json:"acs_user_id"`
+			FullName string `json:"full_name"`
+		} `json:"acs_users"`
+	}
+	srv.Post(t, "/acs/users/list", map[string]any{}, &list)
+	for _, user := range list.Users {
+		if user.FullName == name {
+			return user.ID
+		}
+	}
+	return ""
+}
+
+func TestServerACSUserOfAnOfflineSystemIsNotTainted(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	system := srv.AccessSystem(t)
+	config := func(more string) string {
+		return onServer(srv, acsUser(system.ID, `full_name = "Jane Doe"`+more+`
+  timeouts {
+    create = "2s"
+    update = "2s"
+    delete = "2s"
+  }`))
+	}
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			PreConfig: func() { system.Control(t, http.MethodPost, "/offline", nil, nil) },
+			Config:    config(""),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(visitor, tfjsonpath.New("acs_user_id"), knownvalue.NotNull()),
+			},
+		},
+		{Config: config(""), ConfigPlanChecks: plansNothing()},
+		{
+			Config:           config("\n  email_address = \"doe@example.com\""),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+		},
+		{
+			Config:      config("\n  email_address = \"doe@example.com\""),
+			Destroy:     true,
+			ExpectError: says("Jane Doe", "had not confirmed the change"),
+		},
+		{
+			PreConfig: func() {
+				system.Control(t, http.MethodPost, "/online", nil, nil)
+				apptest.Until(t, "the user is deleted", func() bool { return userNamed(t, srv, "Jane Doe") == "" })
+			},
+			Config:           config(""),
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, visitor),
+		},
+	}})
+}
+
+func TestServerACSUserErrorsPointToTheAttribute(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	system := srv.AccessSystem(t)
+	for attributes, want := range map[string][]string{
+		"full_name = \"Jane\"\n  phone_number = \"123\"":                                                     {`phone_number = "123"`},
+		"full_name = \"Jane\"\n  email_address = \"nonsense\"":                                               {`email_address = "nonsense"`},
+		"full_name = \"Jane\"\n  ends_at = \"2031-01-01T00:00:00Z\"":                                         {"`ends_at` goes together with `starts_at`"},
+		"full_name = \"Jane\"\n  starts_at = \"2031-01-02T00:00:00Z\"\n  ends_at = \"2031-01-01T00:00:00Z\"": {"The access ends before it starts"},
+		"full_name = \"Jane\"\n  user_identity_id = \"11111111-2222-4333-8444-555555555555\"":                {"user_identity_not_found"},
+	} {
+		drive(t, resource.TestCase{Steps: []resource.TestStep{
+			{Config: onServer(srv, acsUser(system.ID, attributes)), ExpectError: says(want...)},
+		}})
+	}
+}
