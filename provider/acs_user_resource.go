@@ -141,7 +141,7 @@ func (r *acsUserResource) ValidateConfig(
 }
 
 func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	const action = "Create user of an access system"
+	const action = "create user of an access system"
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
@@ -175,7 +175,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 }
 
 func (r *acsUserResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	const action = "Read user of an access system"
+	const action = "read user of an access system"
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
@@ -222,7 +222,7 @@ func (r *acsUserResource) Update(ctx context.Context, req resource.UpdateRequest
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := model.apply(ctx, client, &state); err != nil {
-		report(&resp.Diagnostics, "Update user of an access system", err)
+		report(&resp.Diagnostics, "update user of an access system", err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -230,7 +230,7 @@ func (r *acsUserResource) Update(ctx context.Context, req resource.UpdateRequest
 }
 
 func (r *acsUserResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	const action = "Delete user of an access system"
+	const action = "delete user of an access system"
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)

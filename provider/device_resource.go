@@ -145,7 +145,7 @@ func (r *deviceResource) ModifyPlan(
 }
 
 func (r *deviceResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	const action = "Adopt device"
+	const action = "adopt device"
 	var model, config deviceResourceModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -169,7 +169,7 @@ func (r *deviceResource) Create(ctx context.Context, req resource.CreateRequest,
 }
 
 func (r *deviceResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	const action = "Read device"
+	const action = "read device"
 	var model deviceResourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
@@ -212,7 +212,7 @@ func (r *deviceResource) Update(ctx context.Context, req resource.UpdateRequest,
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := model.apply(ctx, client, &config); err != nil {
-		reportDevice(&resp.Diagnostics, "Update device", err)
+		reportDevice(&resp.Diagnostics, "update device", err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -261,7 +261,7 @@ func reportDevice(diags *diag.Diagnostics, action string, err error) {
 		report(diags, action, err)
 		return
 	}
-	diagnostics.ErrorAt(diags, path.Root("auto_lock_enabled"), action, sentence(err.Error())+"\n\nThe server sends the "+
+	diagnostics.FailureAt(diags, path.Root("auto_lock_enabled"), action, sentence(err.Error())+"\n\nThe server sends the "+
 		"setting to the lock once. Run Terraform again when the lock is online.")
 }
 

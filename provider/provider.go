@@ -140,9 +140,18 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newWebhooksDataSource,
 		newConnectedAccountsDataSource,
 		newACSUsersDataSource,
+		newAccessCodeDataSource,
+		newWebhookDataSource,
+		newConnectedAccountDataSource,
 	}
 }
 
 func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{newAccessCodeList, newWebhookList}
+	return []func() list.ListResource{
+		newAccessCodeList,
+		newWebhookList,
+		newDeviceList,
+		newACSUserList,
+		newUserIdentityList,
+	}
 }

@@ -83,7 +83,7 @@ func (r *userIdentityResource) Create(
 		err = hasID("user identity", answer.UserIdentity.UserIdentityID)
 	}
 	if err != nil {
-		reportCreate(&resp.Diagnostics, "Create user identity", err)
+		reportCreate(&resp.Diagnostics, "create user identity", err)
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.UserIdentity.WorkspaceID)...)
@@ -108,12 +108,12 @@ func (r *userIdentityResource) Read(ctx context.Context, req resource.ReadReques
 	identity, err := r.refreshUserIdentity(ctx, client, model.UserIdentityID.ValueString())
 	switch {
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, "Read user identity", &resp.Diagnostics) {
+		if imported || r.isDeleted(ctx, req.Private, "read user identity", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
 	case err != nil:
-		report(&resp.Diagnostics, "Read user identity", err)
+		report(&resp.Diagnostics, "read user identity", err)
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, identity.WorkspaceID)...)
@@ -155,7 +155,7 @@ func (r *userIdentityResource) Update(
 		return
 	}
 	if _, err := api.Call[api.OkResponse](ctx, client.UpdateUserIdentity, model.updateRequest(&state)); err != nil {
-		report(&resp.Diagnostics, "Update user identity", err)
+		report(&resp.Diagnostics, "update user identity", err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -176,11 +176,11 @@ func (r *userIdentityResource) Delete(
 	_, err := api.Call[api.OkResponse](ctx, client.DeleteUserIdentity, api.UserIdentityRequest{UserIdentityID: id})
 	switch {
 	case api.IsNotFound(err):
-		r.isDeleted(ctx, req.Private, "Delete user identity", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "delete user identity", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		err = &explainedError{"the user identity " + id + ": " + err.Error(), err}
-		report(&resp.Diagnostics, "Delete user identity", err)
+		report(&resp.Diagnostics, "delete user identity", err)
 	}
 }
 
