@@ -232,6 +232,34 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAcsAccessGroupsWithBody List the access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsAccessGroups List the access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroupWithBody Add a user to an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroup Add a user to an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateAcsUserWithBody Create a user on an access system.
 	//
 	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
@@ -295,6 +323,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroupWithBody Remove a user from an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SuspendAcsUserWithBody Suspend a user, who keeps all settings but cannot pass entrances.
 	//
@@ -1075,6 +1117,74 @@ func (c *Client) UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSON
 	return c.Client.Do(req)
 }
 
+// ListAcsAccessGroupsWithBody List the access groups of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsAccessGroups List the access groups of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroupWithBody Add a user to an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroup Add a user to an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateAcsUserWithBody Create a user on an access system.
 //
 // The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
@@ -1209,6 +1319,40 @@ func (c *Client) ListAcsUsersWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 func (c *Client) ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAcsUsersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroupWithBody Remove a user from an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroup Remove a user from an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2633,6 +2777,86 @@ func NewUpdateAccessCodeRequestWithBody(server string, contentType string, body 
 	return req, nil
 }
 
+// NewListAcsAccessGroupsRequest calls the generic ListAcsAccessGroups builder with application/json body
+func NewListAcsAccessGroupsRequest(server string, body ListAcsAccessGroupsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsAccessGroupsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsAccessGroupsRequestWithBody constructs an http.Request for the ListAcsAccessGroups method, with any body, and a specified content type
+func NewListAcsAccessGroupsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/access_groups/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAddAcsUserToAccessGroupRequest calls the generic AddAcsUserToAccessGroup builder with application/json body
+func NewAddAcsUserToAccessGroupRequest(server string, body AddAcsUserToAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAcsUserToAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAddAcsUserToAccessGroupRequestWithBody constructs an http.Request for the AddAcsUserToAccessGroup method, with any body, and a specified content type
+func NewAddAcsUserToAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/add_to_access_group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateAcsUserRequest calls the generic CreateAcsUser builder with application/json body
 func NewCreateAcsUserRequest(server string, body CreateAcsUserJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2774,6 +2998,46 @@ func NewListAcsUsersRequestWithBody(server string, contentType string, body io.R
 	}
 
 	operationPath := fmt.Sprintf("/acs/users/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveAcsUserFromAccessGroupRequest calls the generic RemoveAcsUserFromAccessGroup builder with application/json body
+func NewRemoveAcsUserFromAccessGroupRequest(server string, body RemoveAcsUserFromAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveAcsUserFromAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRemoveAcsUserFromAccessGroupRequestWithBody constructs an http.Request for the RemoveAcsUserFromAccessGroup method, with any body, and a specified content type
+func NewRemoveAcsUserFromAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/remove_from_access_group")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4141,6 +4405,34 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithResponse(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccessCodeResult, error)
 
+	// ListAcsAccessGroupsWithBodyWithResponse List the access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// ListAcsAccessGroupsWithResponse List the access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// AddAcsUserToAccessGroupWithBodyWithResponse Add a user to an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
+	// AddAcsUserToAccessGroupWithResponse Add a user to an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
 	// CreateAcsUserWithBodyWithResponse Create a user on an access system.
 	//
 	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
@@ -4204,6 +4496,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsersWithResponse(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithBodyWithResponse Remove a user from an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithResponse Remove a user from an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
 
 	// SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
 	//
@@ -5302,6 +5608,123 @@ func (r UpdateAccessCodeResult) ContentType() string {
 	return ""
 }
 
+type ListAcsAccessGroupsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsAccessGroupsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON200() *AcsAccessGroupsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsAccessGroupsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsAccessGroupsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsAccessGroupsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsAccessGroupsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAcsUserToAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAcsUserToAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAcsUserToAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAcsUserToAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAcsUserToAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateAcsUserResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5544,6 +5967,68 @@ func (r ListAcsUsersResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAcsUsersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAcsUserFromAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAcsUserFromAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAcsUserFromAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAcsUserFromAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAcsUserFromAccessGroupResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7584,6 +8069,58 @@ func (c *ClientWithResponses) UpdateAccessCodeWithResponse(ctx context.Context, 
 	return ParseUpdateAccessCodeResult(rsp)
 }
 
+// ListAcsAccessGroupsWithBodyWithResponse List the access groups of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroupsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// ListAcsAccessGroupsWithResponse List the access groups of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroups(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithBodyWithResponse Add a user to an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithResponse Add a user to an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
 // CreateAcsUserWithBodyWithResponse Create a user on an access system.
 //
 // The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
@@ -7694,6 +8231,32 @@ func (c *ClientWithResponses) ListAcsUsersWithResponse(ctx context.Context, body
 		return nil, err
 	}
 	return ParseListAcsUsersResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithBodyWithResponse Remove a user from an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithResponse Remove a user from an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
 }
 
 // SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
@@ -8990,6 +9553,93 @@ func ParseUpdateAccessCodeResult(rsp *http.Response) (*UpdateAccessCodeResult, e
 	return response, nil
 }
 
+// ParseListAcsAccessGroupsResult parses an HTTP response from a ListAcsAccessGroupsWithResponse call
+func ParseListAcsAccessGroupsResult(rsp *http.Response) (*ListAcsAccessGroupsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsAccessGroupsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsAccessGroupsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAcsUserToAccessGroupResult parses an HTTP response from a AddAcsUserToAccessGroupWithResponse call
+func ParseAddAcsUserToAccessGroupResult(rsp *http.Response) (*AddAcsUserToAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAcsUserToAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateAcsUserResult parses an HTTP response from a CreateAcsUserWithResponse call
 func ParseCreateAcsUserResult(rsp *http.Response) (*CreateAcsUserResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9172,6 +9822,53 @@ func ParseListAcsUsersResult(rsp *http.Response) (*ListAcsUsersResult, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAcsUserFromAccessGroupResult parses an HTTP response from a RemoveAcsUserFromAccessGroupWithResponse call
+func ParseRemoveAcsUserFromAccessGroupResult(rsp *http.Response) (*RemoveAcsUserFromAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAcsUserFromAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

@@ -62,7 +62,10 @@ func (l *acsUserList) List(ctx context.Context, req list.ListRequest, stream *li
 		"list users of access systems",
 		client.AcsUsers(ctx, api.ListAcsUsersRequest{AcsSystemID: config.ACSSystemID.ValueString()}),
 		func(user api.AcsUser, result *list.ListResult) {
-			model := acsUserResourceModel{Timeouts: noTimeouts("create", "update", "delete")}
+			model := acsUserResourceModel{
+				AccessGroupIDs: types.SetNull(types.StringType),
+				Timeouts:       noTimeouts("create", "update", "delete"),
+			}
 			model.fill(&user)
 			result.DisplayName = user.DisplayName
 			result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)

@@ -3,10 +3,13 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -84,6 +87,15 @@ func (r *acsUserResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				MarkdownDescription: "The user identity of the user. A person can have one user on an access " +
 					"system.",
 			},
+			"acs_access_group_ids": schema.SetAttribute{
+				Optional:    true,
+				ElementType: types.StringType,
+				Validators: []validator.Set{
+					setvalidator.ValueStringsAre(validators.Identifier{Hint: "Name an access group."}),
+				},
+				MarkdownDescription: "The access groups of the user, whose entrances open for the user. Without it, " +
+					"Terraform does not read or change the groups.",
+			},
 			"starts_at": schema.StringAttribute{
 				Optional:      true,
 				CustomType:    instantType{},
@@ -152,7 +164,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer, err := api.Call[api.AcsUserResponse](waiting, client.CreateAcsUser, model.createRequest())
+	answer, err := api.Call[api.AcsUserResponse](waiting, client.CreateAcsUser, model.createRequest(ctx))
 	if err == nil {
 		err = hasID("user", answer.AcsUser.AcsUserID)
 	}
@@ -205,6 +217,14 @@ func (r *acsUserResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, user.WorkspaceID)...)
 	model.fill(user)
+	if !model.AccessGroupIDs.IsNull() {
+		groups, err := accessGroupsOf(ctx, client, user.AcsUserID)
+		if err != nil {
+			report(&resp.Diagnostics, action, err)
+			return
+		}
+		model.AccessGroupIDs = setOf(groups)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
@@ -351,6 +371,7 @@ type acsUserResourceModel struct {
 	EmailAddress       types.String   `tfsdk:"email_address"`
 	PhoneNumber        types.String   `tfsdk:"phone_number"`
 	UserIdentityID     types.String   `tfsdk:"user_identity_id"`
+	AccessGroupIDs     types.Set      `tfsdk:"acs_access_group_ids"`
 	StartsAt           instant        `tfsdk:"starts_at"`
 	EndsAt             instant        `tfsdk:"ends_at"`
 	IsSuspended        types.Bool     `tfsdk:"is_suspended"`
@@ -374,6 +395,7 @@ func (m *acsUserResourceModel) fill(user *api.AcsUser) {
 		IsSuspended:        types.BoolPointerValue(user.IsSuspended),
 		ConnectedAccountID: textOrNull(user.ConnectedAccountID),
 		CreatedAt:          timestamp(user.CreatedAt),
+		AccessGroupIDs:     m.AccessGroupIDs,
 		Timeouts:           m.Timeouts,
 	}
 	if schedule := user.AccessSchedule; schedule != nil {
@@ -398,7 +420,7 @@ func (m *acsUserResourceModel) complete(user *api.AcsUser) {
 	}
 }
 
-func (m *acsUserResourceModel) createRequest() api.CreateAcsUserRequest {
+func (m *acsUserResourceModel) createRequest(ctx context.Context) api.CreateAcsUserRequest {
 	return api.CreateAcsUserRequest{
 		AcsSystemID:    m.AcsSystemID.ValueString(),
 		FullName:       m.FullName.ValueString(),
@@ -406,6 +428,8 @@ func (m *acsUserResourceModel) createRequest() api.CreateAcsUserRequest {
 		PhoneNumber:    m.PhoneNumber.ValueString(),
 		UserIdentityID: m.UserIdentityID.ValueString(),
 		AccessSchedule: m.schedule(),
+
+		AcsAccessGroupIds: sortedStrings(ctx, m.AccessGroupIDs),
 	}
 }
 
@@ -427,6 +451,11 @@ func (m *acsUserResourceModel) apply(ctx context.Context, client *api.Client, st
 	}
 	if request, changes := m.updateRequest(state); changes {
 		if _, err := api.Call[api.OkResponse](ctx, client.UpdateAcsUser, request); err != nil {
+			return err
+		}
+	}
+	if !m.AccessGroupIDs.IsNull() && !m.AccessGroupIDs.Equal(state.AccessGroupIDs) {
+		if err := m.moveToGroups(ctx, client); err != nil {
 			return err
 		}
 	}
@@ -456,6 +485,56 @@ func (m *acsUserResourceModel) updateRequest(state *acsUserResourceModel) (api.U
 		request.AccessSchedule, changes = api.AcsAccessScheduleChange{Given: true, To: m.schedule()}, true
 	}
 	return request, changes
+}
+
+// accessGroupsOf returns the identifiers of the access groups that a user must have.
+func accessGroupsOf(ctx context.Context, client *api.Client, id string) ([]string, error) {
+	request := api.ListAcsAccessGroupsRequest{AcsUserID: id}
+	answer, err := api.Call[api.AcsAccessGroupsResponse](ctx, client.ListAcsAccessGroups, request)
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for _, group := range answer.AcsAccessGroups {
+		ids = append(ids, group.AcsAccessGroupID)
+	}
+	return ids, nil
+}
+
+func setOf(texts []string) types.Set {
+	values := make([]attr.Value, len(texts))
+	for i, text := range texts {
+		values[i] = types.StringValue(text)
+	}
+	return types.SetValueMust(types.StringType, values)
+}
+
+// moveToGroups gives the user the planned access groups. It adds before it removes, so that access does not lapse.
+func (m *acsUserResourceModel) moveToGroups(ctx context.Context, client *api.Client) error {
+	id, planned := m.AcsUserID.ValueString(), sortedStrings(ctx, m.AccessGroupIDs)
+	current, err := accessGroupsOf(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	for _, group := range planned {
+		if slices.Contains(current, group) {
+			continue
+		}
+		request := api.AddAcsUserToAccessGroupRequest{AcsUserID: id, AcsAccessGroupID: group}
+		if _, err := api.Call[api.OkResponse](ctx, client.AddAcsUserToAccessGroup, request); err != nil {
+			return err
+		}
+	}
+	for _, group := range current {
+		if slices.Contains(planned, group) {
+			continue
+		}
+		request := api.AcsAccessGroupMemberRequest{AcsUserID: id, AcsAccessGroupID: group}
+		if _, err := api.Call[api.OkResponse](ctx, client.RemoveAcsUserFromAccessGroup, request); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moveToIdentity gives the user the planned user identity, or none.

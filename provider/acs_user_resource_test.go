@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -29,6 +31,7 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	system := srv.AccessSystem(t)
+	groups := accessGroups(t, srv)
 	onSystem := func(name string, check func(apptest.PersonOnSystem) bool) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			if people := system.Named(t, name); len(people) != 1 || !check(people[0]) {
@@ -44,6 +47,7 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
   email_address = "doe@example.com"
   phone_number = "+15555550100"
   user_identity_id = ` + guest + `.user_identity_id
+  acs_access_group_ids = ["` + groups[0] + `"]
   starts_at = "2030-01-01T01:00:00+01:00"
   ends_at = "2031-01-01T00:00:00Z"`
 	drive(t, resource.TestCase{
@@ -60,11 +64,29 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
 					"connected_account_id": system.AccountID, "starts_at": "2030-01-01T01:00:00+01:00",
 				}),
 				Check: onSystem("Jane Doe", func(p apptest.PersonOnSystem) bool {
-					return p.Email == "doe@example.com" && p.EndsAt != nil
+					return p.Email == "doe@example.com" && p.EndsAt != nil && len(p.GroupIDs) == 1
 				}),
 			},
 			{Config: config(first), ConfigPlanChecks: plansNothing()},
-			importsBy(visitor, "acs_user_id", "starts_at"), // which has another spelling of the same instant
+			// The same instant has another spelling, and groups that are not configured are not read.
+			importsBy(visitor, "acs_user_id", "starts_at", "acs_access_group_ids.#", "acs_access_group_ids.0"),
+			{ // other groups
+				Config:           config(strings.Replace(first, groups[0], groups[1], 1)),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+				Check: onSystem("Jane Doe", func(p apptest.PersonOnSystem) bool {
+					return len(p.GroupIDs) == 1 && inGroup(t, srv, groups[1])
+				}),
+			},
+			{ // changed behind Terraform's back
+				PreConfig: func() {
+					srv.Post(t, "/acs/users/add_to_access_group", map[string]any{
+						"acs_user_id": userNamed(t, srv, "Jane Doe"), "acs_access_group_id": groups[0],
+					}, nil)
+				},
+				Config:           config(strings.Replace(first, groups[0], groups[1], 1)),
+				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
+				Check:            onSystem("Jane Doe", func(p apptest.PersonOnSystem) bool { return len(p.GroupIDs) == 1 }),
+			},
 			{ // servers cannot remove an address
 				Config:           config(`full_name = "Jane Roe"`),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
@@ -72,7 +94,7 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
 					"email_address": "doe@example.com", "user_identity_id": "", "starts_at": "", "ends_at": "",
 				}),
 				Check: onSystem("Jane Roe", func(p apptest.PersonOnSystem) bool {
-					return p.StartsAt == nil && p.EndsAt == nil
+					return p.StartsAt == nil && p.EndsAt == nil && len(p.GroupIDs) == 1
 				}),
 			},
 			{
@@ -102,6 +124,28 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
 			},
 		},
 	})
+}
+
+// accessGroups are the identifiers of all access groups.
+func accessGroups(t *testing.T, srv *apptest.Server) (ids []string) {
+	t.Helper()
+	var list api.AcsAccessGroupsResponse
+	srv.Post(t, "/acs/access_groups/list", map[string]any{}, &list)
+	for _, group := range list.AcsAccessGroups {
+		ids = append(ids, group.AcsAccessGroupID)
+	}
+	if len(ids) < 2 {
+		t.Fatalf("%d access groups do not try it", len(ids))
+	}
+	return ids
+}
+
+// inGroup reports whether Jane Doe is in an access group, and in no other.
+func inGroup(t *testing.T, srv *apptest.Server, group string) bool {
+	t.Helper()
+	var list api.AcsAccessGroupsResponse
+	srv.Post(t, "/acs/access_groups/list", map[string]any{"acs_user_id": userNamed(t, srv, "Jane Doe")}, &list)
+	return len(list.AcsAccessGroups) == 1 && list.AcsAccessGroups[0].AcsAccessGroupID == group
 }
 
 // userNamed is the identifier of the managed user with a name, or "".

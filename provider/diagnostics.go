@@ -119,16 +119,18 @@ var parameters = []string{
 	"phone_number",
 	"user_identity_id",
 	"user_identity_key",
+	"acs_access_group_ids",
 	"acs_system_id",
 	"auto_lock_delay_seconds",
 }
 
 // parameterOf maps error types to the attribute that they are about, for servers that do not name it.
 var parameterOf = map[string]string{
-	"acs_system_not_found":    "acs_system_id",
-	"device_not_found":        "device_id",
-	"invalid_event_types":     "event_types",
-	"user_identity_not_found": "user_identity_id",
+	"acs_access_group_not_found": "acs_access_group_ids",
+	"acs_system_not_found":       "acs_system_id",
+	"device_not_found":           "device_id",
+	"invalid_event_types":        "event_types",
+	"user_identity_not_found":    "user_identity_id",
 }
 
 // rejectedAttribute returns the attribute that the server rejects, if there is exactly one.

@@ -312,7 +312,7 @@ var parities = map[string]parity{
 			m.fill(&user)
 			return m, user
 		},
-		notFilled: []string{"timeouts"},
+		notFilled: []string{"acs_access_group_ids", "timeouts"},
 		notShown:  ofACSUsers,
 	},
 	"deviceaccess_user_identity": {
