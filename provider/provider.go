@@ -47,8 +47,8 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, and the webhooks that report on them, " +
-			"through a Device Access server.",
+		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, and the " +
+			"webhooks that report on them, through a Device Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
 				Optional:  true,
