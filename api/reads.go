@@ -103,7 +103,9 @@ func (r *Reads) AcsUser(ctx context.Context, systemID, id string) *AcsUser {
 }
 
 // UserIdentity returns a user identity from the list, or nil.
-func (r *Reads) UserIdentity(ctx context.Context, id string) *UserIdentity { return r.identities.find(ctx, "", id) }
+func (r *Reads) UserIdentity(ctx context.Context, id string) *UserIdentity {
+	return r.identities.find(ctx, "", id)
+}
 
 func (r *Reads) invalidate(names []string) {
 	r.codes.invalidate(names)
