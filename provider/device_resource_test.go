@@ -63,7 +63,7 @@ func TestServerDeviceIsAdoptedChangedImportedAndLeft(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{ // adopted as it is
+			{ // adopted without a change
 				Config: onServer(srv, adopted(device, "")),
 				ConfigStateChecks: []statecheck.StateCheck{
 					onDoor("name", isText(original.DisplayName)),
