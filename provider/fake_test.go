@@ -36,6 +36,8 @@ type fake struct {
 	effects  []fakeEffect
 	devices  []map[string]any
 
+	acsUsers, identities fakeRecords
+
 	expandsWildcard bool     // stores the list of all event types instead of "*"
 	allTypes        []string // that list
 	secretOnce      bool     // tells a webhook's secret only at creation
@@ -86,10 +88,14 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	onceOnly(t)
 	f := &fake{
-		odd:       map[string][]http.HandlerFunc{},
-		webhooks:  map[string]*fakeWebhook{},
-		codes:     map[string]*fakeCode{},
-		attempts:  map[string]*fakeAttempt{},
+		odd:      map[string][]http.HandlerFunc{},
+		webhooks: map[string]*fakeWebhook{},
+		codes:    map[string]*fakeCode{},
+		attempts: map[string]*fakeAttempt{},
+
+		acsUsers:   fakeRecords{},
+		identities: fakeRecords{},
+
 		pageSize:  1000,
 		workspace: fakeWorkspace,
 		allTypes:  []string{"access_code.created", "device.connected", "device.disconnected"},
@@ -201,6 +207,7 @@ func (f *fake) route(path string) fakeHandler {
 		routes["/access_codes/unmanaged/get"] = f.getCode
 	}
 	maps.Copy(routes, f.lists())
+	maps.Copy(routes, f.people())
 	if handler, ok := routes[path]; ok && !f.isMissing(path) {
 		return handler
 	}
