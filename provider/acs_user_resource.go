@@ -131,7 +131,17 @@ func (r *acsUserResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeoutsBlock(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
+				Create: true,
+				Update: true,
+				Delete: true,
+				CreateDescription: "How long to wait until the access system has the user, such as `30s` or `10m`. By " +
+					"default `5m`.",
+				UpdateDescription: "How long to wait until the access system has the change, such as `30s` or `10m`. " +
+					"By default `5m`.",
+				DeleteDescription: "How long to wait until the access system has deleted the user, such as `30s` or " +
+					"`10m`. By default `5m`.",
+			}),
 		},
 	}
 }

@@ -83,7 +83,14 @@ func (r *deviceResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeoutsBlock(ctx, timeouts.Opts{Create: true, Update: true}),
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
+				Create: true,
+				Update: true,
+				CreateDescription: "How long to wait until the lock has the auto-lock setting, such as `30s` or `10m`. " +
+					"By default `5m`.",
+				UpdateDescription: "How long to wait until the lock has the auto-lock setting, such as `30s` or `10m`. " +
+					"By default `5m`.",
+			}),
 		},
 	}
 }
