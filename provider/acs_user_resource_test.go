@@ -211,15 +211,20 @@ func TestServerACSUserErrorsPointToTheAttribute(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	system := srv.AccessSystem(t)
+	const sooner, later = "2031-01-01T00:00:00Z", "2031-01-02T00:00:00Z"
 	for attributes, want := range map[string][]string{
-		"full_name = \"Jane\"\n  phone_number = \"123\"":                                                     {`phone_number = "123"`},
-		"full_name = \"Jane\"\n  email_address = \"nonsense\"":                                               {`email_address = "nonsense"`},
-		"full_name = \"Jane\"\n  ends_at = \"2031-01-01T00:00:00Z\"":                                         {"`ends_at` goes together with `starts_at`"},
-		"full_name = \"Jane\"\n  starts_at = \"2031-01-02T00:00:00Z\"\n  ends_at = \"2031-01-01T00:00:00Z\"": {"The access ends before it starts"},
-		"full_name = \"Jane\"\n  user_identity_id = \"11111111-2222-4333-8444-555555555555\"":                {"user_identity_not_found"},
+		`phone_number = "123"`:                                          {"Could not create user", `phone_number = "123"`},
+		`email_address = "nonsense"`:                                    {"Could not create user", `email_address = "nonsense"`},
+		`ends_at = "2031-01-01T00:00:00Z"`:                              {"`ends_at` goes together with `starts_at`"},
+		`user_identity_id = "` + keeper + `"`:                           {"user_identity_id =", "user_identity_not_found"},
+		`acs_access_group_ids = ["` + keeper + `"]`:                     {"acs_access_group_ids =", "acs_access_group_not_found"},
+		"starts_at = \"" + later + "\"\n  ends_at = \"" + sooner + "\"": {"The access ends before it starts"},
 	} {
 		drive(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: onServer(srv, acsUser(system.ID, attributes)), ExpectError: says(want...)},
+			{
+				Config:      onServer(srv, acsUser(system.ID, "full_name = \"Jane\"\n  "+attributes)),
+				ExpectError: says(want...),
+			},
 		}})
 	}
 }

@@ -369,8 +369,8 @@ func (m *deviceResourceModel) apply(
 }
 
 // errNotRenamed is the error of a new name for an unmanaged device.
-var errNotRenamed = errors.New("the device is not managed, so the server does not rename it. Set `is_managed` to true, " +
-	"or leave `name` out")
+var errNotRenamed = errors.New("the device is not managed, so the server does not rename it. Set `is_managed` to " +
+	"true, or leave `name` out")
 
 // configureAutoLock waits until the lock has the configured setting.
 func configureAutoLock(ctx context.Context, client *api.Client, before *api.Device, config *deviceResourceModel) error {
