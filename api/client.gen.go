@@ -250,6 +250,84 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAcsAccessGroupsWithBody List the access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsAccessGroups List the access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroupWithBody Add a user to an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroup Add a user to an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAcsUserWithBody Create a user on an access system.
+	//
+	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAcsUser Create a user on an access system.
+	//
+	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUser(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAcsUserWithBody Delete a user from its access system.
+	//
+	// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAcsUser Delete a user from its access system.
+	//
+	// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUser(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsUserWithBody Get a user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsUser Get a user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUser(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAcsUsersWithBody List the users of access systems that this workspace manages.
 	//
 	// Takes any type of body and a specified content type.
@@ -263,6 +341,62 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroupWithBody Remove a user from an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroup Remove a user from an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendAcsUserWithBody Suspend a user, who keeps all settings but cannot pass entrances.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUser(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsuspendAcsUserWithBody Unsuspend a user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsuspendAcsUser Unsuspend a user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUser(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAcsUserWithBody Update a user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAcsUser Update a user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUser(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetActionAttemptWithBody Get an action attempt.
 	//
@@ -341,6 +475,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
 	ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectedAccountWithBody Get a connected account by its identifier or its email address.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectedAccount Get a connected account by its identifier or its email address.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccount(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConnectedAccountsWithBody List the connected accounts of the workspace.
 	//
@@ -448,6 +596,56 @@ type ClientInterface interface {
 	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
 	GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdateUnmanagedDeviceWithBody Convert an unmanaged device to managed, or update it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDevice(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeviceWithBody Update a device.
+	//
+	// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDevice Update a device.
+	//
+	// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfigureAutoLockWithBody Enable or disable automatic locking of a lock after a delay.
+	//
+	// The action attempt ends when the lock confirms.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfigureAutoLock Enable or disable automatic locking of a lock after a delay.
+	//
+	// The action attempt ends when the lock confirms.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLock(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LockDoorWithBody Lock a door.
 	//
 	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
@@ -483,6 +681,116 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToUserIdentityWithBody Assign a user of an access system to a user identity.
+	//
+	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
+	//
+	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentity(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUserIdentityWithBody Create a user identity.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUserIdentity Create a user identity.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentity(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteUserIdentityWithBody Delete a user identity.
+	//
+	// Deletes its users from their access systems, and ends its client sessions.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteUserIdentity Delete a user identity.
+	//
+	// Deletes its users from their access systems, and ends its client sessions.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentity(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUserIdentityWithBody Get a user identity by its identifier or its key.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUserIdentity Get a user identity by its identifier or its key.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentity(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUserIdentitiesWithBody List the user identities of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUserIdentities List the user identities of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromUserIdentityWithBody Remove a user of an access system from a user identity.
+	//
+	// The access system does not change.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
+	//
+	// The access system does not change.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentity(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserIdentityWithBody Update a user identity.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserIdentity Update a user identity.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentity(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateWebhookWithBody Create a webhook.
 	//
@@ -951,6 +1259,184 @@ func (c *Client) UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSON
 	return c.Client.Do(req)
 }
 
+// ListAcsAccessGroupsWithBody List the access groups of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsAccessGroups List the access groups of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroupWithBody Add a user to an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroup Add a user to an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAcsUserWithBody Create a user on an access system.
+//
+// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *Client) CreateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAcsUser Create a user on an access system.
+//
+// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *Client) CreateAcsUser(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAcsUserWithBody Delete a user from its access system.
+//
+// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *Client) DeleteAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAcsUser Delete a user from its access system.
+//
+// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *Client) DeleteAcsUser(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsUserWithBody Get a user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *Client) GetAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsUser Get a user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *Client) GetAcsUser(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListAcsUsersWithBody List the users of access systems that this workspace manages.
 //
 // Takes any type of body and a specified content type.
@@ -975,6 +1461,142 @@ func (c *Client) ListAcsUsersWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 func (c *Client) ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAcsUsersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroupWithBody Remove a user from an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroup Remove a user from an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendAcsUserWithBody Suspend a user, who keeps all settings but cannot pass entrances.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *Client) SuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendAcsUser Suspend a user, who keeps all settings but cannot pass entrances.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *Client) SuspendAcsUser(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsuspendAcsUserWithBody Unsuspend a user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *Client) UnsuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsuspendAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsuspendAcsUser Unsuspend a user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *Client) UnsuspendAcsUser(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsuspendAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAcsUserWithBody Update a user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *Client) UpdateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAcsUser Update a user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *Client) UpdateAcsUser(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAcsUserRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1153,6 +1775,40 @@ func (c *Client) ListConnectWebviewsWithBody(ctx context.Context, contentType st
 // Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
 func (c *Client) ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListConnectWebviewsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectedAccountWithBody Get a connected account by its identifier or its email address.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *Client) GetConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectedAccount Get a connected account by its identifier or its email address.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *Client) GetConnectedAccount(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectedAccountRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1409,6 +2065,116 @@ func (c *Client) GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDevice
 	return c.Client.Do(req)
 }
 
+// UpdateUnmanagedDeviceWithBody Convert an unmanaged device to managed, or update it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *Client) UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUnmanagedDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *Client) UpdateUnmanagedDevice(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUnmanagedDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeviceWithBody Update a device.
+//
+// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *Client) UpdateDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDevice Update a device.
+//
+// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *Client) UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfigureAutoLockWithBody Enable or disable automatic locking of a lock after a delay.
+//
+// The action attempt ends when the lock confirms.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *Client) ConfigureAutoLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfigureAutoLockRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfigureAutoLock Enable or disable automatic locking of a lock after a delay.
+//
+// The action attempt ends when the lock confirms.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *Client) ConfigureAutoLock(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfigureAutoLockRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // LockDoorWithBody Lock a door.
 //
 // The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
@@ -1475,6 +2241,256 @@ func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToUserIdentityWithBody Assign a user of an access system to a user identity.
+//
+// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *Client) AddAcsUserToUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
+//
+// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *Client) AddAcsUserToUserIdentity(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUserIdentityWithBody Create a user identity.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *Client) CreateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUserIdentity Create a user identity.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteUserIdentityWithBody Delete a user identity.
+//
+// Deletes its users from their access systems, and ends its client sessions.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteUserIdentity Delete a user identity.
+//
+// Deletes its users from their access systems, and ends its client sessions.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *Client) DeleteUserIdentity(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUserIdentityWithBody Get a user identity by its identifier or its key.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *Client) GetUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUserIdentity Get a user identity by its identifier or its key.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *Client) GetUserIdentity(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUserIdentitiesWithBody List the user identities of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *Client) ListUserIdentitiesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUserIdentitiesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUserIdentities List the user identities of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *Client) ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUserIdentitiesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromUserIdentityWithBody Remove a user of an access system from a user identity.
+//
+// The access system does not change.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *Client) RemoveAcsUserFromUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
+//
+// The access system does not change.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *Client) RemoveAcsUserFromUserIdentity(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserIdentityWithBody Update a user identity.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *Client) UpdateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserIdentity Update a user identity.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *Client) UpdateUserIdentity(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserIdentityRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2129,6 +3145,206 @@ func NewUpdateAccessCodeRequestWithBody(server string, contentType string, body 
 	return req, nil
 }
 
+// NewListAcsAccessGroupsRequest calls the generic ListAcsAccessGroups builder with application/json body
+func NewListAcsAccessGroupsRequest(server string, body ListAcsAccessGroupsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsAccessGroupsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsAccessGroupsRequestWithBody constructs an http.Request for the ListAcsAccessGroups method, with any body, and a specified content type
+func NewListAcsAccessGroupsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/access_groups/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAddAcsUserToAccessGroupRequest calls the generic AddAcsUserToAccessGroup builder with application/json body
+func NewAddAcsUserToAccessGroupRequest(server string, body AddAcsUserToAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAcsUserToAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAddAcsUserToAccessGroupRequestWithBody constructs an http.Request for the AddAcsUserToAccessGroup method, with any body, and a specified content type
+func NewAddAcsUserToAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/add_to_access_group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateAcsUserRequest calls the generic CreateAcsUser builder with application/json body
+func NewCreateAcsUserRequest(server string, body CreateAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAcsUserRequestWithBody constructs an http.Request for the CreateAcsUser method, with any body, and a specified content type
+func NewCreateAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteAcsUserRequest calls the generic DeleteAcsUser builder with application/json body
+func NewDeleteAcsUserRequest(server string, body DeleteAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteAcsUserRequestWithBody constructs an http.Request for the DeleteAcsUser method, with any body, and a specified content type
+func NewDeleteAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAcsUserRequest calls the generic GetAcsUser builder with application/json body
+func NewGetAcsUserRequest(server string, body GetAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAcsUserRequestWithBody constructs an http.Request for the GetAcsUser method, with any body, and a specified content type
+func NewGetAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListAcsUsersRequest calls the generic ListAcsUsers builder with application/json body
 func NewListAcsUsersRequest(server string, body ListAcsUsersJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2150,6 +3366,166 @@ func NewListAcsUsersRequestWithBody(server string, contentType string, body io.R
 	}
 
 	operationPath := fmt.Sprintf("/acs/users/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveAcsUserFromAccessGroupRequest calls the generic RemoveAcsUserFromAccessGroup builder with application/json body
+func NewRemoveAcsUserFromAccessGroupRequest(server string, body RemoveAcsUserFromAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveAcsUserFromAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRemoveAcsUserFromAccessGroupRequestWithBody constructs an http.Request for the RemoveAcsUserFromAccessGroup method, with any body, and a specified content type
+func NewRemoveAcsUserFromAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/remove_from_access_group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSuspendAcsUserRequest calls the generic SuspendAcsUser builder with application/json body
+func NewSuspendAcsUserRequest(server string, body SuspendAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSuspendAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSuspendAcsUserRequestWithBody constructs an http.Request for the SuspendAcsUser method, with any body, and a specified content type
+func NewSuspendAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/suspend")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUnsuspendAcsUserRequest calls the generic UnsuspendAcsUser builder with application/json body
+func NewUnsuspendAcsUserRequest(server string, body UnsuspendAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUnsuspendAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUnsuspendAcsUserRequestWithBody constructs an http.Request for the UnsuspendAcsUser method, with any body, and a specified content type
+func NewUnsuspendAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/unsuspend")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateAcsUserRequest calls the generic UpdateAcsUser builder with application/json body
+func NewUpdateAcsUserRequest(server string, body UpdateAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateAcsUserRequestWithBody constructs an http.Request for the UpdateAcsUser method, with any body, and a specified content type
+func NewUpdateAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/update")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2350,6 +3726,46 @@ func NewListConnectWebviewsRequestWithBody(server string, contentType string, bo
 	}
 
 	operationPath := fmt.Sprintf("/connect_webviews/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetConnectedAccountRequest calls the generic GetConnectedAccount builder with application/json body
+func NewGetConnectedAccountRequest(server string, body GetConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetConnectedAccountRequestWithBody constructs an http.Request for the GetConnectedAccount method, with any body, and a specified content type
+func NewGetConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/get")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2649,6 +4065,126 @@ func NewGetUnmanagedDeviceRequestWithBody(server string, contentType string, bod
 	return req, nil
 }
 
+// NewUpdateUnmanagedDeviceRequest calls the generic UpdateUnmanagedDevice builder with application/json body
+func NewUpdateUnmanagedDeviceRequest(server string, body UpdateUnmanagedDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUnmanagedDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateUnmanagedDeviceRequestWithBody constructs an http.Request for the UpdateUnmanagedDevice method, with any body, and a specified content type
+func NewUpdateUnmanagedDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/unmanaged/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateDeviceRequest calls the generic UpdateDevice builder with application/json body
+func NewUpdateDeviceRequest(server string, body UpdateDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateDeviceRequestWithBody constructs an http.Request for the UpdateDevice method, with any body, and a specified content type
+func NewUpdateDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewConfigureAutoLockRequest calls the generic ConfigureAutoLock builder with application/json body
+func NewConfigureAutoLockRequest(server string, body ConfigureAutoLockJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfigureAutoLockRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewConfigureAutoLockRequestWithBody constructs an http.Request for the ConfigureAutoLock method, with any body, and a specified content type
+func NewConfigureAutoLockRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/configure_auto_lock")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewLockDoorRequest calls the generic LockDoor builder with application/json body
 func NewLockDoorRequest(server string, body LockDoorJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2710,6 +4246,286 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	}
 
 	operationPath := fmt.Sprintf("/locks/unlock_door")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAddAcsUserToUserIdentityRequest calls the generic AddAcsUserToUserIdentity builder with application/json body
+func NewAddAcsUserToUserIdentityRequest(server string, body AddAcsUserToUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAcsUserToUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAddAcsUserToUserIdentityRequestWithBody constructs an http.Request for the AddAcsUserToUserIdentity method, with any body, and a specified content type
+func NewAddAcsUserToUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/add_acs_user")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateUserIdentityRequest calls the generic CreateUserIdentity builder with application/json body
+func NewCreateUserIdentityRequest(server string, body CreateUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateUserIdentityRequestWithBody constructs an http.Request for the CreateUserIdentity method, with any body, and a specified content type
+func NewCreateUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteUserIdentityRequest calls the generic DeleteUserIdentity builder with application/json body
+func NewDeleteUserIdentityRequest(server string, body DeleteUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteUserIdentityRequestWithBody constructs an http.Request for the DeleteUserIdentity method, with any body, and a specified content type
+func NewDeleteUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUserIdentityRequest calls the generic GetUserIdentity builder with application/json body
+func NewGetUserIdentityRequest(server string, body GetUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetUserIdentityRequestWithBody constructs an http.Request for the GetUserIdentity method, with any body, and a specified content type
+func NewGetUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUserIdentitiesRequest calls the generic ListUserIdentities builder with application/json body
+func NewListUserIdentitiesRequest(server string, body ListUserIdentitiesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListUserIdentitiesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListUserIdentitiesRequestWithBody constructs an http.Request for the ListUserIdentities method, with any body, and a specified content type
+func NewListUserIdentitiesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveAcsUserFromUserIdentityRequest calls the generic RemoveAcsUserFromUserIdentity builder with application/json body
+func NewRemoveAcsUserFromUserIdentityRequest(server string, body RemoveAcsUserFromUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveAcsUserFromUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRemoveAcsUserFromUserIdentityRequestWithBody constructs an http.Request for the RemoveAcsUserFromUserIdentity method, with any body, and a specified content type
+func NewRemoveAcsUserFromUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/remove_acs_user")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateUserIdentityRequest calls the generic UpdateUserIdentity builder with application/json body
+func NewUpdateUserIdentityRequest(server string, body UpdateUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateUserIdentityRequestWithBody constructs an http.Request for the UpdateUserIdentity method, with any body, and a specified content type
+func NewUpdateUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/update")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -3175,6 +4991,84 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithResponse(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccessCodeResult, error)
 
+	// ListAcsAccessGroupsWithBodyWithResponse List the access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// ListAcsAccessGroupsWithResponse List the access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// AddAcsUserToAccessGroupWithBodyWithResponse Add a user to an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
+	// AddAcsUserToAccessGroupWithResponse Add a user to an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
+	// CreateAcsUserWithBodyWithResponse Create a user on an access system.
+	//
+	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error)
+
+	// CreateAcsUserWithResponse Create a user on an access system.
+	//
+	// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithResponse(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error)
+
+	// DeleteAcsUserWithBodyWithResponse Delete a user from its access system.
+	//
+	// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error)
+
+	// DeleteAcsUserWithResponse Delete a user from its access system.
+	//
+	// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithResponse(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error)
+
+	// GetAcsUserWithBodyWithResponse Get a user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error)
+
+	// GetAcsUserWithResponse Get a user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithResponse(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error)
+
 	// ListAcsUsersWithBodyWithResponse List the users of access systems that this workspace manages.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -3188,6 +5082,62 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
 	ListAcsUsersWithResponse(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithBodyWithResponse Remove a user from an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithResponse Remove a user from an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
+
+	// SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error)
+
+	// SuspendAcsUserWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithResponse(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error)
+
+	// UnsuspendAcsUserWithBodyWithResponse Unsuspend a user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error)
+
+	// UnsuspendAcsUserWithResponse Unsuspend a user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithResponse(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error)
+
+	// UpdateAcsUserWithBodyWithResponse Update a user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error)
+
+	// UpdateAcsUserWithResponse Update a user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithResponse(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error)
 
 	// GetActionAttemptWithBodyWithResponse Get an action attempt.
 	//
@@ -3266,6 +5216,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
 	ListConnectWebviewsWithResponse(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error)
+
+	// GetConnectedAccountWithBodyWithResponse Get a connected account by its identifier or its email address.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error)
+
+	// GetConnectedAccountWithResponse Get a connected account by its identifier or its email address.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithResponse(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error)
 
 	// ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
 	//
@@ -3373,6 +5337,56 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
 	GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
 
+	// UpdateUnmanagedDeviceWithBodyWithResponse Convert an unmanaged device to managed, or update it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error)
+
+	// UpdateUnmanagedDeviceWithResponse Convert an unmanaged device to managed, or update it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithResponse(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error)
+
+	// UpdateDeviceWithBodyWithResponse Update a device.
+	//
+	// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error)
+
+	// UpdateDeviceWithResponse Update a device.
+	//
+	// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithResponse(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error)
+
+	// ConfigureAutoLockWithBodyWithResponse Enable or disable automatic locking of a lock after a delay.
+	//
+	// The action attempt ends when the lock confirms.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error)
+
+	// ConfigureAutoLockWithResponse Enable or disable automatic locking of a lock after a delay.
+	//
+	// The action attempt ends when the lock confirms.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithResponse(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error)
+
 	// LockDoorWithBodyWithResponse Lock a door.
 	//
 	// The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
@@ -3408,6 +5422,116 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
+	//
+	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error)
+
+	// AddAcsUserToUserIdentityWithResponse Assign a user of an access system to a user identity.
+	//
+	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithResponse(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error)
+
+	// CreateUserIdentityWithBodyWithResponse Create a user identity.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error)
+
+	// CreateUserIdentityWithResponse Create a user identity.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithResponse(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error)
+
+	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
+	//
+	// Deletes its users from their access systems, and ends its client sessions.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error)
+
+	// DeleteUserIdentityWithResponse Delete a user identity.
+	//
+	// Deletes its users from their access systems, and ends its client sessions.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithResponse(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error)
+
+	// GetUserIdentityWithBodyWithResponse Get a user identity by its identifier or its key.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error)
+
+	// GetUserIdentityWithResponse Get a user identity by its identifier or its key.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithResponse(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error)
+
+	// ListUserIdentitiesWithBodyWithResponse List the user identities of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error)
+
+	// ListUserIdentitiesWithResponse List the user identities of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithResponse(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error)
+
+	// RemoveAcsUserFromUserIdentityWithBodyWithResponse Remove a user of an access system from a user identity.
+	//
+	// The access system does not change.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error)
+
+	// RemoveAcsUserFromUserIdentityWithResponse Remove a user of an access system from a user identity.
+	//
+	// The access system does not change.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithResponse(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error)
+
+	// UpdateUserIdentityWithBodyWithResponse Update a user identity.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error)
+
+	// UpdateUserIdentityWithResponse Update a user identity.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithResponse(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error)
 
 	// CreateWebhookWithBodyWithResponse Create a webhook.
 	//
@@ -4225,6 +6349,316 @@ func (r UpdateAccessCodeResult) ContentType() string {
 	return ""
 }
 
+type ListAcsAccessGroupsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsAccessGroupsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON200() *AcsAccessGroupsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsAccessGroupsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsAccessGroupsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsAccessGroupsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsAccessGroupsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAcsUserToAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAcsUserToAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAcsUserToAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAcsUserToAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAcsUserToAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateAcsUserResult) GetJSON200() *AcsUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateAcsUserResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAcsUserResult) GetJSON200() *AcsUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListAcsUsersResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4274,6 +6708,254 @@ func (r ListAcsUsersResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAcsUsersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAcsUserFromAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAcsUserFromAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAcsUserFromAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAcsUserFromAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAcsUserFromAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SuspendAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SuspendAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SuspendAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SuspendAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SuspendAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SuspendAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SuspendAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SuspendAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SuspendAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UnsuspendAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UnsuspendAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnsuspendAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnsuspendAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnsuspendAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAcsUserResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4577,6 +7259,68 @@ func (r ListConnectWebviewsResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListConnectWebviewsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectedAccountResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConnectedAccountResult) GetJSON200() *ConnectedAccountResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConnectedAccountResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5003,6 +7747,192 @@ func (r GetUnmanagedDeviceResult) ContentType() string {
 	return ""
 }
 
+type UpdateUnmanagedDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUnmanagedDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUnmanagedDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUnmanagedDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUnmanagedDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateDeviceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ConfigureAutoLockResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfigureAutoLockResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfigureAutoLockResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfigureAutoLockResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfigureAutoLockResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type LockDoorResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5121,6 +8051,454 @@ func (r UnlockDoorResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UnlockDoorResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAcsUserToUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAcsUserToUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAcsUserToUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAcsUserToUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAcsUserToUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentityResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateUserIdentityResult) GetJSON200() *UserIdentityResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentityResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUserIdentityResult) GetJSON200() *UserIdentityResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListUserIdentitiesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentitiesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON200() *UserIdentitiesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUserIdentitiesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUserIdentitiesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUserIdentitiesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUserIdentitiesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAcsUserFromUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAcsUserFromUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAcsUserFromUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAcsUserFromUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAcsUserFromUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUserIdentityResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5772,6 +9150,144 @@ func (c *ClientWithResponses) UpdateAccessCodeWithResponse(ctx context.Context, 
 	return ParseUpdateAccessCodeResult(rsp)
 }
 
+// ListAcsAccessGroupsWithBodyWithResponse List the access groups of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroupsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// ListAcsAccessGroupsWithResponse List the access groups of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroups(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithBodyWithResponse Add a user to an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithResponse Add a user to an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
+// CreateAcsUserWithBodyWithResponse Create a user on an access system.
+//
+// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *ClientWithResponses) CreateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error) {
+	rsp, err := c.CreateAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAcsUserResult(rsp)
+}
+
+// CreateAcsUserWithResponse Create a user on an access system.
+//
+// The response does not wait for the access system. Until the system has the user, `pending_mutations` lists the change, and `errors` the problems.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *ClientWithResponses) CreateAcsUserWithResponse(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error) {
+	rsp, err := c.CreateAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAcsUserResult(rsp)
+}
+
+// DeleteAcsUserWithBodyWithResponse Delete a user from its access system.
+//
+// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *ClientWithResponses) DeleteAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error) {
+	rsp, err := c.DeleteAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAcsUserResult(rsp)
+}
+
+// DeleteAcsUserWithResponse Delete a user from its access system.
+//
+// The user stays visible, with the warning `being_deleted`, until the access system has deleted it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *ClientWithResponses) DeleteAcsUserWithResponse(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error) {
+	rsp, err := c.DeleteAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAcsUserResult(rsp)
+}
+
+// GetAcsUserWithBodyWithResponse Get a user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *ClientWithResponses) GetAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error) {
+	rsp, err := c.GetAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsUserResult(rsp)
+}
+
+// GetAcsUserWithResponse Get a user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *ClientWithResponses) GetAcsUserWithResponse(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error) {
+	rsp, err := c.GetAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsUserResult(rsp)
+}
+
 // ListAcsUsersWithBodyWithResponse List the users of access systems that this workspace manages.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5796,6 +9312,110 @@ func (c *ClientWithResponses) ListAcsUsersWithResponse(ctx context.Context, body
 		return nil, err
 	}
 	return ParseListAcsUsersResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithBodyWithResponse Remove a user from an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithResponse Remove a user from an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
+}
+
+// SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *ClientWithResponses) SuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error) {
+	rsp, err := c.SuspendAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendAcsUserResult(rsp)
+}
+
+// SuspendAcsUserWithResponse Suspend a user, who keeps all settings but cannot pass entrances.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *ClientWithResponses) SuspendAcsUserWithResponse(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error) {
+	rsp, err := c.SuspendAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendAcsUserResult(rsp)
+}
+
+// UnsuspendAcsUserWithBodyWithResponse Unsuspend a user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *ClientWithResponses) UnsuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error) {
+	rsp, err := c.UnsuspendAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnsuspendAcsUserResult(rsp)
+}
+
+// UnsuspendAcsUserWithResponse Unsuspend a user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *ClientWithResponses) UnsuspendAcsUserWithResponse(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error) {
+	rsp, err := c.UnsuspendAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnsuspendAcsUserResult(rsp)
+}
+
+// UpdateAcsUserWithBodyWithResponse Update a user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *ClientWithResponses) UpdateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error) {
+	rsp, err := c.UpdateAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAcsUserResult(rsp)
+}
+
+// UpdateAcsUserWithResponse Update a user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *ClientWithResponses) UpdateAcsUserWithResponse(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error) {
+	rsp, err := c.UpdateAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAcsUserResult(rsp)
 }
 
 // GetActionAttemptWithBodyWithResponse Get an action attempt.
@@ -5934,6 +9554,32 @@ func (c *ClientWithResponses) ListConnectWebviewsWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseListConnectWebviewsResult(rsp)
+}
+
+// GetConnectedAccountWithBodyWithResponse Get a connected account by its identifier or its email address.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *ClientWithResponses) GetConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error) {
+	rsp, err := c.GetConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectedAccountResult(rsp)
+}
+
+// GetConnectedAccountWithResponse Get a connected account by its identifier or its email address.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *ClientWithResponses) GetConnectedAccountWithResponse(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error) {
+	rsp, err := c.GetConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectedAccountResult(rsp)
 }
 
 // ListConnectedAccountsWithBodyWithResponse List the connected accounts of the workspace.
@@ -6126,6 +9772,92 @@ func (c *ClientWithResponses) GetUnmanagedDeviceWithResponse(ctx context.Context
 	return ParseGetUnmanagedDeviceResult(rsp)
 }
 
+// UpdateUnmanagedDeviceWithBodyWithResponse Convert an unmanaged device to managed, or update it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *ClientWithResponses) UpdateUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error) {
+	rsp, err := c.UpdateUnmanagedDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUnmanagedDeviceResult(rsp)
+}
+
+// UpdateUnmanagedDeviceWithResponse Convert an unmanaged device to managed, or update it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *ClientWithResponses) UpdateUnmanagedDeviceWithResponse(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error) {
+	rsp, err := c.UpdateUnmanagedDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUnmanagedDeviceResult(rsp)
+}
+
+// UpdateDeviceWithBodyWithResponse Update a device.
+//
+// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *ClientWithResponses) UpdateDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error) {
+	rsp, err := c.UpdateDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeviceResult(rsp)
+}
+
+// UpdateDeviceWithResponse Update a device.
+//
+// With `is_managed` false, the server stops reading from the device and writing to it until `/devices/unmanaged/update`. The codes on it stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *ClientWithResponses) UpdateDeviceWithResponse(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error) {
+	rsp, err := c.UpdateDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeviceResult(rsp)
+}
+
+// ConfigureAutoLockWithBodyWithResponse Enable or disable automatic locking of a lock after a delay.
+//
+// The action attempt ends when the lock confirms.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *ClientWithResponses) ConfigureAutoLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error) {
+	rsp, err := c.ConfigureAutoLockWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfigureAutoLockResult(rsp)
+}
+
+// ConfigureAutoLockWithResponse Enable or disable automatic locking of a lock after a delay.
+//
+// The action attempt ends when the lock confirms.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *ClientWithResponses) ConfigureAutoLockWithResponse(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error) {
+	rsp, err := c.ConfigureAutoLock(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfigureAutoLockResult(rsp)
+}
+
 // LockDoorWithBodyWithResponse Lock a door.
 //
 // The action attempt, `LOCK_DOOR`, ends when the device confirms. The server sends the command once. If the device is offline, the attempt fails immediately.
@@ -6184,6 +9916,200 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 		return nil, err
 	}
 	return ParseUnlockDoorResult(rsp)
+}
+
+// AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
+//
+// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *ClientWithResponses) AddAcsUserToUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error) {
+	rsp, err := c.AddAcsUserToUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToUserIdentityResult(rsp)
+}
+
+// AddAcsUserToUserIdentityWithResponse Assign a user of an access system to a user identity.
+//
+// If no identity has the `user_identity_key`, the server creates one from the data of the user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *ClientWithResponses) AddAcsUserToUserIdentityWithResponse(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error) {
+	rsp, err := c.AddAcsUserToUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToUserIdentityResult(rsp)
+}
+
+// CreateUserIdentityWithBodyWithResponse Create a user identity.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *ClientWithResponses) CreateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error) {
+	rsp, err := c.CreateUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserIdentityResult(rsp)
+}
+
+// CreateUserIdentityWithResponse Create a user identity.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error) {
+	rsp, err := c.CreateUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserIdentityResult(rsp)
+}
+
+// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
+//
+// Deletes its users from their access systems, and ends its client sessions.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error) {
+	rsp, err := c.DeleteUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUserIdentityResult(rsp)
+}
+
+// DeleteUserIdentityWithResponse Delete a user identity.
+//
+// Deletes its users from their access systems, and ends its client sessions.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *ClientWithResponses) DeleteUserIdentityWithResponse(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error) {
+	rsp, err := c.DeleteUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUserIdentityResult(rsp)
+}
+
+// GetUserIdentityWithBodyWithResponse Get a user identity by its identifier or its key.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *ClientWithResponses) GetUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error) {
+	rsp, err := c.GetUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUserIdentityResult(rsp)
+}
+
+// GetUserIdentityWithResponse Get a user identity by its identifier or its key.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *ClientWithResponses) GetUserIdentityWithResponse(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error) {
+	rsp, err := c.GetUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUserIdentityResult(rsp)
+}
+
+// ListUserIdentitiesWithBodyWithResponse List the user identities of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *ClientWithResponses) ListUserIdentitiesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error) {
+	rsp, err := c.ListUserIdentitiesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUserIdentitiesResult(rsp)
+}
+
+// ListUserIdentitiesWithResponse List the user identities of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *ClientWithResponses) ListUserIdentitiesWithResponse(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error) {
+	rsp, err := c.ListUserIdentities(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUserIdentitiesResult(rsp)
+}
+
+// RemoveAcsUserFromUserIdentityWithBodyWithResponse Remove a user of an access system from a user identity.
+//
+// The access system does not change.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error) {
+	rsp, err := c.RemoveAcsUserFromUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromUserIdentityResult(rsp)
+}
+
+// RemoveAcsUserFromUserIdentityWithResponse Remove a user of an access system from a user identity.
+//
+// The access system does not change.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromUserIdentityWithResponse(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error) {
+	rsp, err := c.RemoveAcsUserFromUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromUserIdentityResult(rsp)
+}
+
+// UpdateUserIdentityWithBodyWithResponse Update a user identity.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *ClientWithResponses) UpdateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error) {
+	rsp, err := c.UpdateUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserIdentityResult(rsp)
+}
+
+// UpdateUserIdentityWithResponse Update a user identity.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *ClientWithResponses) UpdateUserIdentityWithResponse(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error) {
+	rsp, err := c.UpdateUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserIdentityResult(rsp)
 }
 
 // CreateWebhookWithBodyWithResponse Create a webhook.
@@ -6908,6 +10834,241 @@ func ParseUpdateAccessCodeResult(rsp *http.Response) (*UpdateAccessCodeResult, e
 	return response, nil
 }
 
+// ParseListAcsAccessGroupsResult parses an HTTP response from a ListAcsAccessGroupsWithResponse call
+func ParseListAcsAccessGroupsResult(rsp *http.Response) (*ListAcsAccessGroupsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsAccessGroupsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsAccessGroupsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAcsUserToAccessGroupResult parses an HTTP response from a AddAcsUserToAccessGroupWithResponse call
+func ParseAddAcsUserToAccessGroupResult(rsp *http.Response) (*AddAcsUserToAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAcsUserToAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAcsUserResult parses an HTTP response from a CreateAcsUserWithResponse call
+func ParseCreateAcsUserResult(rsp *http.Response) (*CreateAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAcsUserResult parses an HTTP response from a DeleteAcsUserWithResponse call
+func ParseDeleteAcsUserResult(rsp *http.Response) (*DeleteAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAcsUserResult parses an HTTP response from a GetAcsUserWithResponse call
+func ParseGetAcsUserResult(rsp *http.Response) (*GetAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListAcsUsersResult parses an HTTP response from a ListAcsUsersWithResponse call
 func ParseListAcsUsersResult(rsp *http.Response) (*ListAcsUsersResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6942,6 +11103,194 @@ func ParseListAcsUsersResult(rsp *http.Response) (*ListAcsUsersResult, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAcsUserFromAccessGroupResult parses an HTTP response from a RemoveAcsUserFromAccessGroupWithResponse call
+func ParseRemoveAcsUserFromAccessGroupResult(rsp *http.Response) (*RemoveAcsUserFromAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAcsUserFromAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSuspendAcsUserResult parses an HTTP response from a SuspendAcsUserWithResponse call
+func ParseSuspendAcsUserResult(rsp *http.Response) (*SuspendAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SuspendAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUnsuspendAcsUserResult parses an HTTP response from a UnsuspendAcsUserWithResponse call
+func ParseUnsuspendAcsUserResult(rsp *http.Response) (*UnsuspendAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnsuspendAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAcsUserResult parses an HTTP response from a UpdateAcsUserWithResponse call
+func ParseUpdateAcsUserResult(rsp *http.Response) (*UpdateAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 
@@ -7170,6 +11519,53 @@ func ParseListConnectWebviewsResult(rsp *http.Response) (*ListConnectWebviewsRes
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetConnectedAccountResult parses an HTTP response from a GetConnectedAccountWithResponse call
+func ParseGetConnectedAccountResult(rsp *http.Response) (*GetConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectedAccountResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 
@@ -7491,6 +11887,147 @@ func ParseGetUnmanagedDeviceResult(rsp *http.Response) (*GetUnmanagedDeviceResul
 	return response, nil
 }
 
+// ParseUpdateUnmanagedDeviceResult parses an HTTP response from a UpdateUnmanagedDeviceWithResponse call
+func ParseUpdateUnmanagedDeviceResult(rsp *http.Response) (*UpdateUnmanagedDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUnmanagedDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDeviceResult parses an HTTP response from a UpdateDeviceWithResponse call
+func ParseUpdateDeviceResult(rsp *http.Response) (*UpdateDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConfigureAutoLockResult parses an HTTP response from a ConfigureAutoLockWithResponse call
+func ParseConfigureAutoLockResult(rsp *http.Response) (*ConfigureAutoLockResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfigureAutoLockResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseLockDoorResult parses an HTTP response from a LockDoorWithResponse call
 func ParseLockDoorResult(rsp *http.Response) (*LockDoorResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7579,6 +12116,349 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAcsUserToUserIdentityResult parses an HTTP response from a AddAcsUserToUserIdentityWithResponse call
+func ParseAddAcsUserToUserIdentityResult(rsp *http.Response) (*AddAcsUserToUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAcsUserToUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateUserIdentityResult parses an HTTP response from a CreateUserIdentityWithResponse call
+func ParseCreateUserIdentityResult(rsp *http.Response) (*CreateUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentityResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteUserIdentityResult parses an HTTP response from a DeleteUserIdentityWithResponse call
+func ParseDeleteUserIdentityResult(rsp *http.Response) (*DeleteUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUserIdentityResult parses an HTTP response from a GetUserIdentityWithResponse call
+func ParseGetUserIdentityResult(rsp *http.Response) (*GetUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentityResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListUserIdentitiesResult parses an HTTP response from a ListUserIdentitiesWithResponse call
+func ParseListUserIdentitiesResult(rsp *http.Response) (*ListUserIdentitiesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUserIdentitiesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentitiesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAcsUserFromUserIdentityResult parses an HTTP response from a RemoveAcsUserFromUserIdentityWithResponse call
+func ParseRemoveAcsUserFromUserIdentityResult(rsp *http.Response) (*RemoveAcsUserFromUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAcsUserFromUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateUserIdentityResult parses an HTTP response from a UpdateUserIdentityWithResponse call
+func ParseUpdateUserIdentityResult(rsp *http.Response) (*UpdateUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	}
 

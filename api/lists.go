@@ -62,6 +62,18 @@ func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter
 	})
 }
 
+// UserIdentities lists the user identities of the workspace, page by page.
+func (c *Client) UserIdentities(ctx context.Context) iter.Seq2[UserIdentity, error] {
+	return Pages(func(cursor string) ([]UserIdentity, Pagination, error) {
+		request := ListUserIdentitiesRequest{Limit: pageSize, PageCursor: cursor}
+		answer, err := Call[UserIdentitiesResponse](ctx, c.ListUserIdentities, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.UserIdentities, answer.Pagination, nil
+	})
+}
+
 // AccessCodes lists the managed codes of a device, page by page. Servers that ignore device_id also return codes of
 // other devices. Unmanaged codes are skipped.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 )
 
 // Reads serves reads of single objects from list pages, so that reading all objects of a list takes a few requests
@@ -16,10 +17,12 @@ import (
 // or the process has written to the object or its device. Callers then read the object itself. Callers that wait for
 // a change must not use Reads.
 type Reads struct {
-	codes     *listCache[AccessCode]
-	unmanaged *listCache[UnmanagedAccessCode]
-	webhooks  *listCache[Webhook]
-	devices   *listCache[Device]
+	codes      *listCache[AccessCode]
+	unmanaged  *listCache[UnmanagedAccessCode]
+	webhooks   *listCache[Webhook]
+	devices    *listCache[Device]
+	acsUsers   *listCache[AcsUser]
+	identities *listCache[UserIdentity]
 }
 
 // NewReads returns the Reads of a client, and makes the client report each write to it.
@@ -42,6 +45,16 @@ func NewReads(client *Client) *Reads {
 				return client.Devices(ctx, ListDevicesRequest{})
 			},
 			func(d *Device) (string, string) { return "", d.DeviceID },
+		),
+		acsUsers: newListCache(
+			func(ctx context.Context, system string) iter.Seq2[AcsUser, error] {
+				return client.AcsUsers(ctx, ListAcsUsersRequest{AcsSystemID: system})
+			},
+			func(u *AcsUser) (string, string) { return u.AcsSystemID, u.AcsUserID },
+		),
+		identities: newListCache(
+			func(ctx context.Context, _ string) iter.Seq2[UserIdentity, error] { return client.UserIdentities(ctx) },
+			func(i *UserIdentity) (string, string) { return "", i.UserIdentityID },
 		),
 	}
 	client.Client = invalidating{client.Client, r}
@@ -78,17 +91,32 @@ func (r *Reads) UnmanagedAccessCodesOn(ctx context.Context, deviceID string) ([]
 // Webhook returns a webhook from the list, or nil.
 func (r *Reads) Webhook(ctx context.Context, id string) *Webhook { return r.webhooks.find(ctx, "", id) }
 
-// Device returns a device from the list of all devices, or nil.
+// Device returns a managed device from the list, or nil.
 func (r *Reads) Device(ctx context.Context, id string) *Device { return r.devices.find(ctx, "", id) }
 
-// Devices returns all devices in no particular order, or false if their list cannot be used.
+// Devices returns all managed devices in no particular order, or false if their list cannot be used.
 func (r *Reads) Devices(ctx context.Context) ([]Device, bool) { return r.devices.all(ctx, "") }
+
+// AcsUser returns a user from the list of its access system, or nil.
+func (r *Reads) AcsUser(ctx context.Context, systemID, id string) *AcsUser {
+	if systemID == "" {
+		return nil // the list of all systems may be long
+	}
+	return r.acsUsers.find(ctx, systemID, id)
+}
+
+// UserIdentity returns a user identity from the list, or nil.
+func (r *Reads) UserIdentity(ctx context.Context, id string) *UserIdentity {
+	return r.identities.find(ctx, "", id)
+}
 
 func (r *Reads) invalidate(names []string) {
 	r.codes.invalidate(names)
 	r.unmanaged.invalidate(names)
 	r.webhooks.invalidate(names)
 	r.devices.invalidate(names)
+	r.acsUsers.invalidate(names)
+	r.identities.invalidate(names)
 }
 
 // invalidating invalidates the cached lists after each write, whether the write succeeds or fails.
@@ -120,20 +148,25 @@ func namesIn(req *http.Request) []string {
 		return nil
 	}
 	var named struct {
-		AccessCodeID  string   `json:"access_code_id"`
-		AccessCodeIDs []string `json:"access_code_ids"`
-		DeviceID      string   `json:"device_id"`
-		DeviceIDs     []string `json:"device_ids"`
-		WebhookID     string   `json:"webhook_id"`
+		AccessCodeID   string   `json:"access_code_id"`
+		AccessCodeIDs  []string `json:"access_code_ids"`
+		AcsSystemID    string   `json:"acs_system_id"`
+		AcsUserID      string   `json:"acs_user_id"`
+		DeviceID       string   `json:"device_id"`
+		DeviceIDs      []string `json:"device_ids"`
+		UserIdentityID string   `json:"user_identity_id"`
+		WebhookID      string   `json:"webhook_id"`
 	}
 	if json.Unmarshal(encoded, &named) != nil {
 		return nil
 	}
-	var names []string
-	for _, name := range append(append(named.AccessCodeIDs, named.DeviceIDs...), named.AccessCodeID, named.DeviceID, named.WebhookID) {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	names := slices.Concat(named.AccessCodeIDs, named.DeviceIDs, []string{
+		named.AccessCodeID,
+		named.AcsSystemID,
+		named.AcsUserID,
+		named.DeviceID,
+		named.UserIdentityID,
+		named.WebhookID,
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

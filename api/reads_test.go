@@ -404,3 +404,68 @@ func TestReads_OtherKinds(t *testing.T) {
 	}
 	expectCount(t, s, "/access_codes/unmanaged/list", 1)
 }
+
+// Each kind is read from its list until a write names the record.
+func TestReads_DevicesAndPeople(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]struct {
+		path, answer string
+		read         func(context.Context, *Reads) bool
+		write        func(context.Context, *Client) error
+	}{
+		"devices": {
+			"/devices/list",
+			`{"ok": true, "devices": [{"device_id": "x"}]}`,
+			func(ctx context.Context, r *Reads) bool { return r.Device(ctx, "x") != nil },
+			func(ctx context.Context, c *Client) error {
+				_, err := Call[OkResponse](ctx, c.UpdateDevice, UpdateDeviceRequest{DeviceID: "x"})
+				return err
+			},
+		},
+		"users of an access system": {
+			"/acs/users/list",
+			`{"ok": true, "acs_users": [{"acs_user_id": "x", "acs_system_id": "s"}]}`,
+			func(ctx context.Context, r *Reads) bool {
+				return r.AcsUser(ctx, "s", "x") != nil && r.AcsUser(ctx, "", "x") == nil
+			},
+			func(ctx context.Context, c *Client) error {
+				_, err := Call[OkResponse](ctx, c.SuspendAcsUser, AcsUserRequest{AcsUserID: "x"})
+				return err
+			},
+		},
+		"user identities": {
+			"/user_identities/list",
+			`{"ok": true, "user_identities": [{"user_identity_id": "x"}]}`,
+			func(ctx context.Context, r *Reads) bool { return r.UserIdentity(ctx, "x") != nil },
+			func(ctx context.Context, c *Client) error {
+				request := UpdateUserIdentityRequest{UserIdentityID: "x"}
+				_, err := Call[OkResponse](ctx, c.UpdateUserIdentity, request)
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShelf()
+			client, r := s.reading(t)
+			s.fails = func(path string) func(*http.Request) (*http.Response, error) {
+				if path == kind.path {
+					return says(200, kind.answer)
+				}
+				return nil
+			}
+			for range 2 {
+				if !kind.read(t.Context(), r) {
+					t.Error("the list is not used")
+				}
+			}
+			expectCount(t, s, kind.path, 1)
+			if err := kind.write(t.Context(), client); err != nil {
+				t.Fatal(err)
+			}
+			if kind.read(t.Context(), r) {
+				t.Error("the record comes from a list of before the write")
+			}
+		})
+	}
+}

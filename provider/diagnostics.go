@@ -147,6 +147,14 @@ var parameters = []string{
 	"custom_redirect_url",
 	"custom_redirect_failure_url",
 	"customer_key",
+	"full_name",
+	"email_address",
+	"phone_number",
+	"user_identity_id",
+	"user_identity_key",
+	"acs_access_group_ids",
+	"acs_system_id",
+	"auto_lock_delay_seconds",
 }
 
 // nestedParameters maps the other request parameters to their attributes.
@@ -167,7 +175,13 @@ func attributeOf(parameter string) (path.Path, bool) {
 }
 
 // parameterOf maps error types to the parameter that they are about, for servers that do not name it.
-var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
+var parameterOf = map[string]string{
+	"acs_access_group_not_found": "acs_access_group_ids",
+	"acs_system_not_found":       "acs_system_id",
+	"device_not_found":           "device_id",
+	"invalid_event_types":        "event_types",
+	"user_identity_not_found":    "user_identity_id",
+}
 
 // nextStep says what to do about an error, or "" if the error does not show it.
 func nextStep(err error) string {

@@ -38,6 +38,8 @@ type fake struct {
 	webviews map[string]map[string]any
 	removed  map[string]bool // devices that the owner has removed from the account
 
+	acsUsers, identities fakeRecords
+
 	expandsWildcard bool     // stores the list of all event types instead of "*"
 	allTypes        []string // that list
 	secretOnce      bool     // tells a webhook's secret only at creation
@@ -91,16 +93,18 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	onceOnly(t)
 	f := &fake{
-		odd:       map[string][]http.HandlerFunc{},
-		webhooks:  map[string]*fakeWebhook{},
-		codes:     map[string]*fakeCode{},
-		attempts:  map[string]*fakeAttempt{},
-		webviews:  map[string]map[string]any{},
-		removed:   map[string]bool{},
-		pageSize:  1000,
-		workspace: fakeWorkspace,
-		allTypes:  []string{"access_code.created", "device.connected", "device.disconnected"},
-		newID:     uuid.NewString,
+		odd:        map[string][]http.HandlerFunc{},
+		webhooks:   map[string]*fakeWebhook{},
+		codes:      map[string]*fakeCode{},
+		attempts:   map[string]*fakeAttempt{},
+		webviews:   map[string]map[string]any{},
+		removed:    map[string]bool{},
+		acsUsers:   fakeRecords{},
+		identities: fakeRecords{},
+		pageSize:   1000,
+		workspace:  fakeWorkspace,
+		allTypes:   []string{"access_code.created", "device.connected", "device.disconnected"},
+		newID:      uuid.NewString,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if front := f.front.Load(); front != nil {
@@ -212,6 +216,7 @@ func (f *fake) route(path string) fakeHandler {
 		routes["/access_codes/unmanaged/get"] = f.getCode
 	}
 	maps.Copy(routes, f.lists())
+	maps.Copy(routes, f.people())
 	maps.Copy(routes, f.connectWebviews())
 	if f.devices == nil {
 		delete(routes, "/devices/list")

@@ -30,6 +30,13 @@ func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 		"devices of an account":        data("devices", "connected_account_id", capitals),
 		"users of a system":            data("acs_users", "acs_system_id", capitals),
 		"a PIN to read":                fmt.Sprintf("ephemeral \"deviceaccess_access_code\" \"of\" {\n  access_code_id = %q\n}\n", capitals),
+		"a device to adopt":            adopted(capitals, ""),
+		"the system of a user":         acsUser(capitals, `full_name = "Jane"`),
+		"the identity of a user":       acsUser(keeper, "full_name = \"Jane\"\n  user_identity_id = \""+capitals+"\""),
+		"the groups of a user":         acsUser(keeper, "full_name = \"Jane\"\n  acs_access_group_ids = [\""+capitals+"\"]"),
+		"a code":                       data("access_code", "access_code_id", capitals),
+		"a webhook":                    data("webhook", "webhook_id", capitals),
+		"an account":                   data("connected_account", "connected_account_id", capitals),
 		"users of an identity":         data("acs_users", "user_identity_id", capitals),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +70,9 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 		"codes of a shared code":   {"deviceaccess_shared_access_code.nanny", codeSet("", lockA), lockB + "/" + late + ", " + lockA + "/" + capitals},
 		"a lock":                   {only, exclusive(lockA), capitals},
 		"a page to log in":         {invitation, invite(""), capitals},
+		"a device":                 {door, adopted(lockA, ""), capitals},
+		"a user of a system":       {visitor, acsUser(lockA, `full_name = "Jane"`), capitals},
+		"a user identity":          {guest, userIdentity(`full_name = "Jane"`), capitals},
 		"a webhook":                {hook, webhook("https://example.com/a", ""), capitals},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,22 +20,28 @@ import (
 
 // models are the models of all resources and data sources, by type name.
 var models = map[string]any{
-	"deviceaccess_access_code":            accessCodeModel{},
-	"deviceaccess_webhook":                webhookModel{},
-	"deviceaccess_shared_access_code":     sharedAccessCodeModel{},
-	"deviceaccess_access_codes_exclusive": accessCodesExclusiveModel{},
-	"deviceaccess_connect_webview":        connectWebviewModel{},
-	"deviceaccess_devices":                devicesModel{},
-	"deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},
-	"deviceaccess_workspace":              workspaceModel{},
-	"deviceaccess_device":                 namedDeviceModel{},
-	"deviceaccess_device_providers":       deviceProvidersModel{},
-	"deviceaccess_access_codes":           accessCodesModel{},
-	"deviceaccess_webhooks":               webhooksModel{},
-	"deviceaccess_connected_accounts":     connectedAccountsModel{},
-	"deviceaccess_acs_users":              acsUsersModel{},
-	"ephemeral deviceaccess_access_code":  ephemeralAccessCodeModel{},
-	"ephemeral deviceaccess_webhook":      ephemeralWebhookModel{},
+	"deviceaccess_access_code":                 accessCodeModel{},
+	"deviceaccess_webhook":                     webhookModel{},
+	"deviceaccess_shared_access_code":          sharedAccessCodeModel{},
+	"deviceaccess_access_codes_exclusive":      accessCodesExclusiveModel{},
+	"deviceaccess_connect_webview":             connectWebviewModel{},
+	"data deviceaccess_devices":                devicesModel{},
+	"data deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},
+	"data deviceaccess_workspace":              workspaceModel{},
+	"data deviceaccess_device":                 namedDeviceModel{},
+	"data deviceaccess_device_providers":       deviceProvidersModel{},
+	"data deviceaccess_access_codes":           accessCodesModel{},
+	"data deviceaccess_webhooks":               webhooksModel{},
+	"data deviceaccess_connected_accounts":     connectedAccountsModel{},
+	"data deviceaccess_acs_users":              acsUsersModel{},
+	"deviceaccess_device":                      deviceResourceModel{},
+	"deviceaccess_acs_user":                    acsUserResourceModel{},
+	"deviceaccess_user_identity":               userIdentityModel{},
+	"data deviceaccess_access_code":            accessCodeDataModel{},
+	"data deviceaccess_webhook":                listedWebhookModel{},
+	"data deviceaccess_connected_account":      connectedAccountDataModel{},
+	"ephemeral deviceaccess_access_code":       ephemeralAccessCodeModel{},
+	"ephemeral deviceaccess_webhook":           ephemeralWebhookModel{},
 
 	"action deviceaccess_lock_door":               doorActionModel{},
 	"action deviceaccess_unlock_door":             doorActionModel{},
@@ -72,7 +78,7 @@ func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
 		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
 			t.Errorf("%s: %v", name.TypeName, diags)
 		}
-		found[name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
+		found["data "+name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
 	}
 	for _, create := range p.(provider.ProviderWithEphemeralResources).EphemeralResources(t.Context()) {
 		var name ephemeral.MetadataResponse

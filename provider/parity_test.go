@@ -25,7 +25,7 @@ type parity struct {
 	notShown  []string                   // fields of the object that are no attribute of the same name
 }
 
-// What no model shows of an unmanaged code, of a managed one, and of a device: what is in properties and location is
+// What no model shows of an unmanaged code, of a managed one, of a user of an access system, and of a device: what is in properties and location is
 // shown with the rest.
 var (
 	ofCodes        = []string{"errors", "warnings", "workspace_id"}
@@ -46,6 +46,20 @@ var (
 		"prefer_native_scheduling",
 		"attempt_for_offline_device",
 		"backup", // which only a configuration has
+	}
+	ofACSUsers = []string{
+		"access_schedule",
+		"display_name",
+		"email",
+		"errors",
+		"is_managed",
+		"last_successful_sync_at",
+		"pending_mutations",
+		"user_identity_email_address",
+		"user_identity_full_name",
+		"user_identity_phone_number",
+		"warnings",
+		"workspace_id",
 	}
 	ofDevices = []string{
 		"properties",
@@ -72,6 +86,8 @@ var (
 		"can_unlock_with_code",
 	}
 )
+
+func isErrors(field string) bool { return field == "errors" }
 
 // parities are how all models take over objects, by type name of models and a remark.
 var parities = map[string]parity{
@@ -162,7 +178,7 @@ var parities = map[string]parity{
 			"workspace_id",
 		},
 	},
-	"deviceaccess_workspace": {
+	"data deviceaccess_workspace": {
 		fill: func() (any, any) {
 			m, workspace := workspaceModel{}, full[api.Workspace]()
 			m.fill(&workspace)
@@ -170,7 +186,7 @@ var parities = map[string]parity{
 		},
 		notShown: []string{"connect_webview_customization", "organization_id"},
 	},
-	"deviceaccess_unmanaged_access_codes": {
+	"data deviceaccess_unmanaged_access_codes": {
 		fill: func() (any, any) {
 			m, code := unmanagedAccessCodeModel{}, full[api.UnmanagedAccessCode]()
 			m.fill(&code)
@@ -178,7 +194,7 @@ var parities = map[string]parity{
 		},
 		notShown: append([]string{"is_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
 	},
-	"deviceaccess_devices": {
+	"data deviceaccess_devices": {
 		fill: func() (any, any) {
 			m, device := deviceModel{}, full[api.Device]()
 			m.fill(&device)
@@ -186,7 +202,7 @@ var parities = map[string]parity{
 		},
 		notShown: ofDevices,
 	},
-	"deviceaccess_connected_accounts": {
+	"data deviceaccess_connected_accounts": {
 		fill: func() (any, any) {
 			m, account := connectedAccountModel{}, full[api.ConnectedAccount]()
 			m.fill(&account)
@@ -201,28 +217,15 @@ var parities = map[string]parity{
 			"warnings",
 		},
 	},
-	"deviceaccess_acs_users": {
+	"data deviceaccess_acs_users": {
 		fill: func() (any, any) {
 			m, user := acsUserModel{}, full[api.AcsUser]()
 			m.fill(&user)
 			return m, user
 		},
-		notShown: []string{
-			"access_schedule",
-			"display_name",
-			"email",
-			"errors",
-			"is_managed",
-			"last_successful_sync_at",
-			"pending_mutations",
-			"user_identity_email_address",
-			"user_identity_full_name",
-			"user_identity_phone_number",
-			"warnings",
-			"workspace_id",
-		},
+		notShown: ofACSUsers,
 	},
-	"deviceaccess_device": {
+	"data deviceaccess_device": {
 		fill: func() (any, any) {
 			m, device := namedDeviceModel{}, full[api.Device]()
 			m.fill(&device)
@@ -231,7 +234,7 @@ var parities = map[string]parity{
 		notFilled: []string{"name"},
 		notShown:  ofDevices,
 	},
-	"deviceaccess_access_codes": {
+	"data deviceaccess_access_codes": {
 		fill: func() (any, any) {
 			m, code := listedAccessCodeModel{}, full[api.AccessCode]()
 			m.fill(&code)
@@ -280,7 +283,7 @@ var parities = map[string]parity{
 			"cannot_delete_unmanaged_access_code",
 		}, ofCodes...),
 	},
-	"deviceaccess_webhooks": {
+	"data deviceaccess_webhooks": {
 		fill: func() (any, any) {
 			m, hook := webhooksModel{}, full[api.Webhook]()
 			m.fill([]api.Webhook{hook})
@@ -288,7 +291,88 @@ var parities = map[string]parity{
 		},
 		notShown: []string{"secret"},
 	},
-	"deviceaccess_device_providers": {
+	"deviceaccess_device": {
+		fill: func() (any, any) {
+			m, device := deviceResourceModel{}, full[api.Device]()
+			m.fill(&device)
+			return m, device
+		},
+		notFilled: []string{"timeouts"},
+		notShown: append([]string{
+			"connected_account_id",
+			"created_at",
+			"device_type",
+			"display_name",
+			"can_program_online_access_codes",
+			"can_program_offline_access_codes",
+		}, slices.DeleteFunc(slices.Clone(ofDevices), func(field string) bool { return field == "is_managed" })...),
+	},
+	"deviceaccess_acs_user": {
+		fill: func() (any, any) {
+			m, user := acsUserResourceModel{}, full[api.AcsUser]()
+			m.fill(&user)
+			return m, user
+		},
+		notFilled: []string{"acs_access_group_ids", "timeouts"},
+		notShown:  ofACSUsers,
+	},
+	"deviceaccess_user_identity": {
+		fill: func() (any, any) {
+			m, identity := userIdentityModel{}, full[api.UserIdentity]()
+			m.fill(&identity)
+			return m, identity
+		},
+		notShown: []string{
+			"acs_user_ids",
+			"display_name",
+			"errors",
+			"merged_user_identity_ids",
+			"merged_user_identity_keys",
+			"warnings",
+			"workspace_id",
+		},
+	},
+	"data deviceaccess_access_code": {
+		fill: func() (any, any) {
+			m, code := accessCodeDataModel{}, full[api.AccessCode]()
+			m.fill(&code)
+			return m, code
+		},
+		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), isErrors),
+	},
+	"data deviceaccess_access_code, unmanaged": {
+		fill: func() (any, any) {
+			m, code := accessCodeDataModel{}, full[api.UnmanagedAccessCode]()
+			m.fillUnmanaged(&code)
+			return m, code
+		},
+		notFilled: []string{"is_external_modification_allowed"},
+		notShown: append(
+			[]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code"},
+			slices.DeleteFunc(slices.Clone(ofCodes), isErrors)...),
+	},
+	"data deviceaccess_webhook": {
+		fill: func() (any, any) {
+			m, hook := webhooksModel{}, full[api.Webhook]()
+			m.fill([]api.Webhook{hook})
+			return m.Webhooks[0], hook
+		},
+		notShown: []string{"secret"},
+	},
+	"data deviceaccess_connected_account": {
+		fill: func() (any, any) {
+			m, account := connectedAccountDataModel{}, full[api.ConnectedAccount]()
+			m.fill(&account)
+			return m, account
+		},
+		notShown: []string{
+			"accepted_capabilities",
+			"account_type_display_name",
+			"custom_metadata",
+			"warnings",
+		},
+	},
+	"data deviceaccess_device_providers": {
 		fill: func() (any, any) {
 			m, vendor := deviceProviderModel{}, full[api.DeviceProvider]()
 			m.fill(&vendor)
@@ -417,7 +501,7 @@ func configurable(t *testing.T, typeName string) []string {
 		create().Metadata(t.Context(), datasource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
 		create().Schema(t.Context(), datasource.SchemaRequest{}, &schema)
 		for attribute, a := range schema.Schema.Attributes {
-			if name.TypeName == typeName && (a.IsRequired() || a.IsOptional()) {
+			if "data "+name.TypeName == typeName && (a.IsRequired() || a.IsOptional()) {
 				names = append(names, attribute)
 			}
 		}
@@ -556,7 +640,7 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		ConnectedAccountID: types.StringValue("x"),
 		Search:             types.StringValue("x"),
 	}
-	for _, condition := range configurable(t, "deviceaccess_devices") {
+	for _, condition := range configurable(t, "data deviceaccess_devices") {
 		if asks(t, devices.request())[condition] != "x" {
 			t.Errorf("devices are not searched by %s", condition)
 		}

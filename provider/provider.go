@@ -58,8 +58,8 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, and the webhooks that report on them, " +
-			"through a Device Access server.",
+		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, and the " +
+			"webhooks that report on them, through a Device Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
 				Optional:  true,
@@ -130,6 +130,9 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 		newSharedAccessCodeResource,
 		newAccessCodesExclusiveResource,
 		newConnectWebviewResource,
+		newDeviceResource,
+		newACSUserResource,
+		newUserIdentityResource,
 	}
 }
 
@@ -148,6 +151,9 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newWebhooksDataSource,
 		newConnectedAccountsDataSource,
 		newACSUsersDataSource,
+		newAccessCodeDataSource,
+		newWebhookDataSource,
+		newConnectedAccountDataSource,
 	}
 }
 
@@ -171,5 +177,8 @@ func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource
 		newAccessCodesExclusiveList,
 		newConnectWebviewList,
 		newWebhookList,
+		newDeviceList,
+		newACSUserList,
+		newUserIdentityList,
 	}
 }

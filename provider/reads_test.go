@@ -298,3 +298,57 @@ func TestServerCodesAreRefreshedByAListPerLock(t *testing.T) {
 		t.Errorf("%d gets", got)
 	}
 }
+
+// people creates user identities, and a user of an access system for each.
+func people(t *testing.T, srv *apptest.Server, n int) {
+	t.Helper()
+	system := srv.AccessSystem(t)
+	for i := range n {
+		var identity api.UserIdentityResponse
+		srv.Post(t, "/user_identities/create", map[string]any{"full_name": fmt.Sprint("Person ", i)}, &identity)
+		srv.Post(t, "/acs/users/create", map[string]any{
+			"acs_system_id":    system.ID,
+			"full_name":        fmt.Sprint("Person ", i),
+			"user_identity_id": identity.UserIdentity.UserIdentityID,
+		}, nil)
+	}
+}
+
+// What is listed can be imported by its identity, and is refreshed by lists.
+func TestServerDevicesAndPeopleAreListedImportedAndRefreshedByLists(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Shared(t, apptest.WithProfiles("august"), apptest.WithLocks(4))
+	people(t, srv, 4)
+	for typeName, kind := range map[string]struct{ id, get, list string }{
+		deviceType:   {"device_id", "/devices/get", "/devices/list"},
+		acsUserType:  {"acs_user_id", "/acs/users/get", "/acs/users/list"},
+		identityType: {"user_identity_id", "/user_identities/get", "/user_identities/list"},
+	} {
+		p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
+		results := p.lists(&tfprotov6.ListResourceRequest{TypeName: typeName, IncludeResource: true})
+		if len(results) != 4 {
+			t.Errorf("%s: %d are listed", typeName, len(results))
+		}
+		lists, gets := srv.Count(kind.list), srv.Count(kind.get)
+		for _, result := range results {
+			p.allow(result.Diagnostics)
+			listed := p.state(typeName, result.Resource)
+			if result.DisplayName == "" || listed[kind.id] == "" {
+				t.Errorf("%s: %q is listed as %v", typeName, result.DisplayName, listed)
+			}
+			read := p.imports(&tfprotov6.ImportResourceStateRequest{TypeName: typeName, Identity: result.Identity})
+			expectNames(t, typeName, p.state(typeName, read.NewState), listed)
+			expectNames(t, typeName, p.names(typeName, read.NewIdentity), map[string]string{kind.id: listed[kind.id]})
+			p.reads(&tfprotov6.ReadResourceRequest{
+				TypeName: typeName, CurrentState: read.NewState, CurrentIdentity: read.NewIdentity, Private: read.Private,
+			})
+		}
+		wantGets := 0
+		if typeName == acsUserType {
+			wantGets = len(results) // an import does not know the access system, and so not the list
+		}
+		if l, g := srv.Count(kind.list)-lists, srv.Count(kind.get)-gets; l != 1 || g != wantGets {
+			t.Errorf("%s: read by %d lists and %d single reads", typeName, l, g)
+		}
+	}
+}

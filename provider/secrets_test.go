@@ -582,6 +582,18 @@ ephemeral "deviceaccess_webhook" "kept_out" {
 resource "deviceaccess_connect_webview" "this" {
   excluded_providers = ["sandbox"]
 }
+resource "deviceaccess_device" "this" {
+  device_id = "AUGUST"
+  name      = "Door VERSION"
+}
+resource "deviceaccess_user_identity" "this" {
+  full_name = "Person VERSION"
+}
+resource "deviceaccess_acs_user" "this" {
+  acs_system_id    = "SYSTEM"
+  user_identity_id = deviceaccess_user_identity.this.user_identity_id
+  full_name        = "Person VERSION"
+}
 ephemeral "deviceaccess_access_code" "written" {
   access_code_id = deviceaccess_access_code.written.access_code_id
 }
@@ -601,6 +613,15 @@ data "deviceaccess_unmanaged_access_codes" "august" {
 }
 data "deviceaccess_acs_users" "all" {
   acs_system_id = "SYSTEM"
+}
+data "deviceaccess_access_code" "kept" {
+  access_code_id = deviceaccess_access_code.kept.access_code_id
+}
+data "deviceaccess_webhook" "this" {
+  webhook_id = deviceaccess_webhook.this.webhook_id
+}
+data "deviceaccess_connected_account" "first" {
+  connected_account_id = data.deviceaccess_connected_accounts.all.connected_accounts[0].connected_account_id
 }
 output "codes" {
   value     = [data.deviceaccess_access_codes.august, data.deviceaccess_unmanaged_access_codes.august, deviceaccess_webhook.this]
@@ -652,6 +673,9 @@ func (j *journey) meddle() {
 	post("/access_codes/create", map[string]any{"device_id": j.locks[2], "name": "Intruder", "sync": true})
 	post("/webhooks/update", map[string]any{"webhook_id": ids["webhook"], "event_types": []string{"device.connected"}})
 	post("/connect_webviews/delete", map[string]any{"connect_webview_id": ids["webview"]})
+	post("/devices/update", map[string]any{"device_id": j.locks[0], "name": "Meddler"})
+	post("/acs/users/update", map[string]any{"acs_user_id": ids["user"], "full_name": "Meddler"})
+	post("/user_identities/update", map[string]any{"user_identity_id": ids["person"], "full_name": "Meddler"})
 }
 
 // ids are the identifiers of what there is, by name and lock.
@@ -667,6 +691,9 @@ func (j *journey) ids() map[string]string {
 	j.srv.Post(j.t, "/webhooks/list", map[string]any{}, &hooks)
 	kept := slices.IndexFunc(hooks.Webhooks, func(w api.Webhook) bool { return strings.HasSuffix(w.URL, "/a") })
 	ids["webhook"], ids["webview"] = hooks.Webhooks[kept].WebhookID, invitations(j.t, j.srv)[0].ConnectWebviewID
+	var people api.UserIdentitiesResponse
+	j.srv.Post(j.t, "/user_identities/list", map[string]any{}, &people)
+	ids["person"], ids["user"] = people.UserIdentities[0].UserIdentityID, people.UserIdentities[0].AcsUserIds[0]
 	return ids
 }
 
@@ -716,6 +743,9 @@ func (j *journey) imports() {
 		{"access_codes_exclusive.this", j.locks[2]},
 		{"webhook.this", ids["webhook"]},
 		{"connect_webview.this", ids["webview"]},
+		{"device.this", j.locks[0]},
+		{"acs_user.this", ids["user"]},
+		{"user_identity.this", ids["person"]},
 	} {
 		j.expect(true, "state", "rm", "deviceaccess_"+one[0])
 		j.expect(true, "import", "deviceaccess_"+one[0], one[1])

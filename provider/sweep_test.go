@@ -28,6 +28,14 @@ func init() {
 		"deviceaccess_webhook",
 		&resource.Sweeper{Name: "deviceaccess_webhook", F: onConfiguredServer(sweepWebhooks)},
 	)
+	resource.AddTestSweepers(
+		acsUserType,
+		&resource.Sweeper{Name: acsUserType, F: onConfiguredServer(sweepACSUsers)},
+	)
+	resource.AddTestSweepers(
+		identityType,
+		&resource.Sweeper{Name: identityType, F: onConfiguredServer(sweepUserIdentities)},
+	)
 }
 
 // sweepInstead runs the sweepers and ends, when the tests are started with -sweep.
@@ -91,6 +99,36 @@ func sweepWebhooks(ctx context.Context, client *api.Client) error {
 	return errors.Join(failed...)
 }
 
+func sweepACSUsers(ctx context.Context, client *api.Client) error {
+	var failed []error
+	for user, err := range client.AcsUsers(ctx, api.ListAcsUsersRequest{}) {
+		if err != nil {
+			return fmt.Errorf("list users of access systems: %w", err)
+		}
+		if strings.HasPrefix(user.FullName, sweepable) {
+			request := api.AcsUserRequest{AcsUserID: user.AcsUserID}
+			_, err := api.Call[api.OkResponse](ctx, client.DeleteAcsUser, request)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func sweepUserIdentities(ctx context.Context, client *api.Client) error {
+	var failed []error
+	for identity, err := range client.UserIdentities(ctx) {
+		if err != nil {
+			return fmt.Errorf("list user identities: %w", err)
+		}
+		if strings.HasPrefix(identity.DisplayName, sweepable) {
+			request := api.UserIdentityRequest{UserIdentityID: identity.UserIdentityID}
+			_, err := api.Call[api.OkResponse](ctx, client.DeleteUserIdentity, request)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
 func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 	srv := apptest.Start(t, apptest.WithProfiles("august"))
 	t.Setenv(envAPIKey, srv.APIKey)
@@ -111,8 +149,15 @@ func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 			t.Fatal(status)
 		}
 	}
+	system := srv.AccessSystem(t)
+	for _, name := range []string{sweepable + "person", "Person " + sweepable} {
+		srv.Post(t, "/user_identities/create", map[string]any{"full_name": name}, nil)
+		srv.Post(t, "/acs/users/create", map[string]any{"acs_system_id": system.ID, "full_name": name}, nil)
+	}
 	unmanaged := len(srv.UnmanagedCodes(t, device))
-	for _, sweep := range []func(context.Context, *api.Client) error{sweepAccessCodes, sweepWebhooks} {
+	for _, sweep := range []func(context.Context, *api.Client) error{
+		sweepAccessCodes, sweepWebhooks, sweepACSUsers, sweepUserIdentities,
+	} {
 		if err := onConfiguredServer(sweep)("all"); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +166,18 @@ func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 	srv.Post(t, "/access_codes/list", map[string]any{"device_id": device}, &codes)
 	var webhooks api.WebhooksResponse
 	srv.Post(t, "/webhooks/list", map[string]any{}, &webhooks)
+	apptest.Until(t, "the swept user is deleted", func() bool {
+		return userNamed(t, srv, sweepable+"person") == ""
+	})
+	var people api.UserIdentitiesResponse
+	srv.Post(t, "/user_identities/list", map[string]any{}, &people)
 	left := []string{}
+	for _, person := range people.UserIdentities {
+		left = append(left, person.DisplayName)
+	}
+	if userNamed(t, srv, "Person "+sweepable) == "" {
+		t.Error("a user is swept that no test has left")
+	}
 	for _, code := range codes.AccessCodes {
 		left = append(left, *code.Name)
 	}
@@ -129,6 +185,7 @@ func TestSweepersDeleteOnlyWhatTestsHaveLeft(t *testing.T) {
 		left = append(left, webhook.URL)
 	}
 	if want := []string{
+		"Person " + sweepable,
 		"Owner " + sweepable,
 		"https://example.com/a",
 	}; !slices.Equal(left, want) ||

@@ -1,0 +1,4 @@
+import {
+  to = deviceaccess_user_identity.jane
+  id = "0190a5f2-6d3a-7f10-8b55-0c9e7d2a4b18"
+}
