@@ -42,6 +42,9 @@ func ruleRows() map[string]ruleRow {
 		},
 		"deviceaccess_webhook":         {config: `url = "https://example.com/a"`},
 		"deviceaccess_connect_webview": {},
+		deviceType:                     {config: "device_id = \"" + lockA + "\"\n  name = \"Porch\"\n", needsLock: true},
+		acsUserType:                    {config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  " + wait},
+		identityType:                   {config: `full_name = "Jane"`},
 	}
 }
 
@@ -139,7 +142,9 @@ func (w *ruleWalk) locksAnswer(answer bool) {
 }
 
 // exists reports whether the server has what the resource has created.
-func (w *ruleWalk) exists() bool { return len(w.f.codes)+len(w.f.webhooks)+len(w.f.webviews) > 0 }
+func (w *ruleWalk) exists() bool {
+	return len(w.f.codes)+len(w.f.webhooks)+len(w.f.webviews)+len(w.f.acsUsers)+len(w.f.identities) > 0
+}
 
 // deletions are the requests that take something off a door or a server.
 func (w *ruleWalk) deletions() []string {

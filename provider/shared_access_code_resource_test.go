@@ -30,9 +30,10 @@ const (
 	lockC = "44444444-2222-4222-8222-222222222222"
 )
 
-// startFakeLocks is a fake with three locks.
+// startFakeLocks is a fake with three locks. It cannot list them, so that no plan is checked, and asks for codes.
 func startFakeLocks(t *testing.T) *fake {
 	f := startFake(t)
+	f.lacks = []string{"/devices/list"}
 	for id, name := range map[string]string{lockA: "Front Door", lockB: "Back Door", lockC: "Garage"} {
 		lock := device(id, "august_lock", map[string]any{"supported_code_lengths": []int{12}})
 		lock["display_name"] = name
@@ -605,7 +606,6 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	const former, wanted = "905173846251", "715938426052"
 	left := answerError(http.StatusNotFound, "device_not_found", "Device not found")
 	f := startFakeLocks(t)
-	f.lacks = []string{"/devices/list"} // so that plans are not checked, and list no codes
 	f.noAttempts = true
 	wrote := f.since(t)
 	w := newDirectory(
@@ -770,7 +770,6 @@ func TestSharedAccessCode_NamesLikelyCodesOfUnansweredCreation(t *testing.T) {
 func TestSharedAccessCode_RecordsWriteOnlyPINOfCreation(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	f.lacks = []string{"/devices/list"} // so that plans are not checked, and list no codes
 	f.noAttempts = true
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	w := newDirectory(
