@@ -129,6 +129,7 @@ provider "deviceaccess" {
 func TestLockThatIsNotKnownYetIsWarnedOfWhereItReplacesACode(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
+	f.lacks = nil // the data source lists devices
 	config := func(input string) string {
 		return required + f.config(`resource "terraform_data" "before" {
   input = "`+input+`"
