@@ -104,7 +104,7 @@ func (e *ephemeralAccessCode) Schema(_ context.Context, _ ephemeral.SchemaReques
 }
 
 func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
-	const action = "Read the PIN of an access code"
+	const action = "read the PIN of an access code"
 	var model ephemeralAccessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := e.client(req, resp)
@@ -122,7 +122,7 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
 	default:
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
 			action,
 			"The workspace of the API key has no access code "+id+", neither managed nor unmanaged. Check "+
@@ -131,12 +131,12 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 		return
 	}
 	if !device.IsNull() && !device.Equal(model.DeviceID) {
-		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct "+
+		diagnostics.Failure(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s. Correct "+
 			"`device_id`, or leave it out.", id, model.DeviceID.ValueString()))
 		return
 	}
 	if model.Code.IsNull() {
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
 			action,
 			"The server does not return the PIN of the access code "+id+": the vendor hides it, or the lock has "+

@@ -92,7 +92,7 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 	stream.Results = listResults(
 		ctx,
 		req,
-		"List access codes",
+		"list access codes",
 		config.codes(ctx, client),
 		func(listed listedCode, result *list.ListResult) {
 			result.DisplayName = listed.displayName()

@@ -70,7 +70,7 @@ func (r *accessCodeResource) ModifyPlan(
 		plan.Code = types.StringNull()
 	}
 	plan.Type = types.StringUnknown()
-	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() && !plan.IsOfflineAccessCode.IsUnknown() {
+	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() && !plan.Offline.IsUnknown() {
 		plan.Type = types.StringValue(string(plan.plannedType()))
 	}
 	if !req.State.Raw.IsNull() {
@@ -87,7 +87,7 @@ func (r *accessCodeResource) ModifyPlan(
 		} else {
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
-		if !plan.IsOfflineAccessCode.ValueBool() {
+		if !plan.isOffline() {
 			warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, &state)
 		}
 	} else {
@@ -117,7 +117,7 @@ func (r *accessCodeResource) planUpdate(
 	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
 		r.planConversion(ctx, req, resp, plan)
 	}
-	if state.IsOfflineAccessCode.ValueBool() {
+	if state.isOffline() {
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
@@ -126,11 +126,19 @@ func (r *accessCodeResource) planUpdate(
 		plan.Code = state.Code
 	}
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
-		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
-		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()
+		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
 	}
+	plan.keepBackup(state)
 	if isBeingDeleted(state.Status) {
 		plan.planAnother(resp)
+	}
+}
+
+// keepBackup plans the backup codes of the state, which an update does not change. The next refresh shows others.
+func (m *accessCodeModel) keepBackup(state *accessCodeModel) {
+	if isSet(m.Backup) && isSet(state.Backup) {
+		known := state.backup()
+		m.Backup = backup{m.backup().UsePool, known.IsAvailable, known.PulledAccessCodeID}.object()
 	}
 }
 
@@ -171,7 +179,7 @@ func (r *accessCodeResource) planConversion(
 			diagnostics.WarningAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
 		}
 	}
-	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
+	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(problemType)
 	if plan.Name.IsNull() {
 		plan.Name = types.StringUnknown()
 	}
@@ -192,64 +200,57 @@ const cannotDeleteOffline = "cannot_delete_offline_access_code"
 // checkCreation rejects settings that exclude each other. A value that is not known yet may turn out to be null, so it
 // excludes nothing.
 func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
-	const action = "Check the access code"
-	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) ||
-		isSet(m.CodeWO), isSet(
-		m.CommonCodeKey,
-	)
-	unframed := m.StartsAt.IsNull() && m.EndsAt.IsNull()
+	const conflict, noFrame = "Conflicting arguments", "Missing time frame"
+	offline, usesPool := m.isOffline(), m.backup().UsePool.ValueBool()
+	hasPIN, hasKey := isSet(m.Code) || isSet(m.CodeWO), isSet(m.CommonCodeKey)
+	unframed, once := m.StartsAt.IsNull() && m.EndsAt.IsNull(), m.offline().IsOneTimeUse
 	for _, rule := range []struct {
-		broken bool
-		at     string
-		detail string
+		broken  bool
+		at      path.Path
+		summary string
+		detail  string
 	}{
 		{
-			offline && hasPIN, "is_offline_access_code",
+			offline && hasPIN, path.Root("offline"), conflict,
 			"The lock's vendor computes the PIN of an offline code, so it cannot be configured. Leave `code` and " +
 				"`code_wo` out: `code` has the PIN after apply.",
 		},
 		{
-			offline && unframed && !m.IsOneTimeUse.IsUnknown() && !m.IsOneTimeUse.ValueBool(), "is_offline_access_code",
+			offline && unframed && !once.IsUnknown() && !once.ValueBool(), path.Root("offline"), noFrame,
 			"An offline code needs a time frame. Set `starts_at` and `ends_at`; they are optional only with " +
 				"`is_one_time_use`, and the code then starts immediately.",
 		},
 		{
-			m.IsOneTimeUse.ValueBool() && !offline && !m.IsOfflineAccessCode.IsUnknown(), "is_one_time_use",
-			"Only offline codes can be limited to one use. Set `is_offline_access_code = true`, if the lock " +
-				"supports it, or leave `is_one_time_use` out.",
-		},
-		{
-			offline && m.UseBackupAccessCodePool.ValueBool(), "use_backup_access_code_pool",
+			offline && usesPool, path.Root("backup"), conflict,
 			"Offline codes have no backup codes, and need none: the lock accepts them without a connection. Leave " +
 				"it out.",
 		},
 		{
-			offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
-			"An offline code cannot be changed at the lock. Leave it out.",
+			offline && m.IsExternalModificationAllowed.ValueBool(), path.Root("is_external_modification_allowed"),
+			conflict, "An offline code cannot be changed at the lock. Leave it out.",
 		},
 		{
-			offline && hasKey, "common_code_key",
+			offline && hasKey, path.Root("common_code_key"), conflict,
 			"The lock's vendor computes the PIN of an offline code, so it cannot be shared. Leave " +
 				"`common_code_key` out.",
 		},
 		{
-			m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
-			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave " +
-				"`use_backup_access_code_pool` out.",
+			usesPool && unframed, path.Root("backup"), noFrame,
+			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave `backup` out.",
 		},
 		{
-			hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
+			hasPIN && isSet(m.PreferredCodeLength), path.Root("preferred_code_length"), conflict,
 			"The length can be set only if the server chooses the PIN. Leave `preferred_code_length` out, or " +
 				"`code` and `code_wo`.",
 		},
 		{
-			hasPIN && hasKey, "common_code_key",
+			hasPIN && hasKey, path.Root("common_code_key"), conflict,
 			"A code with a `common_code_key` gets the PIN of the other codes with that key. Leave out `code` and " +
 				"`code_wo`, or the key: codes with the same configured PIN share it anyway.",
 		},
 	} {
 		if rule.broken {
-			diagnostics.ErrorAt(diags, path.Root(rule.at), action, rule.detail)
+			diagnostics.ErrorAt(diags, rule.at, rule.summary, rule.detail)
 		}
 	}
 }
@@ -257,11 +258,8 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 // fillFrame copies the time frame. An offline code keeps its configured time frame as long as the server's is that one,
 // rounded.
 func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
-	returned := &accessCodeModel{
-		StartsAt:     instantOf(code.StartsAt),
-		EndsAt:       instantOf(code.EndsAt),
-		IsOneTimeUse: types.BoolValue(code.IsOneTimeUse),
-	}
+	returned := &accessCodeModel{StartsAt: instantOf(code.StartsAt), EndsAt: instantOf(code.EndsAt)}
+	returned.fillOffline(code.IsOfflineAccessCode, code.IsOneTimeUse)
 	if imported := m.Type.IsNull(); imported || !code.IsOfflineAccessCode || !m.roundedTo(returned) {
 		m.StartsAt, m.EndsAt = returned.StartsAt, returned.EndsAt
 	}
@@ -271,10 +269,10 @@ func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
 // have no time frame, or no end.
 func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 	step := time.Hour
-	if rounding(m.MaxTimeRounding).ValueString() == "1d" {
+	if rounding(m.offline().MaxTimeRounding).ValueString() == "1d" {
 		step += 24 * time.Hour
 	}
-	once := other.IsOneTimeUse.ValueBool()
+	once := other.offline().IsOneTimeUse.ValueBool()
 	return (once && m.StartsAt.IsNull() || withinStep(m.StartsAt, other.StartsAt, step)) &&
 		(once && m.EndsAt.IsNull() || withinStep(m.EndsAt, other.EndsAt, step))
 }
@@ -289,7 +287,7 @@ func withinStep(a, b instant, step time.Duration) bool {
 func (m *accessCodeModel) isIssued() bool {
 	ends, err := time.Parse(time.RFC3339, m.EndsAt.ValueString())
 	ended := err == nil && !ends.After(time.Now())
-	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
+	return m.isOffline() && !m.Code.IsNull() && !ended
 }
 
 // wasIssued is issued for a code of the server.
@@ -319,6 +317,11 @@ func (roundsAtCreation) PlanModifyString(
 	req planmodifier.StringRequest,
 	resp *planmodifier.StringResponse,
 ) {
+	var before types.Object
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("offline"), &before)...)
+	if before.IsNull() {
+		return // the whole of offline is new
+	}
 	plan, state := rounding(req.PlanValue), rounding(req.StateValue)
 	if plan.Equal(state) {
 		resp.PlanValue = req.StateValue
@@ -326,6 +329,22 @@ func (roundsAtCreation) PlanModifyString(
 	}
 	req.PlanValue, req.StateValue = plan, state
 	roundsToTheHour.PlanModifyString(ctx, req, resp)
+}
+
+// changedOffline returns the parts of the attribute offline whose change replaces the code.
+func (m *accessCodeModel) changedOffline(state *accessCodeModel, imported bool) (changed path.Paths) {
+	at, plan, before := path.Root("offline"), m.offline(), state.offline()
+	if m.Offline.IsUnknown() || m.isOffline() != state.isOffline() {
+		return path.Paths{at}
+	}
+	if !plan.IsOneTimeUse.Equal(before.IsOneTimeUse) {
+		changed = append(changed, at.AtName("is_one_time_use"))
+	}
+	if roundsToTheHour.Differs(rounding(before.MaxTimeRounding), rounding(plan.MaxTimeRounding)) &&
+		(!imported || !before.MaxTimeRounding.IsNull()) {
+		changed = append(changed, at.AtName("max_time_rounding"))
+	}
+	return changed
 }
 
 // planOffline replaces an offline code instead of changing it, and rejects both for an issued code, as the server
@@ -362,9 +381,9 @@ func (m *accessCodeModel) planOffline(
 		changed,
 		m.replacingAttributes(ctx, state, private, &resp.Diagnostics)...) // other reasons for a replacement
 	if len(changed) > 0 && state.isIssued() {
-		diagnostics.ErrorAt(&resp.Diagnostics, changed[0], "Update access code", state.acceptedUntil()+" It can be "+
-			"neither changed nor deleted before that.\n\nRestore its configuration, and add another resource for "+
-			"the new code. "+removeFromStateHelp)
+		diagnostics.FailureAt(&resp.Diagnostics, changed[0], "update access code", state.acceptedUntil()+" It can be "+
+			"neither changed nor deleted before that.\n\nRestore its configuration, which has `offline`, and add "+
+			"another resource for the new code. "+removeFromStateHelp)
 	}
 }
 
@@ -526,7 +545,7 @@ func (m *sharedAccessCodeModel) readWriteOnly(ctx context.Context, config tfsdk.
 func readWriteOnly(ctx context.Context, config tfsdk.Config, pin *types.String) diag.Diagnostics {
 	diags := config.GetAttribute(ctx, path.Root("code_wo"), pin)
 	if !diags.HasError() && pin.ValueString() == "" {
-		diagnostics.Error(&diags, "Check the PIN", "`code_wo` turned out to be empty. Set it to a PIN. Without "+
+		diagnostics.Error(&diags, "Empty code_wo", "`code_wo` turned out to be empty. Set it to a PIN. Without "+
 			"`code_wo` and `code_wo_version`, a new code gets a generated PIN and an existing code keeps its PIN; "+
 			"the state then contains the PIN.")
 	}

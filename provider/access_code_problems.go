@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -44,12 +47,72 @@ func problemTexts(problems []api.Problem, pins ...string) []string {
 	return texts
 }
 
-func textList(texts []string) types.List {
-	values := make([]attr.Value, len(texts))
-	for i, text := range texts {
-		values[i] = types.StringValue(text)
+// problem is an element of the attribute errors.
+type problem struct {
+	ErrorCode types.String `tfsdk:"error_code"`
+	Message   types.String `tfsdk:"message"`
+}
+
+var problemType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"error_code": types.StringType,
+	"message":    types.StringType,
+}}
+
+// problemsAttribute returns the attribute errors.
+func problemsAttribute(description string, modifiers ...planmodifier.List) schema.Attribute {
+	return schema.ListNestedAttribute{
+		Computed:            true,
+		MarkdownDescription: description,
+		PlanModifiers:       modifiers,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"error_code": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "The stable name of the error, such as `device_offline`. Null if the server " +
+					"has named none.",
+			},
+			"message": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "What is wrong, for people.",
+			},
+		}},
 	}
-	return types.ListValueMust(types.StringType, values)
+}
+
+// problemsOf converts the errors of a code. It removes the PINs from their messages.
+func problemsOf(problems []api.Problem, pins ...string) []problem {
+	converted := make([]problem, len(problems))
+	for i, p := range problems {
+		converted[i] = problem{textOrNull(p.ErrorCode), types.StringValue(api.Redact(p.Message, pins...))}
+	}
+	return converted
+}
+
+// problemList returns the value of the attribute errors.
+func problemList(problems []api.Problem, pins ...string) types.List {
+	values := make([]attr.Value, len(problems))
+	for i, p := range problemsOf(problems, pins...) {
+		values[i] = types.ObjectValueMust(problemType.AttrTypes, map[string]attr.Value{
+			"error_code": p.ErrorCode,
+			"message":    p.Message,
+		})
+	}
+	return types.ListValueMust(problemType, values)
+}
+
+// failureOf converts the error of a request. It removes the PIN from its message.
+func failureOf(err error, pin string) problem {
+	return problem{textOrNull(errorCodeOf(err)), types.StringValue(api.Redact(sentence(err.Error()), pin))}
+}
+
+// errorCodeOf returns the type of a server's error or of a failed action attempt, or "".
+func errorCodeOf(err error) string {
+	if refused, ok := errors.AsType[*api.ResponseError](err); ok {
+		return refused.Type
+	}
+	if attempt, ok := errors.AsType[*api.AttemptError](err); ok && attempt.Reason != nil {
+		return attempt.Reason.Type
+	}
+	return ""
 }
 
 // keptOff returns the errors that keep the desired code off its lock. A code that is being deleted has none. For a

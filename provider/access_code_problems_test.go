@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -69,7 +70,7 @@ func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 	if n := strings.Count(said, "Warning: Access code is not on its lock"); n != 1 {
 		t.Errorf("%d warnings", n)
 	}
-	expectSaid(t, "the output", w.plain("output"), "(device_offline)")
+	expectSaid(t, "the output", w.plain("output"), `"error_code" = "device_offline" "message" = "The device is offline.`)
 	lock.Control(t, http.MethodPost, "/online", nil)
 	apptest.Until(t, "the code is on the lock", func() bool { return lock.Has(t, pin) })
 	apptest.Until(t, "the server knows", func() bool { return managedOn(t, srv, device)[0].Status == "set" })
@@ -300,4 +301,49 @@ func TestServerCodeOfADeletedDeviceIsGone(t *testing.T) {
 		},
 		{Config: config, Destroy: true},
 	}})
+}
+
+// A check can match the error of a code by its name.
+func TestErrorsOfCodesHaveTheirCodeAndMessage(t *testing.T) {
+	f := startFakeLocks(t)
+	both := f.config(accessCode(`code = "904716590100"`) + codeSet(`code = "904716590200"`, lockA))
+	broken := knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectExact(map[string]knownvalue.Check{
+		"error_code": isText("device_offline"), "message": isText("The device is offline, with (hidden)."),
+	})})
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: both},
+		{
+			PreConfig: func() {
+				f.do(func() {
+					for _, code := range f.codes {
+						code.errors = []map[string]any{{
+							"error_code": "device_offline", "message": "The device is offline, with " + code.code.(string) + ".",
+							"is_device_error": true,
+						}}
+					}
+				})
+			},
+			Config:            both,
+			ConfigPlanChecks:  plansNothing(),
+			ConfigStateChecks: []statecheck.StateCheck{has("errors", broken), onLock(lockA, "errors", broken)},
+		},
+	}})
+}
+
+// A creation that failed has the error of the request.
+func TestErrorsOfAMissingCodeAreThoseOfItsCreation(t *testing.T) {
+	f := startFakeLocks(t)
+	f.then("/access_codes/create", nil, answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "It is full."))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config:             f.config(codeSet(`code = "904716590200"`, lockA, lockB)),
+		ExpectNonEmptyPlan: true,
+		Check: func(s *terraform.State) error {
+			for _, lock := range []string{lockA, lockB} {
+				if attribute(s, nanny, "access_codes."+lock+".errors.0.error_code") == "no_space_for_access_code_on_device" {
+					return nil
+				}
+			}
+			return fmt.Errorf("no lock has the error: %v", s)
+		},
+	}}})
 }

@@ -40,7 +40,7 @@ func (r *accessCodeResource) Metadata(
 }
 
 func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	const action = "Create access code"
+	const action = "create access code"
 	var plan accessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
@@ -72,7 +72,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	code, err := awaitLock(ctx, client, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
 	if errors.Is(err, context.Canceled) {
-		warnInterrupted(&resp.Diagnostics, action, answer.AccessCode.AccessCodeID)
+		warnInterrupted(&resp.Diagnostics, answer.AccessCode.AccessCodeID)
 		return
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 }
 
 func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	const action = "Read access code"
+	const action = "read access code"
 	var model accessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// The framework requires an identity even for a deleted resource, and Terraform before 1.12 stores none.
@@ -114,7 +114,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		model.fillUnmanaged(unmanaged)
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
 	case imported:
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
 			actionImport,
 			nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()),
@@ -127,7 +127,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if model.DeviceID.ValueString() != deviceID {
-		diagnostics.Error(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. "+
+		diagnostics.Failure(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. "+
 			"Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
@@ -146,7 +146,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 }
 
 func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	const action = "Update access code"
+	const action = "update access code"
 	var plan, state accessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -167,7 +167,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
-			reportNext(&resp.Diagnostics, "Convert access code to "+
+			reportNext(&resp.Diagnostics, "convert access code to "+
 				"managed", redacted(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
@@ -215,13 +215,13 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
 	switch err := deleteCode(ctx, client, deviceID, id); {
 	case errors.Is(err, errGone):
-		r.isDeleted(ctx, req.Private, "Delete access code", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "delete access code", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
 		reportNext(
 			&resp.Diagnostics,
-			"Delete access code",
+			"delete access code",
 			redacted(&explainedError{text, err}, model.Code.ValueString()),
 			deletionAdvice(err),
 		)
@@ -334,7 +334,7 @@ func (r *accessCodeResource) importIdentity(
 		return
 	}
 	if identity.AccessCodeID.ValueString() == "" || identity.DeviceID.ValueString() == "" {
-		diagnostics.Error(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and "+
+		diagnostics.Failure(&resp.Diagnostics, actionImport, "The identity needs both `access_code_id` and "+
 			"`device_id`. The data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list them.")
 		return
 	}
@@ -342,7 +342,7 @@ func (r *accessCodeResource) importIdentity(
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), identity.DeviceID)...)
 }
 
-const actionImport = "Import access code"
+const actionImport = "import access code"
 
 // ImportState accepts three forms. <device_id>/<access_code_id> and an identity change nothing: Read reads the code,
 // and apply converts an unmanaged one. A bare <access_code_id> converts an unmanaged code immediately, while
@@ -364,7 +364,7 @@ func (r *accessCodeResource) ImportState(
 		id = req.ID
 	}
 	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
 			actionImport,
 			fmt.Sprintf(
@@ -419,7 +419,7 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 		report(diags, actionImport, err)
 		return ""
 	case unmanaged == nil:
-		diagnostics.Error(diags, actionImport, "The workspace of the API key has no access code "+id+", neither "+
+		diagnostics.Failure(diags, actionImport, "The workspace of the API key has no access code "+id+", neither "+
 			"managed nor unmanaged.")
 		return ""
 	case unmanaged.CannotBeManaged:
@@ -427,7 +427,7 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 		return ""
 	}
 	if !r.convertOnImport {
-		diagnostics.Error(diags, actionImport, fmt.Sprintf("The workspace does not manage the code %s, and "+
+		diagnostics.Failure(diags, actionImport, fmt.Sprintf("The workspace does not manage the code %s, and "+
 			"convert_on_import is false. Import %s/%s instead: that changes nothing, the plan shows the "+
 			"conversion, and apply converts the code.", id, deviceOf(unmanaged), id))
 		return ""
@@ -452,7 +452,7 @@ func (r *accessCodeResource) convertNow(
 		case makesAnother:
 			next = noneToImport
 		}
-		reportNext(diags, "Convert access code to managed", err, next)
+		reportNext(diags, "convert access code to managed", err, next)
 		return ""
 	}
 	diagnostics.Warning(diags, "Access code converted to managed during import",
@@ -498,12 +498,8 @@ type accessCodeModel struct {
 	CommonCodeKey                 types.String   `tfsdk:"common_code_key"`
 	PreferNativeScheduling        types.Bool     `tfsdk:"prefer_native_scheduling"`
 	AttemptForOfflineDevice       types.Bool     `tfsdk:"attempt_for_offline_device"`
-	UseBackupAccessCodePool       types.Bool     `tfsdk:"use_backup_access_code_pool"`
-	IsBackupAccessCodeAvailable   types.Bool     `tfsdk:"is_backup_access_code_available"`
-	PulledBackupAccessCodeID      types.String   `tfsdk:"pulled_backup_access_code_id"`
-	IsOfflineAccessCode           types.Bool     `tfsdk:"is_offline_access_code"`
-	IsOneTimeUse                  types.Bool     `tfsdk:"is_one_time_use"`
-	MaxTimeRounding               types.String   `tfsdk:"max_time_rounding"`
+	Backup                        types.Object   `tfsdk:"backup"`
+	Offline                       types.Object   `tfsdk:"offline"`
 	Type                          types.String   `tfsdk:"type"`
 	Status                        types.String   `tfsdk:"status"`
 	Errors                        types.List     `tfsdk:"errors"`
@@ -512,6 +508,88 @@ type accessCodeModel struct {
 	WaitUntilOnLock               types.Bool     `tfsdk:"wait_until_on_lock"`
 	Keepers                       types.Map      `tfsdk:"keepers"`
 	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// backup is the attribute backup: spare codes of the code.
+type backup struct {
+	UsePool            types.Bool
+	IsAvailable        types.Bool
+	PulledAccessCodeID types.String
+}
+
+var backupTypes = map[string]attr.Type{
+	"use_pool":              types.BoolType,
+	"is_available":          types.BoolType,
+	"pulled_access_code_id": types.StringType,
+}
+
+// object returns the value of the attribute.
+func (b backup) object() types.Object {
+	return types.ObjectValueMust(backupTypes, map[string]attr.Value{
+		"use_pool":              b.UsePool,
+		"is_available":          b.IsAvailable,
+		"pulled_access_code_id": b.PulledAccessCodeID,
+	})
+}
+
+// backup returns the attribute backup. Without it, all fields are null.
+func (m *accessCodeModel) backup() (b backup) {
+	if m.Backup.IsUnknown() {
+		return backup{types.BoolUnknown(), types.BoolUnknown(), types.StringUnknown()}
+	}
+	all := m.Backup.Attributes()
+	b.UsePool, _ = all["use_pool"].(types.Bool)
+	b.IsAvailable, _ = all["is_available"].(types.Bool)
+	b.PulledAccessCodeID, _ = all["pulled_access_code_id"].(types.String)
+	return b
+}
+
+// fillBackup updates the attribute backup, if it is configured. Servers do not return use_pool.
+func (m *accessCodeModel) fillBackup(available types.Bool, pulledID *string) {
+	if m.Backup.IsNull() {
+		m.Backup = types.ObjectNull(backupTypes)
+		return
+	}
+	m.Backup = backup{m.backup().UsePool, available, types.StringPointerValue(pulledID)}.object()
+}
+
+// offline is the attribute offline, which only offline codes have.
+type offline struct {
+	IsOneTimeUse    types.Bool
+	MaxTimeRounding types.String
+}
+
+var offlineTypes = map[string]attr.Type{"is_one_time_use": types.BoolType, "max_time_rounding": types.StringType}
+
+// object returns the value of the attribute.
+func (o offline) object() types.Object {
+	return types.ObjectValueMust(offlineTypes, map[string]attr.Value{
+		"is_one_time_use":   o.IsOneTimeUse,
+		"max_time_rounding": o.MaxTimeRounding,
+	})
+}
+
+// isOffline reports whether this is an offline code, as far as that is known.
+func (m *accessCodeModel) isOffline() bool { return isSet(m.Offline) }
+
+// offline returns the attribute offline. Without it, all fields are null.
+func (m *accessCodeModel) offline() (o offline) {
+	if m.Offline.IsUnknown() {
+		return offline{types.BoolUnknown(), types.StringUnknown()}
+	}
+	all := m.Offline.Attributes()
+	o.IsOneTimeUse, _ = all["is_one_time_use"].(types.Bool)
+	o.MaxTimeRounding, _ = all["max_time_rounding"].(types.String)
+	return o
+}
+
+// fillOffline sets the attribute offline. Servers do not return max_time_rounding.
+func (m *accessCodeModel) fillOffline(isOffline, isOneTimeUse bool) {
+	if !isOffline {
+		m.Offline = types.ObjectNull(offlineTypes)
+		return
+	}
+	m.Offline = offline{types.BoolValue(isOneTimeUse), m.offline().MaxTimeRounding}.object()
 }
 
 // fill copies a managed code.
@@ -523,19 +601,11 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.fillFrame(code)
 	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
 	m.fillKey(code.CommonCodeKey)
-	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
-	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
-	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(
-		code.IsOfflineAccessCode,
-	), types.BoolValue(
-		code.IsOneTimeUse,
-	)
+	m.fillBackup(types.BoolValue(code.IsBackupAccessCodeAvailable), code.PulledBackupAccessCodeID)
+	m.fillOffline(code.IsOfflineAccessCode, code.IsOneTimeUse)
 	m.Type = types.StringValue(string(code.Type))
-	m.Status, m.Errors = types.StringValue(
-		string(code.Status),
-	), textList(
-		problemTexts(code.Errors, pinsOf(code.Code, m)...),
-	)
+	m.Status = types.StringValue(string(code.Status))
+	m.Errors = problemList(code.Errors, pinsOf(code.Code, m)...)
 	m.IsManaged = types.BoolValue(true)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
@@ -549,10 +619,10 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
 	m.IsExternalModificationAllowed = types.BoolNull()
 	m.fillKey(nil)
-	m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.BoolValue(false), types.StringNull()
-	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
+	m.fillBackup(types.BoolValue(false), nil)
+	m.fillOffline(false, false)
 	m.Type = types.StringValue(string(code.Type))
-	m.Status, m.Errors = types.StringValue(code.Status), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
+	m.Status, m.Errors = types.StringValue(code.Status), problemList(code.Errors, pinsOf(code.Code, m)...)
 	m.IsManaged = types.BoolValue(false)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
@@ -608,24 +678,20 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 		{&m.Status, &state.Status},
 		{&m.CreatedAt, &state.CreatedAt},
 		{&m.CommonCodeKey, &state.CommonCodeKey},
-		{&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
 	} {
 		if !text.planned.IsUnknown() {
 			*text.filled = *text.planned
 		}
 	}
-	for _, yes := range []struct{ planned, filled *types.Bool }{
-		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed},
-		{&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
-		{&m.IsOneTimeUse, &state.IsOneTimeUse},
-		{&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
-	} {
-		if !yes.planned.IsUnknown() {
-			*yes.filled = *yes.planned
-		}
+	if !m.IsExternalModificationAllowed.IsUnknown() {
+		state.IsExternalModificationAllowed = m.IsExternalModificationAllowed
 	}
 	if !m.Errors.IsUnknown() {
 		state.Errors = m.Errors
+	}
+	state.Offline = m.Offline
+	if !m.backup().IsAvailable.IsUnknown() {
+		state.Backup = m.Backup
 	}
 	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
 	return &state
@@ -644,10 +710,12 @@ func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 		CommonCodeKey:                 m.CommonCodeKey.ValueString(),
 		PreferNativeScheduling:        knownBool(m.PreferNativeScheduling),
 		AttemptForOfflineDevice:       knownBool(m.AttemptForOfflineDevice),
-		UseBackupAccessCodePool:       m.UseBackupAccessCodePool.ValueBool(),
-		IsOfflineAccessCode:           m.IsOfflineAccessCode.ValueBool(),
-		IsOneTimeUse:                  m.IsOneTimeUse.ValueBool(),
-		MaxTimeRounding:               api.CreateAccessCodeRequestMaxTimeRounding(m.MaxTimeRounding.ValueString()),
+		UseBackupAccessCodePool:       m.backup().UsePool.ValueBool(),
+		IsOfflineAccessCode:           m.isOffline(),
+		IsOneTimeUse:                  m.offline().IsOneTimeUse.ValueBool(),
+		MaxTimeRounding: api.CreateAccessCodeRequestMaxTimeRounding(
+			m.offline().MaxTimeRounding.ValueString(),
+		),
 	}
 }
 
@@ -664,7 +732,7 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), knownBool(
 		m.AttemptForOfflineDevice,
 	)
-	if state.IsOfflineAccessCode.ValueBool() {
+	if state.isOffline() {
 		return request, false
 	}
 	if isPlannedChange(m.Name, state.Name) {
@@ -685,7 +753,7 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 
 // plannedType returns the type of a code with this time frame.
 func (m *accessCodeModel) plannedType() api.AccessCodeType {
-	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.IsOfflineAccessCode.ValueBool() {
+	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.isOffline() {
 		return api.Ongoing
 	}
 	return api.TimeBound

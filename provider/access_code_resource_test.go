@@ -321,7 +321,7 @@ func TestAccessCodeOnASlowLockIsTaintedAndCanBeDestroyed(t *testing.T) {
 		{
 			Config: slow,
 			ExpectError: says(
-				"Error: Create access code",
+				"Error: Could not create access code",
 				"(CREATE_ACCESS_CODE) was still pending when the time was up",
 				"the access code says: The lock is offline; (hidden) is waiting (device_offline)",
 				"marked as tainted",
@@ -407,7 +407,7 @@ func TestAccessCodeThatStaysOnTheLockIsNotForgotten(t *testing.T) {
 			Config:  config,
 			Destroy: true,
 			ExpectError: says(
-				"Error: Delete access code",
+				"Error: Could not delete access code",
 				"on the device "+fakeDevice,
 				"(DELETE_ACCESS_CODE) was still pending",
 				"The PIN may still open the door",
@@ -533,6 +533,11 @@ func importsAgain(t *testing.T, srv *apptest.Server, device, config string) reso
 	}
 }
 
+// issued is the attribute offline of an offline code without other settings.
+var issued = knownvalue.ObjectExact(map[string]knownvalue.Check{
+	"is_one_time_use": knownvalue.Bool(false), "max_time_rounding": knownvalue.Null(),
+})
+
 func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
@@ -541,9 +546,10 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 	// Not on the hour, so that the server widens it.
 	begins := time.Until(time.Now().Truncate(time.Hour)) + 20*time.Minute
 	time20 := frame(begins, 3*time.Hour)
-	offline := func(more string) string {
-		return onServer(srv, accessCodeOn(device, "is_offline_access_code = true\n"+more))
+	rounded := func(inside, more string) string {
+		return onServer(srv, accessCodeOn(device, "offline = {"+inside+"}\n"+more))
 	}
+	offline := func(more string) string { return rounded("", more) }
 	config := offline("name = \"Guest\"\n" + time20)
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{
@@ -554,29 +560,29 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 					tfjsonpath.New("code"),
 				),
 				plancheck.ExpectKnownValue(front, tfjsonpath.New("type"), isText("time_bound")),
-				plancheck.ExpectKnownValue(front, tfjsonpath.New("is_one_time_use"), knownvalue.Bool(false)),
+				plancheck.ExpectKnownValue(front, tfjsonpath.New("offline"), issued),
 			}},
 			ConfigStateChecks: []statecheck.StateCheck{
 				has("code", knownvalue.StringRegexp(regexp.MustCompile(`^\d{9}$`))),
-				has("is_offline_access_code", knownvalue.Bool(true)),
+				has("offline", issued),
 			},
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		verifiesImport("starts_at", "ends_at", "status"),
 		{ // what is taken by default anyway
-			Config: offline(
-				"name = \"Guest\"\n  max_time_rounding = \"1h\"\n  prefer_native_scheduling = true\n" + time20,
+			Config: rounded(
+				"max_time_rounding = \"1h\"", "name = \"Guest\"\n  prefer_native_scheduling = true\n"+time20,
 			),
 			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
 		},
 		{
-			Config: offline(
-				"name = \"Guest\"\n  max_time_rounding = \"1hour\"\n  prefer_native_scheduling = true\n" + time20,
+			Config: rounded(
+				"max_time_rounding = \"1hour\"", "name = \"Guest\"\n  prefer_native_scheduling = true\n"+time20,
 			),
 			ConfigPlanChecks: plansNothing(),
 		},
 		{
-			Config:      offline("name = \"Guest\"\n  max_time_rounding = \"1day\"\n" + time20),
+			Config:      rounded("max_time_rounding = \"1day\"", "name = \"Guest\"\n"+time20),
 			ExpectError: says("max_time_rounding", "neither changed nor deleted"),
 		},
 		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
@@ -589,7 +595,7 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 			ExpectError: says("preferred_code_length", "neither changed nor deleted"),
 		},
 		{
-			Config:      offline("name = \"Guest\"\n  max_time_rounding = \"1d\"\n" + time20),
+			Config:      rounded("max_time_rounding = \"1d\"", "name = \"Guest\"\n"+time20),
 			ExpectError: says("max_time_rounding", "neither changed nor deleted"),
 		},
 		{
@@ -604,7 +610,7 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		{
 			Config: offline("name = \"Friend\"\n" + time20),
 			ExpectError: says(
-				"Error: Update access code",
+				"Error: Could not update access code",
 				"has issued the offline access code",
 				"without a connection",
 				"neither changed nor deleted",
@@ -617,17 +623,14 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 			ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted"),
 		},
 		{
-			Config: onServer(
-				srv,
-				accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20),
-			),
-			ExpectError: says("neither changed nor deleted"),
+			Config:      onServer(srv, accessCodeOn(device, "name = \"Guest\"\n"+time20)),
+			ExpectError: says("neither changed nor deleted", "Restore its configuration, which has `offline`"),
 		},
 		{
 			Config:  config,
 			Destroy: true,
 			ExpectError: says(
-				"Error: Delete access code",
+				"Error: Could not delete access code",
 				"cannot be revoked remotely",
 				"use a removed block",
 				"terraform untaint",
@@ -670,7 +673,7 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
-	const once = "is_offline_access_code = true\n  is_one_time_use = true\n"
+	const once = "offline = { is_one_time_use = true }\n"
 	config := onServer(srv, accessCodeOn(device, once))
 	begins := onServer(srv, accessCodeOn(device, once+strings.SplitAfter(frame(time.Hour, time.Hour), "\n")[0]))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
@@ -679,7 +682,7 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				has("type", isText("time_bound")),
 				has("starts_at", knownvalue.Null()),
-				has("is_one_time_use", knownvalue.Bool(true)),
+				statecheck.ExpectKnownValue(front, tfjsonpath.New("offline").AtMapKey("is_one_time_use"), knownvalue.Bool(true)),
 			},
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
@@ -711,7 +714,7 @@ func TestServerDailyOfflineCodeKeepsTheTimeFrameThatWasAskedFor(t *testing.T) {
 		srv,
 		accessCodeOn(
 			srv.Device(t, "igloohome"),
-			"is_offline_access_code = true\n  max_time_rounding = \"1d\"\n"+frame(
+			"offline = { max_time_rounding = \"1d\" }\n"+frame(
 				time.Hour,
 				30*24*time.Hour+5*time.Minute,
 			),
@@ -732,18 +735,18 @@ func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 		{
 			Config: onServer(
 				srv,
-				accessCodeOn(srv.Device(t, "august"), "is_offline_access_code = true\n"+frame(0, time.Hour)),
+				accessCodeOn(srv.Device(t, "august"), "offline = {}\n"+frame(0, time.Hour)),
 			),
 			ExpectError: says(
-				"Error: Create access code",
-				"is_offline_access_code = true",
+				"Error: Could not create access code",
+				"offline = {}",
 				"can_program_offline_access_codes is false",
 			),
 		},
 		{
 			Config: onServer(
 				srv,
-				accessCodeOn(srv.Device(t, "igloohome"), "is_offline_access_code = true\n"+frame(0, 700*time.Hour)),
+				accessCodeOn(srv.Device(t, "igloohome"), "offline = {}\n"+frame(0, 700*time.Hour)),
 			),
 			ExpectError: says("ends_at", "1 to 672 hours", "max_time_rounding"),
 		},
@@ -758,7 +761,7 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 	id := tfjsonpath.New("access_code_id")
 	time5 := frame(0, 5*time.Hour)
 	config := func(more string) string { return onServer(srv, accessCodeOn(device, time5+more)) }
-	const pool = "  use_backup_access_code_pool = true\n"
+	const pool = "  backup = { use_pool = true }\n"
 	available := func(pulled bool) func() {
 		return func() {
 			apptest.Until(
@@ -795,11 +798,13 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 			{
 				Config: config(pool + "  name = \"Guest\"\n"),
 				ConfigStateChecks: []statecheck.StateCheck{
-					has("is_backup_access_code_available", knownvalue.Bool(true)),
-					has("pulled_backup_access_code_id", knownvalue.Null()),
+					has("backup", knownvalue.ObjectExact(map[string]knownvalue.Check{
+						"use_pool": knownvalue.Bool(true), "is_available": knownvalue.Bool(true),
+						"pulled_access_code_id": knownvalue.Null(),
+					})),
 				},
 			},
-			verifiesImport("use_backup_access_code_pool"),
+			verifiesImport("backup"),
 			{Config: onServer(srv, forgotten)},
 			// Whether it has a pool is not known after an import, and nothing to replace it for.
 			importsAgain(t, srv, device, config("")),
@@ -820,7 +825,7 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 				ConfigPlanChecks: plansNothing(),
 			},
 			{
-				RefreshState: true, Check: resource.TestCheckResourceAttrSet(front, "pulled_backup_access_code_id"),
+				RefreshState: true, Check: resource.TestCheckResourceAttrSet(front, "backup.pulled_access_code_id"),
 			},
 			{ // it is known now
 				Config: config("  name = \"Guest\"\n"),
@@ -885,7 +890,7 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 			},
 			Config: config(6, "  attempt_for_offline_device = false\n  name = \"Guest\"\n"),
 			ExpectError: says(
-				"Error: Update access code",
+				"Error: Could not update access code",
 				"The device is offline",
 				"Leave attempt_for_offline_device out",
 			),
@@ -1013,16 +1018,15 @@ func onlineNow(t *testing.T, srv *apptest.Server, device string) bool {
 func TestAccessCode_ConflictingSettingsAreRejectedLocally(t *testing.T) {
 	later := frame(time.Hour, time.Hour)
 	for name, c := range map[string]struct{ attributes, problem string }{
-		"a PIN of an offline code":       {"is_offline_access_code = true\n  code = \"2468\"\n" + later, "The lock's vendor computes the PIN of an offline code"},
-		"a write-only PIN of one":        {"is_offline_access_code = true\n  code_wo = \"2468\"\n  code_wo_version = 1\n" + later, "Leave `code` and `code_wo` out"},
-		"an offline code for ever":       {"is_offline_access_code = true", "An offline code needs a time frame. Set `starts_at` and `ends_at`"},
-		"a code that opens once, online": {"is_one_time_use = true\n" + later, "Set `is_offline_access_code = true`"},
-		"backups of an offline code":     {"is_offline_access_code = true\n  use_backup_access_code_pool = true\n" + later, "Offline codes have no backup codes"},
-		"an offline code to share":       {"is_offline_access_code = true\n  common_code_key = \"a\"\n" + later, "cannot be shared"},
-		"backups for ever":               {"use_backup_access_code_pool = true", "Only codes with a time frame have backup codes. Set `starts_at`"},
-		"a length and a PIN":             {"preferred_code_length = 6\n  code = \"2468\"", "Leave `preferred_code_length` out, or `code`"},
-		"a key and a PIN":                {"common_code_key = \"a\"\n  code = \"2468\"", "Leave out `code` and `code_wo`, or the key"},
-		"no rounding":                    {"is_offline_access_code = true\n  max_time_rounding = \"2h\"\n" + later, "max_time_rounding"},
+		"a PIN of an offline code":   {"offline = {}\n  code = \"2468\"\n" + later, "The lock's vendor computes the PIN of an offline code"},
+		"a write-only PIN of one":    {"offline = {}\n  code_wo = \"2468\"\n  code_wo_version = 1\n" + later, "Leave `code` and `code_wo` out"},
+		"an offline code for ever":   {"offline = {}", "An offline code needs a time frame. Set `starts_at` and `ends_at`"},
+		"backups of an offline code": {"offline = {}\n  backup = { use_pool = true }\n" + later, "Offline codes have no backup codes"},
+		"an offline code to share":   {"offline = {}\n  common_code_key = \"a\"\n" + later, "cannot be shared"},
+		"backups for ever":           {"backup = { use_pool = true }", "Only codes with a time frame have backup codes. Set `starts_at`"},
+		"a length and a PIN":         {"preferred_code_length = 6\n  code = \"2468\"", "Leave `preferred_code_length` out, or `code`"},
+		"a key and a PIN":            {"common_code_key = \"a\"\n  code = \"2468\"", "Leave out `code` and `code_wo`, or the key"},
+		"no rounding":                {"offline = { max_time_rounding = \"2h\" }\n" + later, "max_time_rounding"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
@@ -1044,7 +1048,7 @@ func TestAccessCode_ConflictingSettingsAreRejectedLocally(t *testing.T) {
 // Terraform validates a configuration without knowing any variable, also where the plan knows all.
 func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 	const variable = "variable \"pin\" {\n  type = string\n  default = null\n}\n"
-	offline := "is_offline_access_code = true\n" + frame(time.Hour, time.Hour)
+	offline := "offline = {}\n" + frame(time.Hour, time.Hour)
 	for name, c := range map[string]struct {
 		attributes string
 		problem    string // when the PIN is set
@@ -1055,6 +1059,9 @@ func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
 		"a key and a PIN":           {"code = var.pin\n  common_code_key = \"stay\"", "Leave out `code` and `code_wo`, or the key"},
 		"a PIN of an offline code":  {offline + "  code = var.pin", "The lock's vendor computes the PIN of an offline code"},
 		"an offline code to share":  {offline + "  common_code_key = var.pin", "cannot be shared"},
+		"offline, or not":           {"offline = var.pin == null ? null : {}\n  code = var.pin\n" + frame(time.Hour, time.Hour), "The lock's vendor computes the PIN of an offline code"},
+		"once, or not":              {"offline = { is_one_time_use = var.pin == null }\n" + strings.SplitAfter(frame(time.Hour, time.Hour), "\n")[0], "`starts_at` goes together with `ends_at`"},
+		"backups, or none":          {"backup = { use_pool = var.pin != null }", "Only codes with a time frame have backup codes"},
 		"half a time frame":         {"starts_at = var.pin == null ? null : \"2030-01-01T15:00:00Z\"", "`starts_at` goes together with `ends_at`"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1644,7 +1651,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 			{
 				Config: config,
 				ExpectError: says(
-					"Error: Convert access code to managed",
+					"Error: Could not convert access code to managed",
 					"igloohome, Kwikset, and SmartThings",
 					"stays on the lock, unmanaged",
 					"removed {",
@@ -1664,7 +1671,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 			{
 				Config: f.config(accessCode("") + importBlock(fakeDevice+"/"+id)),
 				ExpectError: says(
-					"Error: Convert access code to managed",
+					"Error: Could not convert access code to managed",
 					"This lock does not let codes be managed (HTTP 400",
 					"removed {",
 				),
@@ -1688,7 +1695,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 				Config:  config,
 				Destroy: true,
 				ExpectError: says(
-					"Error: Delete access code",
+					"Error: Could not delete access code",
 					"does not allow unmanaged codes to be deleted",
 					"Delete it in the lock's app",
 				),
@@ -1822,7 +1829,7 @@ func TestServerOfflineCodeWhoseTimeFrameIsNotKnownYet(t *testing.T) {
 				begins.Format(time.RFC3339), ends.Format(time.RFC3339), run)+
 				accessCodeOn(
 					device,
-					"is_offline_access_code = true\n  name = \"Guest\"\n  starts_at = terraform_data.stay.output[0]\n  ends_at = terraform_data.stay.output[1]",
+					"offline = {}\n  name = \"Guest\"\n  starts_at = terraform_data.stay.output[0]\n  ends_at = terraform_data.stay.output[1]",
 				),
 		)
 	}
@@ -1879,7 +1886,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 					t,
 					"the change",
 					plainly(w.seen.String()),
-					"Error: Update access code",
+					"Error: Could not update access code",
 					"(UPDATE_ACCESS_CODE) failed",
 					"the former PIN may still open the door",
 					"the next apply sends the change again",
@@ -1984,7 +1991,7 @@ func TestServerSharedAccessCode_NotAsDeclaredAfterLockRejects(t *testing.T) {
 		t,
 		"the creation",
 		plainly(w.seen.String()),
-		"Warning: Set the access code on a lock",
+		"Warning: Could not set the access code on a lock",
 		"The next apply retries this lock",
 		"Resource postcondition failed",
 	)
@@ -2111,7 +2118,7 @@ func TestSharedAccessCodeMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 			},
 			Config: config,
 			ExpectError: says(
-				"Error: Set the access code on a lock",
+				"Error: Could not set the access code on a lock",
 				`"Back Door"`,
 				"is still being deleted",
 				"when the time was up",
@@ -2162,7 +2169,7 @@ func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) 
 				t,
 				"the conversion",
 				said,
-				"Error: Convert access code to managed",
+				"Error: Could not convert access code to managed",
 				"The server deletes it when its lock is online",
 			)
 			if strings.Contains(said, "stays on the lock") {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -102,7 +103,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Validators: []validator.String{validators.AlsoRequiresUnless{
 					AlsoRequires: validators.AlsoRequires{Attribute: "ends_at", Hint: "Set both, or leave both out " +
 						"for a code that opens always."},
-					Unless: "is_one_time_use",
+					Unless: path.Root("offline").AtName("is_one_time_use"),
 				}},
 				PlanModifiers: []planmodifier.String{planmodifiers.SameInstant{}},
 			},
@@ -140,14 +141,9 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 					"configured code that is `removing`, and waits until the old one has left the lock.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
-			"errors": schema.ListAttribute{
-				Computed:    true,
-				ElementType: types.StringType,
-				MarkdownDescription: "Why the code does not work, such as an offline or removed lock. Empty if it " +
-					"works. An error about a code that is `set` means that the lock rejected a change and has the " +
-					"previous version; the next apply sends the change again.",
-				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
-			},
+			"errors": problemsAttribute("Why the code does not work, such as an offline or removed lock. Empty if it "+
+				"works. An error about a code that is `set` means that the lock rejected a change and has the "+
+				"previous version; the next apply sends the change again.", listplanmodifier.UseStateForUnknown()),
 			"is_managed": schema.BoolAttribute{
 				Computed: true,
 				MarkdownDescription: "Whether the workspace manages the code. `false` after an import as " +
@@ -180,7 +176,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 
 // These are the settings with a default on the server.
 var (
-	falseByDefault    = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)}
+	usesNoPool        = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false), Attribute: "use_pool"}
 	schedulesNatively = planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(true)}
 	roundsToTheHour   = planmodifiers.RequiresReplaceUnlessImported{Default: types.StringValue("1h")}
 )
@@ -194,26 +190,26 @@ func (m *accessCodeModel) replacingAttributes(
 ) (changed path.Paths) {
 	imported := planmodifiers.WasImported(ctx, private, diags)
 	for _, part := range []struct {
-		attribute   string
+		attribute   path.Path
 		setting     planmodifiers.RequiresReplaceUnlessImported
 		plan, state attr.Value
 	}{
-		{"device_id", planmodifiers.RequiresReplaceUnlessImported{}, m.DeviceID, state.DeviceID},
-		{"is_offline_access_code", falseByDefault, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
-		{"is_one_time_use", falseByDefault, m.IsOneTimeUse, state.IsOneTimeUse},
-		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
-		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
+		{path.Root("device_id"), planmodifiers.RequiresReplaceUnlessImported{}, m.DeviceID, state.DeviceID},
 		{
-			"preferred_code_length",
-			planmodifiers.RequiresReplaceUnlessImported{},
+			path.Root("prefer_native_scheduling"), schedulesNatively,
+			m.PreferNativeScheduling, state.PreferNativeScheduling,
+		},
+		{
+			path.Root("preferred_code_length"), planmodifiers.RequiresReplaceUnlessImported{},
 			m.PreferredCodeLength, state.PreferredCodeLength,
 		},
-		{"use_backup_access_code_pool", falseByDefault, m.UseBackupAccessCodePool, state.UseBackupAccessCodePool},
+		{path.Root("backup").AtName("use_pool"), usesNoPool, m.backup().UsePool, state.backup().UsePool},
 	} {
 		if part.setting.Differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
-			changed = append(changed, path.Root(part.attribute))
+			changed = append(changed, part.attribute)
 		}
 	}
+	changed = append(changed, m.changedOffline(state, imported)...)
 	if planmodifiers.KeepersDiffer(state.Keepers, m.Keepers) {
 		changed = append(changed, path.Root("keepers"))
 	}
@@ -257,55 +253,52 @@ func creationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Whether create and update wait for a lock that is offline. With `false`, the " +
 				"server rejects them. By default `true`. A change of this attribute changes nothing on the server.",
 		},
-		"use_backup_access_code_pool": schema.BoolAttribute{
+		"backup": schema.SingleNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the server keeps spare codes on the lock, one of which can replace this " +
-				"code if it does not work: see the guide *Backup codes and offline codes*. Requires a time frame. " +
-				"By default `false`." + notReturned,
-			PlanModifiers: []planmodifier.Bool{
-				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
+			MarkdownDescription: "Spare codes on the lock, one of which can replace this code: see the guide " +
+				"*Backup codes and offline codes*. Without it, the code has none.",
+			PlanModifiers: []planmodifier.Object{usesNoPool},
+			Attributes: map[string]schema.Attribute{
+				"use_pool": schema.BoolAttribute{
+					Required: true,
+					MarkdownDescription: "Whether the server keeps spare codes on the lock. Requires a time " +
+						"frame." + notReturned,
+				},
+				"is_available": schema.BoolAttribute{
+					Computed: true,
+					MarkdownDescription: "Whether a backup code can be pulled to replace this code, as of the last " +
+						"refresh.",
+				},
+				"pulled_access_code_id": schema.StringAttribute{
+					Computed: true,
+					MarkdownDescription: "The backup code that was pulled to replace this code. It is deleted " +
+						"together with this code.",
+				},
 			},
 		},
-		"is_backup_access_code_available": schema.BoolAttribute{
-			Computed:            true,
-			MarkdownDescription: "Whether a backup code can be pulled to replace this code, as of the last refresh.",
-			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
-		},
-		"pulled_backup_access_code_id": schema.StringAttribute{
-			Computed: true,
-			MarkdownDescription: "The backup code that was pulled to replace this code. It is deleted together " +
-				"with this code.",
-			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-		},
-		"is_offline_access_code": schema.BoolAttribute{
+		"offline": schema.SingleNestedAttribute{
 			Optional: true,
-			Computed: true,
-			MarkdownDescription: "Whether the vendor computes the code, so that the lock accepts it without a " +
-				"connection: for locks with `can_program_offline_access_codes` (see the data source " +
-				"`deviceaccess_device`). Requires a time frame. The PIN cannot be chosen, and the code can be " +
-				"neither changed nor deleted until it ends. By default `false`." + replaces,
-			PlanModifiers: []planmodifier.Bool{
-				planmodifiers.DefaultOrState{Default: false},
-				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
+			MarkdownDescription: "Makes this an offline code: the vendor computes it, and the lock accepts it " +
+				"without a connection. Write `offline = {}` for the defaults; a change replaces the code.",
+			PlanModifiers: []planmodifier.Object{planmodifiers.PresenceRequiresReplace()},
+			Attributes: map[string]schema.Attribute{
+				"is_one_time_use": schema.BoolAttribute{
+					Optional: true,
+					Computed: true,
+					Default:  booldefault.StaticBool(false),
+					MarkdownDescription: "Whether the code opens once, within 24 hours of `starts_at`. The time " +
+						"frame is then optional. By default `false`.",
+					PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+				},
+				"max_time_rounding": schema.StringAttribute{
+					Optional: true,
+					MarkdownDescription: "How far the vendor may widen the time frame: `1h` (or `1hour`), or `1d` " +
+						"(or `1day`) for a code that lasts whole days. By default `1h`. The state keeps the " +
+						"configured time frame." + notReturned,
+					Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
+					PlanModifiers: []planmodifier.String{roundsAtCreation{}},
+				},
 			},
-		},
-		"is_one_time_use": schema.BoolAttribute{
-			Optional: true,
-			Computed: true,
-			MarkdownDescription: "Whether an offline code opens once, within 24 hours of `starts_at`. `ends_at` is " +
-				"optional, and so is `starts_at`: the code then starts immediately. By default `false`." + replaces,
-			PlanModifiers: []planmodifier.Bool{
-				planmodifiers.DefaultOrState{Default: false},
-				planmodifiers.RequiresReplaceUnlessImported{Default: types.BoolValue(false)},
-			},
-		},
-		"max_time_rounding": schema.StringAttribute{
-			Optional: true,
-			MarkdownDescription: "How far the vendor may widen the time frame of an offline code: `1h` (or " +
-				"`1hour`), or `1d` (or `1day`) for a code that lasts whole days. By default `1h`. The state keeps " +
-				"the configured time frame." + notReturned,
-			Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
-			PlanModifiers: []planmodifier.String{roundsAtCreation{}},
 		},
 	}
 }

@@ -102,7 +102,7 @@ func (d *accessCodesDataSource) Read(ctx context.Context, req datasource.ReadReq
 	}
 	codes, err := managedCodes(ctx, client, model.DeviceID.ValueString())
 	if err != nil {
-		report(&resp.Diagnostics, "List access codes", err)
+		report(&resp.Diagnostics, "list access codes", err)
 		return
 	}
 	model.AccessCodes = make([]listedAccessCodeModel, len(codes))

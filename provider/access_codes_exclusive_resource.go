@@ -47,8 +47,8 @@ func (r *accessCodesExclusiveResource) Metadata(
 }
 
 const (
-	actionStock     = "Read the codes on the lock"
-	actionExclusive = "Delete other access codes"
+	actionStock     = "read the codes on the lock"
+	actionExclusive = "delete other access codes"
 )
 
 // Create reads the codes on the lock and deletes nothing, because no plan has shown what it would delete.
@@ -64,7 +64,7 @@ func (r *accessCodesExclusiveResource) Create(
 		return
 	}
 	if _, err := deviceByID(ctx, client, plan.DeviceID.ValueString()); err != nil {
-		report(&resp.Diagnostics, "Read the lock", err)
+		report(&resp.Diagnostics, "read the lock", err)
 		return
 	}
 	onLock, err := codesOn(ctx, client, plan.DeviceID.ValueString())
@@ -205,7 +205,7 @@ func (r *accessCodesExclusiveResource) reportDeletion(
 			"next plan shows the code if it is still on the lock. For a lock that always takes longer, raise " +
 			"`timeouts { update }`."
 	}
-	diagnostics.ErrorAt(
+	diagnostics.FailureAt(
 		&resp.Diagnostics,
 		path.Root("deleted_access_codes").AtMapKey(id),
 		actionExclusive,
@@ -318,7 +318,7 @@ func (r *accessCodesExclusiveResource) ImportState(
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
 	if id := identity.DeviceID.ValueString(); id == "" || strings.ContainsAny(id, "/ ,") {
-		diagnostics.Error(&resp.Diagnostics, "Import exclusive access codes", fmt.Sprintf("%q is not the "+
+		diagnostics.Failure(&resp.Diagnostics, "import exclusive access codes", fmt.Sprintf("%q is not the "+
 			"`device_id` of one lock.", id))
 		return
 	}
@@ -475,7 +475,7 @@ func (r *accessCodesExclusiveResource) ValidateConfig(
 		diagnostics.ErrorAt(
 			&resp.Diagnostics,
 			path.Root("access_code_ids").AtSetValue(types.StringValue(id)),
-			"Check the access code",
+			"Invalid identifier",
 			fmt.Sprintf("%q is not the `access_code_id` of a code: %s. Apply would delete the code that you mean. "+
 				"The data sources deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list "+
 				"identifiers.", id, like),

@@ -313,7 +313,7 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 		{
 			PreConfig:   control("/offline"),
 			Config:      config("\n  timeouts {\n    update = \"15s\"\n  }"),
-			ExpectError: says("Error: Delete other access codes", "The PIN may still open the door"),
+			ExpectError: says("Error: Could not delete other access codes", "The PIN may still open the door"),
 		},
 		{
 			PreConfig: func() {
@@ -427,7 +427,7 @@ func TestExclusiveAccessCodesTakesIdentifiersOnly(t *testing.T) {
 					Config:   f.config(exclusive(lockA, `"`+keeper+`"`, `"`+text+`"`)),
 					PlanOnly: true,
 					ExpectError: says(
-						"Error: Check the access code",
+						"Error: Invalid identifier",
 						`"`+text+`" is not the `+"`access_code_id` of a code",
 						"Apply would delete the code that you mean",
 					),
@@ -570,7 +570,7 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 		t,
 		"the apply",
 		plainly(w.seen.String()),
-		"Error: Delete other access codes",
+		"Error: Could not delete other access codes",
 		"The code stays on the lock until it ends",
 	)
 	expectSaid(

@@ -143,7 +143,7 @@ func (d *acsUsersDataSource) Read(ctx context.Context, req datasource.ReadReques
 		UserIdentityPhoneNumber:  model.IdentityPhone.ValueString(),
 	}))
 	if err != nil {
-		report(&resp.Diagnostics, "List users of access systems", err)
+		report(&resp.Diagnostics, "list users of access systems", err)
 		return
 	}
 	model.Users = make([]acsUserModel, len(users))

@@ -202,7 +202,7 @@ func (r *connectWebviewResource) Create(
 		err = hasID("connect webview", answer.ConnectWebview.ConnectWebviewID)
 	}
 	if err != nil {
-		reportCreate(&resp.Diagnostics, "Create connect webview", err)
+		reportCreate(&resp.Diagnostics, "create connect webview", err)
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.ConnectWebview.WorkspaceID)...)
@@ -227,12 +227,12 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
+		if imported || r.isDeleted(ctx, req.Private, "read connect webview", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
 	case err != nil:
-		report(&resp.Diagnostics, "Read connect webview", err)
+		report(&resp.Diagnostics, "read connect webview", err)
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, webview.WorkspaceID)...)
@@ -270,7 +270,7 @@ func (r *connectWebviewResource) Update(
 	}
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	if err != nil {
-		report(&resp.Diagnostics, "Update connect webview", err)
+		report(&resp.Diagnostics, "update connect webview", err)
 		return
 	}
 	model.applied(webview)
@@ -296,12 +296,12 @@ func (r *connectWebviewResource) Delete(
 	)
 	switch {
 	case api.IsNotFound(err):
-		r.isDeleted(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "delete connect webview", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		report(
 			&resp.Diagnostics,
-			"Delete connect webview",
+			"delete connect webview",
 			&explainedError{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err},
 		)
 	}

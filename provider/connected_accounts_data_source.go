@@ -107,7 +107,7 @@ func (d *connectedAccountsDataSource) Read(
 		Search:      model.Search.ValueString(),
 	}))
 	if err != nil {
-		report(&resp.Diagnostics, "List connected accounts", err)
+		report(&resp.Diagnostics, "list connected accounts", err)
 		return
 	}
 	model.Accounts = make([]connectedAccountModel, len(accounts))

@@ -52,9 +52,9 @@ type connection struct {
 // are appended to the error.
 func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client {
 	if !c.isConnected() {
-		diagnostics.Error(
+		diagnostics.Failure(
 			diags,
-			"Connect to the server",
+			"connect to the server",
 			c.unconnectedReason()+", so the provider cannot connect.\n\nApply "+
 				"in two steps: first the resource that the value comes from, with `terraform apply -target=ADDRESS`, "+
 				"then everything. Or set the value directly, for example with a variable. "+strings.Join(more, " "),
@@ -128,7 +128,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 	client, err := api.New(config)
 	if err != nil {
-		diagnostics.Error(&diags, "Connect to the server", sentence(err.Error()))
+		diagnostics.Failure(&diags, "connect to the server", sentence(err.Error()))
 		return nil, diags
 	}
 	conn.api, conn.reads = client, api.NewReads(client)
@@ -145,7 +145,7 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 		diagnostics.ErrorAt(
 			diags,
 			path.Root("api_key"),
-			"Connect to the server",
+			"Missing api_key",
 			"The API key is missing. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint,
 		)
 	}
@@ -154,25 +154,25 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 		diagnostics.ErrorAt(
 			diags,
 			path.Root("endpoint"),
-			"Connect to the server",
+			"Missing endpoint",
 			"The endpoint is missing. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint,
 		)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
-		diagnostics.Error(diags, "Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the "+
+		diagnostics.Error(diags, "Invalid endpoint", sentence(err.Error())+"\n\nCorrect `endpoint` in the "+
 			"provider block, or the environment variable "+envEndpoint+".")
 	}
 	if strings.ContainsFunc(config.Credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		diagnostics.Error(diags, "Connect to the server",
+		diagnostics.Error(diags, "Invalid API key",
 			"The API key contains a space, a line break, or another character that keys never contain. Copy it "+
 				"again.")
 	}
 	if api.IsPublishable(config.Credential) {
-		diagnostics.Error(diags, "Connect to the server", "`api_key` (or "+envAPIKey+") is a publishable key, "+
+		diagnostics.Error(diags, "Publishable API key", "`api_key` (or "+envAPIKey+") is a publishable key, "+
 			"which public web pages use and which cannot manage anything. Use an API key: run `deviceaccess-server "+
 			"keys create` on the server to create one.")
 	}
 	if api.NeedsWorkspace(config.Credential) && config.WorkspaceID == "" {
-		diagnostics.ErrorAt(diags, path.Root("workspace_id"), "Connect to the server",
+		diagnostics.ErrorAt(diags, path.Root("workspace_id"), "Missing workspace_id",
 			"A personal access token is not bound to a workspace. Set `workspace_id` in the provider block, or the "+
 				"environment variable "+
 				envWorkspaceID+".")
@@ -183,11 +183,11 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 func (c *connection) checkWorkspace(ctx context.Context, wanted string, diags *diag.Diagnostics) {
 	actual, err := c.workspace(ctx)
 	if err != nil {
-		report(diags, "Read the workspace of the API key", err)
+		report(diags, "read the workspace of the API key", err)
 		return
 	}
 	if !strings.EqualFold(actual.WorkspaceID, wanted) {
-		diagnostics.ErrorAt(diags, path.Root("workspace_id"), "Connect to the server", fmt.Sprintf(
+		diagnostics.ErrorAt(diags, path.Root("workspace_id"), "API key of another workspace", fmt.Sprintf(
 			"The API key belongs to workspace %s (%s), but `workspace_id` says %s. Nothing was read or changed. "+
 				"Use a key of that workspace, or correct `workspace_id`.", actual.WorkspaceID, actual.Name, wanted))
 	}
@@ -202,7 +202,7 @@ func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
 	}
 	convert, err := strconv.ParseBool(value)
 	if err != nil {
-		diagnostics.ErrorAt(diags, path.Root("convert_on_import"), "Connect to the server",
+		diagnostics.ErrorAt(diags, path.Root("convert_on_import"), "Invalid convert_on_import",
 			fmt.Sprintf("The environment variable %s is neither true nor false. Set it to one of them, or unset "+
 				"it.", envConvertOnImport))
 	}
@@ -310,7 +310,7 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
 	for _, id := range identifiersIn(req) {
 		if problem := validators.CheckIdentifier(id); problem != "" {
-			diagnostics.Error(&resp.Diagnostics, "Check the identifier", problem)
+			diagnostics.Error(&resp.Diagnostics, "Invalid identifier", problem)
 			return true
 		}
 	}

@@ -65,7 +65,7 @@ func (d *deviceDataSource) ConfigValidators(context.Context) []datasource.Config
 }
 
 func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	const action = "Read device"
+	const action = "read device"
 	var model namedDeviceModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	client := d.client(req, resp)
@@ -77,7 +77,7 @@ func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	if model.Name.IsNull() {
 		device, err = deviceByID(ctx, client, model.DeviceID.ValueString())
 	} else if device, err = deviceByName(ctx, client, model.Name.ValueString()); device == nil && err == nil {
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("The workspace of the API "+
+		diagnostics.FailureAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("The workspace of the API "+
 			"key has no device with the name %q. The data source deviceaccess_devices lists "+
 			"them.", model.Name.ValueString()))
 		return

@@ -108,7 +108,7 @@ func (d *deviceProvidersDataSource) Read(
 		api.ListDeviceProvidersRequest{ProviderCategory: category},
 	)
 	if err != nil {
-		report(&resp.Diagnostics, "List device providers", err)
+		report(&resp.Diagnostics, "list device providers", err)
 		return
 	}
 	model.DeviceProviders = make([]deviceProviderModel, len(answer.DeviceProviders))

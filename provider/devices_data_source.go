@@ -76,7 +76,7 @@ func deviceAttributes() map[string]schema.Attribute {
 		"can_program_offline_access_codes": schema.BoolAttribute{
 			Computed: true,
 			MarkdownDescription: "Whether the device accepts codes that its vendor computes, without a connection " +
-				"(`is_offline_access_code`). Null if the server does not report it.",
+				"(`offline` of an access code). Null if the server does not report it.",
 		},
 		"supported_code_lengths": schema.ListAttribute{
 			Computed:    true,
@@ -117,7 +117,7 @@ func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest
 	}
 	devices, err := api.Collect(client.Devices(ctx, model.request()))
 	if err != nil {
-		report(&resp.Diagnostics, "List devices", err)
+		report(&resp.Diagnostics, "list devices", err)
 		return
 	}
 	model.fill(slices.DeleteFunc(devices, model.excludes))

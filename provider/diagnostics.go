@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,23 +19,53 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
 )
 
-// report adds an error: the summary is the action, the detail is the server's message and what to do. It names the
-// attribute that the server rejects.
+// report adds the error of an action that failed, such as "create webhook": the detail is the server's message and
+// what to do. For each attribute that the server rejects, it adds an error at that attribute.
 func report(diags *diag.Diagnostics, action string, err error) {
 	reportNext(diags, action, err, nextStep(err))
 }
 
 // reportNext is report with the text of what to do next.
 func reportNext(diags *diag.Diagnostics, action string, err error, next string) {
-	detail := sentence(err.Error())
+	advice := ""
 	if next != "" {
-		detail += "\n\n" + next
+		advice = "\n\n" + next
 	}
-	if field, ok := rejectedAttribute(err); ok {
-		diagnostics.ErrorAt(diags, path.Root(field), action, detail)
-		return
+	for _, r := range rejections(err) {
+		if at, ok := attributeOf(r.parameter); ok {
+			diagnostics.FailureAt(diags, at, action, r.text+advice)
+		} else {
+			diagnostics.Failure(diags, action, r.text+advice)
+		}
 	}
-	diagnostics.Error(diags, action, detail)
+}
+
+// rejection is what is wrong with a parameter of a request, or with the request if parameter is empty.
+type rejection struct{ parameter, text string }
+
+// rejections splits the error of a server that rejects several parameters. Every other error is one rejection.
+func rejections(err error) (all []rejection) {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || len(refused.Fields) == 0 {
+		parameter := ""
+		if ok {
+			parameter = parameterOf[refused.Type]
+		}
+		return []rejection{{parameter, sentence(err.Error())}}
+	}
+	for _, parameter := range slices.Sorted(maps.Keys(refused.Fields)) {
+		one := *refused
+		one.Message = fmt.Sprintf("`%s`: %s", parameter, strings.Join(refused.Fields[parameter], "; "))
+		text := one.Error()
+		if hiding, ok := errors.AsType[*redactedError](err); ok {
+			text = api.Redact(text, hiding.secrets...)
+		}
+		all = append(all, rejection{parameter, sentence(text)})
+	}
+	if len(all) == 1 {
+		all[0].text = sentence(err.Error())
+	}
+	return all
 }
 
 // reportCreate is report for a creation, which may have succeeded although the request failed.
@@ -43,9 +74,8 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	if api.MayHaveHappened(err) {
 		next = uncertainAdvice(
 			err,
-			"Check the server before you run Terraform again, which would create a second "+strings.ToLower(
-				strings.TrimPrefix(action, "Create "),
-			)+".",
+			"Check the server before you run Terraform again, which would create a second "+
+				strings.TrimPrefix(action, "create ")+".",
 		)
 	}
 	reportNext(diags, action, err, next)
@@ -63,8 +93,8 @@ func uncertainAdvice(err error, look string) string {
 
 // warnInterrupted warns that Terraform was interrupted while it waited for a lock. An error would taint the code, and
 // the next apply would needlessly replace it.
-func warnInterrupted(diags *diag.Diagnostics, action, id string) {
-	diagnostics.Warning(diags, action, "Terraform was interrupted while it waited for the lock to take the access "+
+func warnInterrupted(diags *diag.Diagnostics, id string) {
+	diagnostics.Warning(diags, "Access code may not be on its lock yet", "Terraform was interrupted while it waited for the lock to take the access "+
 		"code "+id+". The code is in the state, and the server keeps trying; the next plan shows its status.")
 }
 
@@ -102,10 +132,6 @@ var parameters = []string{
 	"preferred_code_length",
 	"common_code_key",
 	"prefer_native_scheduling",
-	"use_backup_access_code_pool",
-	"is_offline_access_code",
-	"is_one_time_use",
-	"max_time_rounding",
 	"accepted_providers",
 	"excluded_providers",
 	"provider_category",
@@ -116,26 +142,24 @@ var parameters = []string{
 	"customer_key",
 }
 
-// parameterOf maps error types to the attribute that they are about, for servers that do not name it.
-var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
-
-// rejectedAttribute returns the attribute that the server rejects, if there is exactly one.
-func rejectedAttribute(err error) (string, bool) {
-	refused, ok := errors.AsType[*api.ResponseError](err)
-	if !ok {
-		return "", false
-	}
-	if field := parameterOf[refused.Type]; field != "" && len(refused.Fields) == 0 {
-		return field, true
-	}
-	if len(refused.Fields) != 1 {
-		return "", false
-	}
-	for field := range refused.Fields {
-		return field, slices.Contains(parameters, field)
-	}
-	return "", false
+// nestedParameters maps the other request parameters to their attributes.
+var nestedParameters = map[string]path.Path{
+	"use_backup_access_code_pool": path.Root("backup").AtName("use_pool"),
+	"is_offline_access_code":      path.Root("offline"),
+	"is_one_time_use":             path.Root("offline").AtName("is_one_time_use"),
+	"max_time_rounding":           path.Root("offline").AtName("max_time_rounding"),
 }
+
+// attributeOf returns the attribute of a request parameter.
+func attributeOf(parameter string) (path.Path, bool) {
+	if nested, ok := nestedParameters[parameter]; ok {
+		return nested, true
+	}
+	return path.Root(parameter), slices.Contains(parameters, parameter)
+}
+
+// parameterOf maps error types to the parameter that they are about, for servers that do not name it.
+var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
 
 // nextStep says what to do about an error, or "" if the error does not show it.
 func nextStep(err error) string {

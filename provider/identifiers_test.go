@@ -44,7 +44,7 @@ func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 						{
 							Config:      f.config(more),
 							PlanOnly:    true,
-							ExpectError: says("Error: Check the identifier", `Write "`+keeper+`"`),
+							ExpectError: says("Error: Invalid identifier", `Write "`+keeper+`"`),
 						},
 					},
 				},
@@ -74,7 +74,7 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 					ResourceName:  c.address,
 					ImportState:   true,
 					ImportStateId: c.id,
-					ExpectError:   says("Error: Check the identifier", `Write "`+keeper+`"`),
+					ExpectError:   says("Error: Invalid identifier", `Write "`+keeper+`"`),
 				},
 			}})
 			f.expectWrites(t, "in the end")
@@ -93,7 +93,7 @@ func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(diagnostics) != 1 || diagnostics[0].Summary != "Check the identifier" ||
+		if len(diagnostics) != 1 || diagnostics[0].Summary != "Invalid identifier" ||
 			!strings.Contains(diagnostics[0].Detail, `Write "`+keeper+`"`) {
 			t.Errorf("%s: %v", what, diagnostics)
 		}

@@ -92,7 +92,7 @@ func (v instant) ValidateAttribute(
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, v.ValueString()); err != nil {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the time",
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid time",
 			fmt.Sprintf("%q is not a time in RFC 3339. Write it with its time zone, such as 2026-11-21T15:00:00Z "+
 				"or 2026-11-21T16:00:00+01:00.", v.ValueString()))
 	}

@@ -197,7 +197,7 @@ func TestErrorsOfAListAreToldWithWhatToDo(t *testing.T) {
 		},
 	)
 	last := results[len(results)-1]
-	if len(last.Diagnostics) != 1 || last.Diagnostics[0].Summary != "List access codes" ||
+	if len(last.Diagnostics) != 1 || last.Diagnostics[0].Summary != "Could not list access codes" ||
 		!strings.Contains(last.Diagnostics[0].Detail, "Device not found (HTTP 404") {
 		t.Errorf("%v", last.Diagnostics)
 	}
@@ -385,9 +385,9 @@ func TestListsThatCannotBeReadToTheirEndAreErrors(t *testing.T) {
 			second  http.HandlerFunc
 			problem []string
 		}{
-			"the same page again":   {l.page("again"), []string{"Error: List ", `repeats the page at cursor "again"`}},
-			"a page it has not":     {answerError(http.StatusBadRequest, "mismatched_page_parameters", "The cursor belongs to another list"), []string{"Error: List ", "belongs to another list"}},
-			"a page without a list": {answer(map[string]any{}), []string{"Error: List ", "has no \"" + l.records + "\""}},
+			"the same page again":   {l.page("again"), []string{"Error: Could not list ", `repeats the page at cursor "again"`}},
+			"a page it has not":     {answerError(http.StatusBadRequest, "mismatched_page_parameters", "The cursor belongs to another list"), []string{"Error: Could not list ", "belongs to another list"}},
+			"a page without a list": {answer(map[string]any{}), []string{"Error: Could not list ", "has no \"" + l.records + "\""}},
 		} {
 			t.Run(l.typeName+", "+name, func(t *testing.T) {
 				f := startFake(t)

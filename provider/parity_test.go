@@ -45,8 +45,7 @@ var (
 		"preferred_code_length",
 		"prefer_native_scheduling",
 		"attempt_for_offline_device",
-		"use_backup_access_code_pool",
-		"max_time_rounding",
+		"backup", // which only a configuration has
 	}
 	ofDevices = []string{
 		"properties",
@@ -87,14 +86,7 @@ var parities = map[string]parity{
 			untold...),
 		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
 			return slices.Contains(
-				[]string{
-					"errors",
-					"common_code_key",
-					"is_backup_access_code_available",
-					"is_offline_access_code",
-					"is_one_time_use",
-					"pulled_backup_access_code_id",
-				},
+				[]string{"errors", "common_code_key"},
 				field,
 			)
 		}),
@@ -114,7 +106,7 @@ var parities = map[string]parity{
 				"timeouts",
 				"is_external_modification_allowed",
 				"common_code_key",
-				"pulled_backup_access_code_id",
+				"offline",
 			},
 			untold...),
 		notShown: []string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "warnings", "workspace_id"},
@@ -479,19 +471,33 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		}},
 		"device_id": {"", func(m *accessCodeModel) { m.DeviceID = types.StringValue("d2") }}, // makes a new code
 	}
-	// What a creation alone asks for: to change it makes a new code, or is nothing that the server keeps.
+	// What a creation alone asks for, by parameter: to change it makes a new code, or is nothing that the server keeps.
 	creations := map[string]func(*accessCodeModel){
-		"attempt_for_offline_device":  func(m *accessCodeModel) { m.AttemptForOfflineDevice = types.BoolValue(false) },
-		"common_code_key":             func(m *accessCodeModel) { m.CommonCodeKey = types.StringValue("stay-17") },
-		"is_offline_access_code":      func(m *accessCodeModel) { m.IsOfflineAccessCode = types.BoolValue(true) },
-		"is_one_time_use":             func(m *accessCodeModel) { m.IsOneTimeUse = types.BoolValue(true) },
-		"max_time_rounding":           func(m *accessCodeModel) { m.MaxTimeRounding = types.StringValue("1d") },
-		"prefer_native_scheduling":    func(m *accessCodeModel) { m.PreferNativeScheduling = types.BoolValue(true) },
-		"preferred_code_length":       func(m *accessCodeModel) { m.PreferredCodeLength = types.Int64Value(6) },
-		"use_backup_access_code_pool": func(m *accessCodeModel) { m.UseBackupAccessCodePool = types.BoolValue(true) },
+		"attempt_for_offline_device": func(m *accessCodeModel) { m.AttemptForOfflineDevice = types.BoolValue(false) },
+		"common_code_key":            func(m *accessCodeModel) { m.CommonCodeKey = types.StringValue("stay-17") },
+		"use_backup_access_code_pool": func(m *accessCodeModel) {
+			m.Backup = backup{types.BoolValue(true), types.BoolUnknown(), types.StringUnknown()}.object()
+		},
+		"is_offline_access_code": func(m *accessCodeModel) {
+			m.Offline = offline{types.BoolValue(false), types.StringNull()}.object()
+		},
+		"is_one_time_use": func(m *accessCodeModel) {
+			m.Offline = offline{types.BoolValue(true), types.StringNull()}.object()
+		},
+		"max_time_rounding": func(m *accessCodeModel) {
+			m.Offline = offline{types.BoolValue(false), types.StringValue("1d")}.object()
+		},
+		"prefer_native_scheduling": func(m *accessCodeModel) { m.PreferNativeScheduling = types.BoolValue(true) },
+		"preferred_code_length":    func(m *accessCodeModel) { m.PreferredCodeLength = types.Int64Value(6) },
 	}
-	tried := slices.AppendSeq(slices.Collect(maps.Keys(changes)), maps.Keys(creations))
+	tried := slices.Collect(maps.Keys(changes))
+	for parameter := range creations {
+		at, _ := attributeOf(parameter)
+		root, _ := at.Steps().NextStep()
+		tried = append(tried, root.String())
+	}
 	slices.Sort(tried)
+	tried = slices.Compact(tried)
 	if want := configurable(t, "deviceaccess_access_code"); !slices.Equal(tried, want) {
 		t.Fatalf("the schema has %q, this test tries %q", want, tried)
 	}

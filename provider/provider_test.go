@@ -425,12 +425,12 @@ func TestRefusedReadsNeverEmptyTheState(t *testing.T) {
 				{
 					PreConfig:    func() { f.then("/webhooks/list", refusal); f.then("/webhooks/get", refusal) },
 					RefreshState: true,
-					ExpectError:  says("Error: Read webhook"),
+					ExpectError:  says("Error: Could not read webhook"),
 				},
 				{
 					PreConfig:    func() { f.refuseCodes(refusal) },
 					RefreshState: true,
-					ExpectError:  says("Error: Read access code"),
+					ExpectError:  says("Error: Could not read access code"),
 				},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})

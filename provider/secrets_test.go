@@ -221,8 +221,13 @@ func TestErrorsOfASetTellNoPINThatOnlyTheServerKnows(t *testing.T) {
 						showsNo(one.told),
 						resource.TestCheckResourceAttr(
 							nanny,
-							"access_codes."+lockA+".errors.0",
-							"PIN (hidden) is taken (duplicate_code_on_device)",
+							"access_codes."+lockA+".errors.0.message",
+							"PIN (hidden) is taken.",
+						),
+						resource.TestCheckResourceAttr(
+							nanny,
+							"access_codes."+lockA+".errors.0.error_code",
+							"duplicate_code_on_device",
 						),
 					),
 				},

@@ -98,7 +98,7 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, webhook("https://example.com/b", `event_types = ["no.such_type"]`)),
-				ExpectError: says("Error: Update webhook", "HTTP 400"),
+				ExpectError: says("Error: Could not update webhook", "HTTP 400"),
 			},
 		},
 	})
@@ -239,7 +239,7 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 			},
 			{
 				Config:      onServer(srv, accessCodeOn(yale, `code = "246824682468"`)),
-				ExpectError: says("Error: Update access code", "HTTP 400"),
+				ExpectError: says("Error: Could not update access code", "HTTP 400"),
 			},
 		},
 	})
@@ -385,7 +385,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 				},
 				Config: config,
 				ExpectError: says(
-					"Error: Create access code",
+					"Error: Could not create access code",
 					"(CREATE_ACCESS_CODE) was still pending when the time was up",
 					"the access code says:",
 					"device_offline",

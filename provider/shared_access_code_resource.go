@@ -50,9 +50,9 @@ func (r *sharedAccessCodeResource) Metadata(
 }
 
 const (
-	actionRead   = "Read access code"
-	actionPut    = "Set the access code on a lock"
-	actionRemove = "Remove the access code from a lock"
+	actionRead   = "read access code"
+	actionPut    = "set the access code on a lock"
+	actionRemove = "remove the access code from a lock"
 )
 
 // Create creates the code on every lock. If only some locks accept it, Create warns: an error would taint the
@@ -77,7 +77,7 @@ func (r *sharedAccessCodeResource) Create(
 	if plan.Code.IsUnknown() {
 		pin, err := sharedPIN(ctx, client, plan.devices(ctx))
 		if err != nil {
-			report(&resp.Diagnostics, "Choose a PIN for all locks", err)
+			report(&resp.Diagnostics, "choose a PIN for all locks", err)
 			return
 		}
 		plan.Code = types.StringValue(pin)
@@ -149,9 +149,9 @@ func (r *sharedAccessCodeResource) Read(ctx context.Context, req resource.ReadRe
 				wrong = append(wrong, nothingToImport(ctx, client, deviceID, id))
 			}
 		}
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
-			"Import shared access code",
+			"import shared access code",
 			strings.Join(append(wrong, "Nothing was imported."), "\n"),
 		)
 		return
@@ -202,7 +202,7 @@ func (r *sharedAccessCodeResource) Update(
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
 	if plan.Code.IsUnknown() && !plan.learnPIN(ctx, client, &state, codes) {
-		diagnostics.Error(
+		diagnostics.Failure(
 			&resp.Diagnostics,
 			actionPut,
 			"The PIN of the shared code is not known, because the server does "+
@@ -516,11 +516,7 @@ func (r *sharedAccessCodeResource) Schema(
 						MarkdownDescription: "Whether the server has the code as configured, the lock has not " +
 							"rejected it, and it is not being deleted. If `false`, the next apply repairs the code.",
 					},
-					"errors": schema.ListAttribute{
-						Computed:            true,
-						ElementType:         types.StringType,
-						MarkdownDescription: "Why the code does not work. Empty if it works.",
-					},
+					"errors": problemsAttribute("Why the code does not work. Empty if it works."),
 				}},
 			},
 		},
@@ -621,7 +617,7 @@ func (r *sharedAccessCodeResource) ImportState(
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) ||
 			strings.ContainsAny(id, "/ ") {
-			diagnostics.Error(&resp.Diagnostics, "Import shared access code", fmt.Sprintf("%q is not "+
+			diagnostics.Failure(&resp.Diagnostics, "import shared access code", fmt.Sprintf("%q is not "+
 				"`<device_id>/<access_code_id>` of a lock, or repeats a lock. An identity is a list of these; an "+
 				"ID separates them by commas.", one))
 			return
@@ -633,7 +629,7 @@ func (r *sharedAccessCodeResource) ImportState(
 		codes[deviceID], locks = code, append(locks, deviceID)
 	}
 	if len(codes) == 0 {
-		diagnostics.Error(&resp.Diagnostics, "Import shared access code", "The identity contains no codes. Set "+
+		diagnostics.Failure(&resp.Diagnostics, "import shared access code", "The identity contains no codes. Set "+
 			"`access_codes` to one `<device_id>/<access_code_id>` for each lock.")
 		return
 	}
@@ -736,22 +732,22 @@ type lockCode struct {
 	AccessCodeID types.String `tfsdk:"access_code_id"`
 	Status       types.String `tfsdk:"status"`
 	AsDeclared   types.Bool   `tfsdk:"as_declared"`
-	Errors       []string     `tfsdk:"errors"`
+	Errors       []problem    `tfsdk:"errors"`
 }
 
 var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"access_code_id": types.StringType, "status": types.StringType, "as_declared": types.BoolType,
-	"errors": types.ListType{ElemType: types.StringType},
+	"errors": types.ListType{ElemType: problemType},
 }}
 
 // statusMissing is the status of a lock without a code of the shared code.
 const statusMissing = "missing"
 
-func noCode(errors ...string) lockCode {
+func noCode(errors ...problem) lockCode {
 	return lockCode{
 		Status:     types.StringValue(statusMissing),
 		AsDeclared: types.BoolValue(false),
-		Errors:     append([]string{}, errors...),
+		Errors:     append([]problem{}, errors...),
 	}
 }
 
@@ -835,7 +831,7 @@ func (m *sharedAccessCodeModel) managed(code *api.AccessCode) lockCode {
 		AccessCodeID: types.StringValue(code.AccessCodeID),
 		Status:       types.StringValue(string(code.Status)),
 		AsDeclared:   types.BoolValue(!changes && !isRejected(code) && code.Status != api.Removing),
-		Errors:       m.texts(code.Errors, code.Code),
+		Errors:       m.problems(code.Errors, code.Code),
 	}
 }
 
@@ -845,13 +841,13 @@ func (m *sharedAccessCodeModel) unmanaged(code *api.UnmanagedAccessCode) lockCod
 		AccessCodeID: types.StringValue(code.AccessCodeID),
 		Status:       types.StringValue(code.Status),
 		AsDeclared:   types.BoolValue(false),
-		Errors:       m.texts(code.Errors, code.Code),
+		Errors:       m.problems(code.Errors, code.Code),
 	}
 }
 
-// texts returns the error messages of a code, without the PINs of the shared code and the server.
-func (m *sharedAccessCodeModel) texts(problems []api.Problem, returned *string) []string {
-	return problemTexts(problems, pinsOf(returned, m.codeOn("", ""))...)
+// problems converts the errors of a code. It removes the PINs of the shared code and the server.
+func (m *sharedAccessCodeModel) problems(problems []api.Problem, returned *string) []problem {
+	return problemsOf(problems, pinsOf(returned, m.codeOn("", ""))...)
 }
 
 func (m *sharedAccessCodeModel) hide(text string) string {
@@ -936,7 +932,7 @@ type lockResult struct {
 func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, deviceID string) lockResult {
 	if m.pin() == "" {
 		err := errors.New("the PIN of the shared code is not known, because the server does not return it. Set `code`")
-		return lockResult{code: noCode(err.Error()), err: err}
+		return lockResult{code: noCode(failureOf(err, "")), err: err}
 	}
 	answer, err := api.Call[api.AccessCodeCreatedResponse](
 		ctx,
@@ -949,7 +945,7 @@ func (m *sharedAccessCodeModel) createOn(ctx context.Context, conn *connection, 
 	if err == nil {
 		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
 	}
-	failed := lockResult{code: noCode(m.hide(sentence(err.Error()))), err: err}
+	failed := lockResult{code: noCode(failureOf(err, m.pin())), err: err}
 	if api.MayHaveHappened(err) {
 		failed.uncertain = m.newUncertain()
 		last, cancel := finalReadContext(ctx)
@@ -993,7 +989,7 @@ func (m *sharedAccessCodeModel) failedResult(ctx context.Context, client *api.Cl
 		AccessCodeID: types.StringValue(id),
 		Status:       types.StringValue(string(api.Unknown)),
 		AsDeclared:   types.BoolValue(false),
-		Errors:       []string{m.hide(sentence(err.Error()))},
+		Errors:       []problem{failureOf(err, m.pin())},
 	}, err: err}
 }
 
@@ -1099,7 +1095,7 @@ func (m *sharedAccessCodeModel) reportLock(
 	add(
 		diags,
 		path.Root("access_codes").AtMapKey(deviceID),
-		action,
+		diagnostics.CouldNot(action),
 		m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joinSentences(next, others),
 	)
 }
@@ -1254,7 +1250,7 @@ func (m *sharedAccessCodeModel) reportUnsearched(
 			continue
 		}
 		refused = true
-		diagnostics.ErrorAt(
+		diagnostics.FailureAt(
 			diags,
 			path.Root("access_codes").AtMapKey(deviceID),
 			actionPut,

@@ -245,7 +245,7 @@ func TestSharedAccessCodeThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T
 				Config: f.config(
 					codeSet(`code = "905173846251"`, lockC),
 				),
-				ExpectError: says("Error: Set the access code on a lock", `"Garage"`, "PIN (hidden) is not"),
+				ExpectError: says("Error: Could not set the access code on a lock", `"Garage"`, "PIN (hidden) is not"),
 			},
 		}})
 	})
@@ -257,7 +257,7 @@ func TestSharedAccessCodeThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T
 			{
 				PreConfig:   func() { f.then("/access_codes/create", refuse(f), refuse(f)) },
 				Config:      config,
-				ExpectError: says("Error: Set the access code on a lock", `"Garage"`),
+				ExpectError: says("Error: Could not set the access code on a lock", `"Garage"`),
 			},
 			{
 				Config:            config,
@@ -267,7 +267,7 @@ func TestSharedAccessCodeThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T
 			{
 				PreConfig:   func() { f.then("/access_codes/delete", answerError(http.StatusConflict, "busy", "The lock is busy")) },
 				Config:      f.config(codeSet(`code = "905173846251"`, lockA, lockB)),
-				ExpectError: says("Error: Remove the access code from a lock", `"Garage"`, "The lock is busy"),
+				ExpectError: says("Error: Could not remove the access code from a lock", `"Garage"`, "The lock is busy"),
 			},
 			{Config: f.config(codeSet(`code = "905173846251"`, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 		}})
@@ -365,7 +365,7 @@ func TestSharedAccessCodeIsImportedLockByLock(t *testing.T) {
 			ImportState:   true,
 			ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
 			ExpectError: says(
-				"Import shared access code",
+				"Could not import shared access code",
 				lockA+" is a device, not an access code. Check the order.",
 			),
 		},
@@ -428,7 +428,7 @@ func TestServerSharedAccessCodeOnLocksOfSeveralVendors(t *testing.T) {
 				PreConfig: offline("/offline"),
 				Config:    config("code = \"452613\"\n  timeouts {\n    update = \"15s\"\n  }", august, nuki, ttlock),
 				ExpectError: says(
-					"Error: Set the access code on a lock",
+					"Error: Could not set the access code on a lock",
 					"("+ttlock+")",
 					"The server keeps trying",
 					"The other locks of the shared code are not affected",
@@ -653,7 +653,7 @@ func TestSharedAccessCodeOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 		t,
 		"the creation",
 		plainly(w.seen.String()),
-		"Error: Set the access code on a lock",
+		"Error: Could not set the access code on a lock",
 		`"Garage"`,
 		"The server may have done it",
 		"The shared code is not in the state: check this lock before you run Terraform again",
@@ -1245,7 +1245,7 @@ func TestInterruptedCreationOfASetThatHasNoCodeYetSaysSo(t *testing.T) {
 		t.Error("an interrupted apply says it was a success")
 	}
 	said := plainly(apply.text())
-	expectSaid(t, "the interruption", said, "Error: Set the access code on a lock", "Come back later")
+	expectSaid(t, "the interruption", said, "Error: Could not set the access code on a lock", "Come back later")
 	if strings.Contains(said, "Missing Resource State") {
 		t.Error("it is said to be a fault of the provider")
 	}
@@ -1312,7 +1312,7 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 			},
 			Config: config(second, 2, lockA, lockB, lockC),
 			ExpectError: says(
-				"Error: Set the access code on a lock",
+				"Error: Could not set the access code on a lock",
 				"busy with (hidden)",
 				"The other locks of the shared code are not affected",
 			),

@@ -15,7 +15,7 @@ func checkTimeFrame(startsAt, endsAt instant, diags *diag.Diagnostics) {
 	starts, errStarts := time.Parse(time.RFC3339, startsAt.ValueString())
 	ends, errEnds := time.Parse(time.RFC3339, endsAt.ValueString())
 	if errStarts == nil && errEnds == nil && !ends.After(starts) {
-		diagnostics.ErrorAt(diags, path.Root("ends_at"), "Check the time frame", "The code ends before it starts: "+
+		diagnostics.ErrorAt(diags, path.Root("ends_at"), "Invalid time frame", "The code ends before it starts: "+
 			"`ends_at` must be after `starts_at`.")
 	}
 }

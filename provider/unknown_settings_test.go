@@ -54,7 +54,7 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 			w.expect(false, "plan", "-no-color")
 			said := strings.Join(strings.Fields(strings.ReplaceAll(w.seen.String(), "│", "")), " ")
 			for _, wanted := range []string{
-				"Error: Connect to the server", "of `endpoint` and `api_key` in the provider block is not known until apply", "`terraform apply -target=ADDRESS`", more[name],
+				"Error: Could not connect to the server", "of `endpoint` and `api_key` in the provider block is not known until apply", "`terraform apply -target=ADDRESS`", more[name],
 			} {
 				if !strings.Contains(said, wanted) {
 					t.Errorf("%q is not said", wanted)

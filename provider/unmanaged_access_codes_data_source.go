@@ -117,7 +117,7 @@ func (d *unmanagedAccessCodesDataSource) Read(
 	}
 	codes, err := unmanagedCodes(ctx, client, model.DeviceID.ValueString())
 	if err != nil {
-		report(&resp.Diagnostics, "List unmanaged access codes", err)
+		report(&resp.Diagnostics, "list unmanaged access codes", err)
 		return
 	}
 	model.AccessCodes = make([]unmanagedAccessCodeModel, len(codes))

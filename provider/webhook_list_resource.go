@@ -46,7 +46,7 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 	stream.Results = listResults(
 		ctx,
 		req,
-		"List webhooks",
+		"list webhooks",
 		client.Webhooks(ctx),
 		func(webhook api.Webhook, result *list.ListResult) {
 			model := webhookModel{EventTypes: types.SetNull(types.StringType)}

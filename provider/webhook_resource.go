@@ -111,7 +111,7 @@ func (r *webhookResource) Create(ctx context.Context, req resource.CreateRequest
 		err = hasID("webhook", answer.Webhook.WebhookID)
 	}
 	if err != nil {
-		reportCreate(&resp.Diagnostics, "Create webhook", err)
+		reportCreate(&resp.Diagnostics, "create webhook", err)
 		return
 	}
 	expansion := model.expansion(ctx, &answer.Webhook)
@@ -139,12 +139,12 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
 	case api.IsNotFound(err):
-		if model.URL.IsNull() || r.isDeleted(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
+		if model.URL.IsNull() || r.isDeleted(ctx, req.Private, "read webhook", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
 	case err != nil:
-		report(&resp.Diagnostics, "Read webhook", err)
+		report(&resp.Diagnostics, "read webhook", err)
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
@@ -162,12 +162,12 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 		return
 	}
 	if _, err := api.Call[api.OkResponse](ctx, client.UpdateWebhook, model.updateRequest(ctx)); err != nil {
-		report(&resp.Diagnostics, "Update webhook", err)
+		report(&resp.Diagnostics, "update webhook", err)
 		return
 	}
 	webhook, err := readWebhook(ctx, client, model.WebhookID)
 	if err != nil {
-		report(&resp.Diagnostics, "Read webhook after its update", err)
+		report(&resp.Diagnostics, "read webhook after its update", err)
 		return
 	}
 	expansion := model.expansion(ctx, webhook)
@@ -195,12 +195,12 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	)
 	switch {
 	case api.IsNotFound(err):
-		r.isDeleted(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
+		r.isDeleted(ctx, req.Private, "delete webhook", &resp.Diagnostics)
 	case err != nil:
 		// Terraform does not name the resource in an error of a destroy.
 		address, _, _ := strings.Cut(model.URL.ValueString(), "?") // the query may contain a token
 		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), address, err)
-		report(&resp.Diagnostics, "Delete webhook", &explainedError{text, err})
+		report(&resp.Diagnostics, "delete webhook", &explainedError{text, err})
 	}
 }
 

@@ -250,7 +250,7 @@ func TestWebhookErrorsPointToTheAttribute(t *testing.T) {
 		{
 			Config: f.config(webhook("https://example.com/a", `event_types = ["no.such"]`)),
 			ExpectError: says(
-				"Error: Create webhook",
+				"Error: Could not create webhook",
 				`event_types = ["no.such"]`,
 				"Unknown event type",
 				"HTTP 400, invalid_input, request req-2",
@@ -269,17 +269,17 @@ func TestErrorsThatNameNoParameterPointToTheAttributeAllTheSame(t *testing.T) {
 		"event type": {
 			"/webhooks/create", answerError(http.StatusBadRequest, "invalid_event_types", "No such event type: no.such."),
 			webhook("https://example.com/a", `event_types = ["no.such"]`),
-			[]string{"Error: Create webhook", `event_types = ["no.such"]`, "no.such (HTTP 400"},
+			[]string{"Error: Could not create webhook", `event_types = ["no.such"]`, "no.such (HTTP 400"},
 		},
 		"device": {
 			"/access_codes/create", answerError(http.StatusNotFound, "device_not_found", "Could not find a device with this device_id."),
 			accessCode(""),
-			[]string{"Error: Create access code", "device_id = ", "Could not find a device", "Check the identifier"},
+			[]string{"Error: Could not create access code", "device_id = ", "Could not find a device", "Check the identifier"},
 		},
 		"a parameter first": {
 			"/access_codes/create", answerError(http.StatusBadRequest, "invalid_input", "ends_at must be in the future"),
 			accessCode(""),
-			[]string{"Error: Create access code", "ends_at must be in the future"},
+			[]string{"Error: Could not create access code", "ends_at must be in the future"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,18 +304,18 @@ func TestWebhookThatIsNotDeletedIsNamed(t *testing.T) {
 			PreConfig:   func() { f.then("/webhooks/delete", answerError(http.StatusForbidden, "forbidden", "Not for this key")) },
 			Config:      config,
 			Destroy:     true,
-			ExpectError: says("Error: Delete webhook", "to https://example.com/a: Not for this key"),
+			ExpectError: says("Error: Could not delete webhook", "to https://example.com/a: Not for this key"),
 		},
 	}})
 }
 
 func TestWebhookConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ config, problem string }{
-		"no scheme": {webhook("example.com/a", ""), `Check the URL`},
-		"ftp":       {webhook("ftp://example.com/a", ""), `Check the URL`},
+		"no scheme": {webhook("example.com/a", ""), `Invalid URL`},
+		"ftp":       {webhook("ftp://example.com/a", ""), `Invalid URL`},
 		"user name": {webhook("https://user:pass@example.com/a", ""), `https://user:xxxxx@example.com/a has one`},
 		"too long":  {webhook("https://example.com/"+strings.Repeat("a", 2029), ""), `at most 2048 characters`},
-		"a space":   {webhook("https://example.com/a b", ""), `Check the URL`},
+		"a space":   {webhook("https://example.com/a b", ""), `Invalid URL`},
 		"no event types": {
 			webhook("https://example.com/a", `event_types = []`),
 			"`event_types` is empty. Name the event types",

@@ -86,7 +86,7 @@ func (d *webhooksDataSource) Read(ctx context.Context, req datasource.ReadReques
 	}
 	answer, err := api.Call[api.WebhooksResponse](ctx, client.ListWebhooks, api.EmptyRequest{})
 	if err != nil {
-		report(&resp.Diagnostics, "List webhooks", err)
+		report(&resp.Diagnostics, "list webhooks", err)
 		return
 	}
 	var model webhooksModel

@@ -99,7 +99,7 @@ func (d *workspaceDataSource) Read(ctx context.Context, req datasource.ReadReque
 	}
 	answer, err := api.Call[api.WorkspaceResponse](ctx, client.GetWorkspace, api.EmptyRequest{})
 	if err != nil {
-		report(&resp.Diagnostics, "Read workspace", err)
+		report(&resp.Diagnostics, "read workspace", err)
 		return
 	}
 	var model workspaceModel

@@ -85,7 +85,7 @@ func (c *connection) isDeleted(ctx context.Context, private privateState, action
 	case strings.EqualFold(workspace.WorkspaceID, recorded):
 		return true
 	case recorded == "":
-		diagnostics.Error(diags, action, fmt.Sprintf("The server does not know the resource, the API key belongs "+
+		diagnostics.Failure(diags, action, fmt.Sprintf("The server does not know the resource, the API key belongs "+
 			"to workspace %s (%s), and the state does not name the workspace of the resource, as after an apply "+
 			"during which the provider was killed. Nothing is removed from the state.\n\nIf that is the right "+
 			"workspace, set `workspace_id` in the provider block, or %s, to it: resources that it does not have "+
@@ -93,7 +93,7 @@ func (c *connection) isDeleted(ctx context.Context, private privateState, action
 			"workspace.", workspace.WorkspaceID, workspace.Name, envWorkspaceID))
 		return false
 	}
-	diagnostics.Error(diags, action, fmt.Sprintf("The server does not know the resource, but the API key belongs "+
+	diagnostics.Failure(diags, action, fmt.Sprintf("The server does not know the resource, but the API key belongs "+
 		"to workspace %s (%s), and the resource was in workspace %s. Nothing is removed from the state.\n\nUse a "+
 		"key of that workspace. If you have given up the workspace, remove the resource from the state with "+
 		"`terraform state rm`.",

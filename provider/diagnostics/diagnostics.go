@@ -1,7 +1,7 @@
 // Package diagnostics adds errors and warnings to Terraform's output without showing secrets. It must not know
 // resources or the API.
 //
-// The summary of a diagnostic names the action, or the check. The detail says what is wrong first and what to do last.
+// The summary of a diagnostic is a fact: what failed, or what is wrong. The detail says why, and what to do last.
 package diagnostics
 
 import (
@@ -22,6 +22,17 @@ func ErrorAt(diags *diag.Diagnostics, attribute path.Path, summary, detail strin
 		return
 	}
 	diags.AddAttributeError(attribute, summary, detail)
+}
+
+// CouldNot returns the summary for an action that failed, such as "create access code".
+func CouldNot(action string) string { return "Could not " + action }
+
+// Failure adds the error of an action that failed, such as "create access code".
+func Failure(diags *diag.Diagnostics, action, detail string) { Error(diags, CouldNot(action), detail) }
+
+// FailureAt is Failure at an attribute.
+func FailureAt(diags *diag.Diagnostics, attribute path.Path, action, detail string) {
+	ErrorAt(diags, attribute, CouldNot(action), detail)
 }
 
 // Warning adds a warning.

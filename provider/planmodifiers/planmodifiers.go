@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -48,6 +49,8 @@ func WasImported(ctx context.Context, private PrivateState, diags *diag.Diagnost
 type RequiresReplaceUnlessImported struct {
 	// Default is the value that servers use if none is configured: null counts as Default. It may be nil.
 	Default attr.Value
+	// Attribute is the name of the setting within an object.
+	Attribute string
 }
 
 // Description implements planmodifier.Describer.
@@ -114,6 +117,42 @@ func (m RequiresReplaceUnlessImported) PlanModifySet(
 		private: req.Private,
 	}
 	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
+}
+
+// PlanModifyObject implements planmodifier.Object. It looks at Attribute only.
+func (m RequiresReplaceUnlessImported) PlanModifyObject(
+	ctx context.Context, req planmodifier.ObjectRequest, resp *planmodifier.ObjectResponse,
+) {
+	c := change{
+		at:      req.Path.AtName(m.Attribute),
+		all:     req.State,
+		state:   m.within(req.StateValue),
+		plan:    m.within(req.PlanValue),
+		private: req.Private,
+	}
+	resp.RequiresReplace = m.replaces(ctx, c, &resp.Diagnostics)
+}
+
+// within returns the setting of an object.
+func (m RequiresReplaceUnlessImported) within(object types.Object) attr.Value {
+	switch value, ok := object.Attributes()[m.Attribute]; {
+	case object.IsUnknown():
+		return types.DynamicUnknown()
+	case !ok:
+		return types.DynamicNull()
+	default:
+		return value
+	}
+}
+
+// PresenceRequiresReplace replaces a resource when an object is added or removed.
+func PresenceRequiresReplace() planmodifier.Object {
+	const description = "Adding or removing the object replaces the resource."
+	return objectplanmodifier.RequiresReplaceIf(func(
+		_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse,
+	) {
+		resp.RequiresReplace = req.PlanValue.IsUnknown() || req.PlanValue.IsNull() != req.StateValue.IsNull()
+	}, description, description)
 }
 
 // change is one attribute of a plan. The field all is the state of the whole resource.

@@ -40,7 +40,7 @@ func (v PIN) MarkdownDescription(ctx context.Context) string { return v.Descript
 // ValidateString implements validator.String.
 func (PIN) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if isSet(req.ConfigValue) && !IsPIN(req.ConfigValue.ValueString()) {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the PIN", fmt.Sprintf(
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid PIN", fmt.Sprintf(
 			"`%s` must be 4 to 12 digits in quotes; without quotes Terraform drops leading zeros. Many locks "+
 				"accept fewer lengths: see `supported_code_lengths` of the data source "+
 				"deviceaccess_devices.", req.Path))
@@ -59,7 +59,7 @@ func (v AtLeastOne) MarkdownDescription(ctx context.Context) string { return v.D
 // ValidateInt64 implements validator.Int64.
 func (AtLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {
 	if isSet(req.ConfigValue) && req.ConfigValue.ValueInt64() < 1 {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the number", fmt.Sprintf(
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid number", fmt.Sprintf(
 			"`%s` is %d. Set it to 1 or more, or leave it out for the "+
 				"default.", req.Path, req.ConfigValue.ValueInt64()))
 	}
@@ -84,7 +84,7 @@ func (PositiveTimeouts) ValidateObject(_ context.Context, req validator.ObjectRe
 		}
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
 			at := req.Path.AtName(name)
-			diagnostics.ErrorAt(&resp.Diagnostics, at, "Check the timeout", fmt.Sprintf(
+			diagnostics.ErrorAt(&resp.Diagnostics, at, "Invalid timeout", fmt.Sprintf(
 				"`%s` is %q, which leaves no time. Set it to how long to wait, such as `30s` or `10m`, or leave it "+
 					"out for the default.", at, text.ValueString()))
 		}
@@ -110,13 +110,13 @@ func (v URL) ValidateString(ctx context.Context, req validator.StringRequest, re
 	address := req.ConfigValue.ValueString()
 	u, err := url.Parse(address)
 	if err == nil && u.User != nil { // without the attribute: Terraform would print the line, and the password in it
-		diagnostics.Error(&resp.Diagnostics, "Check the URL",
+		diagnostics.Error(&resp.Diagnostics, "Invalid URL",
 			fmt.Sprintf("`%s` must be %s: %s has one.", req.Path, v.Description(ctx), u.Redacted()))
 		return
 	}
 	isHTTP := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	if !isHTTP || len(address) > 2048 || strings.ContainsFunc(address, unicode.IsSpace) {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the URL",
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid URL",
 			fmt.Sprintf("`%s` must be %s, such as https://example.com/events.", req.Path, v.Description(ctx)))
 	}
 }
@@ -135,7 +135,7 @@ func (v EventType) MarkdownDescription(ctx context.Context) string { return v.De
 // ValidateString implements validator.String.
 func (EventType) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if isSet(req.ConfigValue) && !eventTypeShape.MatchString(req.ConfigValue.ValueString()) {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the event type", fmt.Sprintf(
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid event type", fmt.Sprintf(
 			"%q is not an event type. Write one such as `device.connected`, or `*` for all; the documentation of "+
 				"deviceaccess_webhook lists them.", req.ConfigValue.ValueString()))
 	}
@@ -170,14 +170,21 @@ func (v NotEmpty) ValidateSet(_ context.Context, req validator.SetRequest, resp 
 	case len(elements) == 0:
 		v.Report(&resp.Diagnostics, req.Path)
 	case slices.ContainsFunc(elements, attr.Value.IsNull):
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the value",
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Null in "+rootOf(req.Path),
 			fmt.Sprintf("`%s` has an element that is null. %s", req.Path, v.Hint))
 	}
 }
 
 // Report adds the error for an empty attribute.
 func (v NotEmpty) Report(diags *diag.Diagnostics, attribute path.Path) {
-	diagnostics.ErrorAt(diags, attribute, "Check the value", fmt.Sprintf("`%s` is empty. %s", attribute, v.Hint))
+	diagnostics.ErrorAt(diags, attribute, "Empty "+rootOf(attribute),
+		fmt.Sprintf("`%s` is empty. %s", attribute, v.Hint))
+}
+
+// rootOf returns the name of the attribute at the root of a path.
+func rootOf(attribute path.Path) string {
+	root, _ := attribute.Steps().NextStep()
+	return root.String()
 }
 
 // Identifier checks that an identifier is present and is spelled as servers return it. Servers accept a UUID in
@@ -200,7 +207,7 @@ func (v Identifier) MarkdownDescription(ctx context.Context) string { return v.D
 func (v Identifier) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	NotEmpty(v).ValidateString(ctx, req, resp)
 	if problem := CheckIdentifier(req.ConfigValue.ValueString()); problem != "" {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the identifier", problem)
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid identifier", problem)
 	}
 }
 
@@ -274,7 +281,7 @@ func (v AlsoRequires) check(ctx context.Context, config tfsdk.Config, attribute 
 		var other attr.Value
 		diags.Append(config.GetAttribute(ctx, match, &other)...)
 		if other != nil && other.IsNull() {
-			diagnostics.ErrorAt(diags, attribute, "Check the value",
+			diagnostics.ErrorAt(diags, attribute, "Missing "+v.Attribute,
 				fmt.Sprintf("`%s` goes together with `%s`, which is not set. %s", attribute, v.Attribute, v.Hint))
 		}
 	}
@@ -284,8 +291,8 @@ func (v AlsoRequires) check(ctx context.Context, config tfsdk.Config, attribute 
 type AlsoRequiresUnless struct {
 	AlsoRequires
 
-	// Unless is the name of the third attribute, a boolean.
-	Unless string
+	// Unless is the third attribute, a boolean.
+	Unless path.Path
 }
 
 // ValidateString implements validator.String.
@@ -293,7 +300,7 @@ func (v AlsoRequiresUnless) ValidateString(
 	ctx context.Context, req validator.StringRequest, resp *validator.StringResponse,
 ) {
 	var unless types.Bool
-	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.Unless), &unless)...)
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, v.Unless, &unless)...)
 	if !unless.ValueBool() && !unless.IsUnknown() {
 		v.AlsoRequires.ValidateString(ctx, req, resp)
 	}
@@ -323,7 +330,7 @@ func (v ConflictsWith) ValidateString(
 	var other types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.Attribute), &other)...)
 	if isSet(req.ConfigValue) && isSet(other) {
-		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Check the value",
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Conflicting arguments",
 			fmt.Sprintf("`%s` and `%s` are both set. Set one of them, and leave the other "+
 				"out.", req.Path, v.Attribute))
 	}

@@ -24,18 +24,26 @@ resource "deviceaccess_access_code" "guest" {
 
 # Has backup codes on the lock, one of which can replace it if it does not work.
 resource "deviceaccess_access_code" "handyman" {
-  device_id                   = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
-  name                        = "Handyman"
-  starts_at                   = "2030-06-10T08:00:00+02:00"
-  ends_at                     = "2030-06-10T18:00:00+02:00"
-  use_backup_access_code_pool = true
+  device_id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
+  name      = "Handyman"
+  starts_at = "2030-06-10T08:00:00+02:00"
+  ends_at   = "2030-06-10T18:00:00+02:00"
+  backup    = { use_pool = true }
 }
 
 # Computed by the lock's vendor, for a lock without a connection. It can be neither changed nor deleted until it ends.
 resource "deviceaccess_access_code" "cabin" {
-  device_id              = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d12"
-  name                   = "Cabin"
-  starts_at              = "2030-06-07T15:00:00+02:00"
-  ends_at                = "2030-06-09T11:00:00+02:00"
-  is_offline_access_code = true
+  device_id = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d12"
+  name      = "Cabin"
+  starts_at = "2030-06-07T15:00:00+02:00"
+  ends_at   = "2030-06-09T11:00:00+02:00"
+  offline   = {}
+}
+
+# Warns in every plan and apply while the lock is offline.
+check "guest_is_on_the_lock" {
+  assert {
+    condition     = !contains(deviceaccess_access_code.guest.errors[*].error_code, "device_offline")
+    error_message = "The lock of the guest's code is offline."
+  }
 }
