@@ -144,7 +144,7 @@ func (s *Service) CreateWebview(ctx context.Context, p domain.Principal, n NewWe
 		webURL("custom_redirect_url", n.RedirectURL),
 		webURL("custom_redirect_failure_url", n.FailureURL),
 		err,
-		checkSessionMetadata(p, data),
+		domain.CheckSessionMetadata(p, nil, data),
 	); err != nil {
 		return Webview{}, err
 	}
@@ -410,17 +410,21 @@ func (s *Service) DeleteWebview(ctx context.Context, p domain.Principal, id stri
 		if err != nil {
 			return err
 		}
-		// Lock the identities and sessions that see its account: the deletion keeps their access.
-		if _, err := tx.LockIdentitiesOfWebview(ctx, parsed); err != nil {
-			return err
-		}
-		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
-			return err
-		}
-		return tx.DeleteConnectWebview(
-			ctx,
-			dbsqlc.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed},
-		)
+		return deleteWebview(ctx, tx, p.WorkspaceID, parsed)
 	})
 	return domain.Wrap(err, "delete the webview")
+}
+
+// deleteWebview deletes a locked webview. Identities and sessions keep their access to its account.
+func deleteWebview(ctx context.Context, tx store.Tx, workspace, id uuid.UUID) error {
+	if _, err := tx.LockIdentitiesOfWebview(ctx, id); err != nil {
+		return err
+	}
+	if _, err := tx.LockSessionsOfWebview(ctx, id); err != nil {
+		return err
+	}
+	return tx.DeleteConnectWebview(
+		ctx,
+		dbsqlc.DeleteConnectWebviewParams{WorkspaceID: workspace, ConnectWebviewID: id},
+	)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -15,23 +17,12 @@ const (
 	// UnclaimedWebviews is the default of Options.UnclaimedWebviews.
 	UnclaimedWebviews = 10_000
 
+	// MaxAccountWebviews is the maximum number of webviews of client sessions with a login to one account.
+	MaxAccountWebviews = 20
+
 	forgottenAfter = time.Hour // age at which an unused webview of a session that reaches nothing may be deleted
 	forgottenBatch = 100       // webviews deleted in one transaction
 )
-
-// checkSessionMetadata fails with Invalid where a client session would store too much.
-func checkSessionMetadata(p domain.Principal, data []byte) error {
-	if p.Kind != domain.EndUser || len(data) <= domain.MaxSessionMetadata {
-		return nil
-	}
-	return domain.Invalidf(
-		"custom_metadata",
-		"The metadata has %d bytes of JSON, and a client session may store %d. Store less, or create the webview "+
-			"with an API key",
-		len(data),
-		domain.MaxSessionMetadata,
-	)
-}
 
 // makeRoom deletes the oldest unused webviews of the session that creates another one. The session must be locked. It
 // fails with TooMany where the workspace has the maximum of webviews of sessions that reach nothing.
@@ -86,4 +77,21 @@ func (s *Service) makeRoom(ctx context.Context, tx store.Tx, p domain.Principal)
 			s.opt.UnclaimedWebviews,
 		),
 	}
+}
+
+// dropSurplus deletes the oldest webviews of client sessions with a login to an account, after a login with webview. The
+// sessions keep their access to the account.
+func dropSurplus(ctx context.Context, tx store.Tx, account uuid.UUID, webview dbsqlc.ConnectWebview) error {
+	surplus, err := tx.FindSurplusWebviewsOfAccount(ctx, dbsqlc.FindSurplusWebviewsOfAccountParams{
+		ConnectedAccountID: account,
+		Besides:            webview.ConnectWebviewID,
+		Kept:               MaxAccountWebviews - 1,
+	})
+	for _, id := range surplus {
+		if err != nil {
+			return err
+		}
+		err = deleteWebview(ctx, tx, webview.WorkspaceID, id)
+	}
+	return err
 }

@@ -51,6 +51,9 @@ func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id strin
 			}
 		}
 		data, err := domain.ApplyMetadata(t.d.CustomMetadata, c.Metadata)
+		if err == nil {
+			err = domain.CheckSessionMetadata(p, t.d.CustomMetadata, data)
+		}
 		if err != nil {
 			return err
 		}

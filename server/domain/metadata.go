@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,9 +14,27 @@ const (
 	maxMetadataKey   = 40  // characters
 	maxMetadataValue = 500 // characters
 
-	// MaxSessionMetadata is the maximum size of the metadata that client sessions add to webviews, in bytes of JSON.
+	// MaxSessionMetadata is the maximum size of the metadata that a client session stores on a webview or a device, in
+	// bytes of JSON.
 	MaxSessionMetadata = 500
 )
+
+// CheckSessionMetadata fails with Invalid where a client session would store too much. It may shorten what others stored.
+func CheckSessionMetadata(p Principal, old, data []byte) error {
+	if p.Kind != EndUser || len(data) <= MaxSessionMetadata {
+		return nil
+	}
+	var stored bytes.Buffer // the database adds spaces
+	if json.Compact(&stored, old) == nil && len(data) <= stored.Len() {
+		return nil
+	}
+	return Invalidf(
+		"custom_metadata",
+		"The metadata has %d bytes of JSON, and a client session may store %d. Store less, or use an API key",
+		len(data),
+		MaxSessionMetadata,
+	)
+}
 
 // ApplyMetadata returns old with the changes. null and an empty text delete a key. It fails with Invalid,
 // naming the key, where the result breaks a rule.

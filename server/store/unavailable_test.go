@@ -62,6 +62,23 @@ func TestRetryDeadlocks(t *testing.T) {
 	}
 }
 
+// Poolers in transaction mode cause either code.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"42P05": "set it to session mode",
+		"26000": "set it to session mode",
+		"42501": "connect as the owner of the schema",
+		"53300": "lower --database-connections",
+		"42703": "",
+	} {
+		if got := Explain(&pgconn.PgError{Code: code}); (got == nil) != (want == "") ||
+			got != nil && !strings.Contains(got.Error(), want) {
+			t.Errorf("%s is explained as %v", code, got)
+		}
+	}
+}
+
 // A caller may try again later after these errors only.
 func TestIsUnavailable(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ type bed struct {
 	waker  *worker.Waker
 	access *access.Services
 	p      domain.Principal
+	uptime atomic.Int64                 // how far the clock of the server is ahead
 	last   uuid.UUID                    // the account whose events were fanned out last
 	stop   func(patience time.Duration) // stops the engine of start
 }
@@ -83,7 +85,9 @@ func newBed(t testing.TB, dsn string, options ...store.Option) *bed {
 	b.must(err)
 	b.waker, err = worker.NewWaker(b.db)
 	b.must(err)
-	b.access = access.New(b.db, b.keys, b.waker, access.Options{})
+	b.access = access.New(b.db, b.keys, b.waker, access.Options{
+		Now: func() time.Time { return time.Now().Add(time.Duration(b.uptime.Load())) },
+	})
 	b.p = b.workspace("mine")
 	return b
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -173,6 +174,73 @@ func TestPublicCallers_StoreLittleMetadata(t *testing.T) {
 		says := strings.Contains(f.Error.Message, "a client session may store 500")
 		if status != c.want || says != (status == http.StatusBadRequest) {
 			t.Errorf("%s: %d %+v", name, status, f.Error)
+		}
+	}
+}
+
+// A session may repeat a login to an account without end. The oldest webviews go, and all sessions keep the account.
+func TestPublicCallers_RepeatLogins(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	v := newVisitors(t, s)
+	visitor, other := v.session("visitor", ""), v.session("another visitor", "")
+	logIn := func(token string) (webview string) {
+		t.Helper()
+		w := page(t, s, token, params{})
+		if status, _, _ := enter(t, w.URL, "nuki", as("jane")); status >= 400 {
+			t.Fatalf("log in: %d", status)
+		}
+		return w.ConnectWebviewID
+	}
+	first := logIn(other.Token)
+	var newest string
+	for range account.MaxAccountWebviews + 5 {
+		newest = logIn(visitor.Token)
+	}
+	if n := v.count("connect_webviews"); n != account.MaxAccountWebviews {
+		t.Errorf("%d webviews with a login to one account, want %d", n, account.MaxAccountWebviews)
+	}
+	for webview, want := range map[string]int{first: http.StatusNotFound, newest: http.StatusOK} {
+		in := params{"connect_webview_id": webview}
+		if status := s.Post(t, "/connect_webviews/get", in, nil); status != want {
+			t.Errorf("get a webview: %d, want %d", status, want)
+		}
+	}
+	for _, name := range []string{"visitor", "another visitor"} {
+		if got := v.session(name, "").ConnectedAccountIds; len(got) != 1 {
+			t.Errorf("the session of %s sees the accounts %v, want one", name, got)
+		}
+	}
+}
+
+// Sessions store little on devices, and may shorten what an API key stored.
+func TestPublicCallers_StoreLittleOnDevices(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
+	account, device := s.Connect(t, "august")
+	person := session(t, s, params{"connected_account_ids": []string{account}})
+	wide := params{}
+	for n := range 49 {
+		wide[fmt.Sprint("key ", n)] = strings.Repeat("a", 490)
+	}
+	for _, c := range []struct {
+		name, token string
+		data        params
+		want        int
+	}{
+		{"many keys", person.Token, wide, http.StatusBadRequest},
+		{"as much as allowed", person.Token, params{"a": strings.Repeat("a", 490)}, http.StatusOK},
+		{"one key more", person.Token, params{"b": true}, http.StatusBadRequest},
+		{"an API key", s.APIKey, wide, http.StatusOK},
+		{"another value of the same length", person.Token, params{"key 0": strings.Repeat("b", 490)}, http.StatusOK},
+		{"a longer value", person.Token, params{"key 0": strings.Repeat("b", 491)}, http.StatusBadRequest},
+		{"fewer keys", person.Token, params{"key 0": nil}, http.StatusOK},
+	} {
+		var f failure
+		status := s.PostAs(t, c.token, "/devices/update", params{"device_id": device, "custom_metadata": c.data}, &f)
+		says := strings.Contains(f.Error.Message, "a client session may store 500")
+		if status != c.want || says != (status == http.StatusBadRequest) {
+			t.Errorf("%s: %d %+v", c.name, status, f.Error)
 		}
 	}
 }

@@ -274,6 +274,39 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 	return items, nil
 }
 
+const FindSurplusWebviewsOfAccount = `-- name: FindSurplusWebviewsOfAccount :many
+select connect_webview_id from connect_webviews
+where connected_account_id = $1::uuid and created_by_session is not null and connect_webview_id <> $2::uuid
+order by created_at desc, connect_webview_id desc offset $3::integer for update skip locked
+`
+
+type FindSurplusWebviewsOfAccountParams struct {
+	ConnectedAccountID uuid.UUID
+	Besides            uuid.UUID
+	Kept               int32
+}
+
+// The oldest webviews of client sessions with a login to an account, besides one of them.
+func (q *Queries) FindSurplusWebviewsOfAccount(ctx context.Context, arg FindSurplusWebviewsOfAccountParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, FindSurplusWebviewsOfAccount, arg.ConnectedAccountID, arg.Besides, arg.Kept)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var connect_webview_id uuid.UUID
+		if err := rows.Scan(&connect_webview_id); err != nil {
+			return nil, err
+		}
+		items = append(items, connect_webview_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const GetConnectWebview = `-- name: GetConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `

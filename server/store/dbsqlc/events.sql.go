@@ -55,7 +55,9 @@ type GetLatestEventParams struct {
 	Scope       []uuid.UUID
 }
 
-// Planned for each call, because the conditions are optional.
+// Planned for each call, because the conditions are optional. Without a device, it reads the events of the workspace,
+// newest first: 0.9 s per million events for a type that never occurred. An index on the type would avoid that, and add
+// 30 % to the size of events and to their log. Events are written far more often than read by type.
 func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) (Event, error) {
 	row := q.db.QueryRow(ctx, GetLatestEvent,
 		arg.WorkspaceID,

@@ -30,6 +30,12 @@ delete from connect_webviews where connect_webview_id in (
   order by w.created_at limit @max_rows::integer for update skip locked
 );
 
+-- name: FindSurplusWebviewsOfAccount :many
+-- The oldest webviews of client sessions with a login to an account, besides one of them.
+select connect_webview_id from connect_webviews
+where connected_account_id = @connected_account_id::uuid and created_by_session is not null and connect_webview_id <> @besides::uuid
+order by created_at desc, connect_webview_id desc offset @kept::integer for update skip locked;
+
 -- name: GetConnectWebview :one
 select * from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;
 

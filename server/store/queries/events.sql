@@ -12,7 +12,9 @@ returning (fanned_out_at is null)::boolean as waits;
 select * from events where workspace_id = @workspace_id and event_id = @event_id;
 
 -- name: GetLatestEvent :one
--- Planned for each call, because the conditions are optional.
+-- Planned for each call, because the conditions are optional. Without a device, it reads the events of the workspace,
+-- newest first: 0.9 s per million events for a type that never occurred. An index on the type would avoid that, and add
+-- 30 % to the size of events and to their log. Events are written far more often than read by type.
 select * from events where workspace_id = @workspace_id
   and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
   and (sqlc.narg('event_type')::text is null or event_type = sqlc.narg('event_type')::text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,9 +17,11 @@ import (
 
 // cluster is the server of this test process.
 type cluster struct {
-	run    *runDir
-	server *pglocal.Cluster
-	major  int
+	run      *runDir
+	opt      pglocal.Options
+	server   *pglocal.Cluster
+	standbys []*pglocal.Cluster
+	major    int
 
 	mu   sync.Mutex
 	idle []*pgx.Conn // connections of execute
@@ -27,26 +30,27 @@ type cluster struct {
 // minFreeMemory is the free memory, in bytes, that a cluster in memory requires.
 const minFreeMemory = 1 << 30
 
-// startCluster starts a copy of the template in a new directory of root, and removes abandoned directories.
-func startCluster(ctx context.Context, root string, t template) (*cluster, error) {
+// startCluster starts a copy of the template in a new directory of root, and removes abandoned directories. settings
+// override those of the tests' clusters, and may be nil.
+func startCluster(ctx context.Context, root string, t template, settings map[string]string) (*cluster, error) {
 	sweep(ctx, root)
 	run, err := newRunDir(root)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{run: run}
-	if err := c.start(ctx, t); err != nil {
+	if err := c.start(ctx, t, settings); err != nil {
 		return nil, errors.Join(err, run.remove())
 	}
 	return c, nil
 }
 
-func (c *cluster) start(ctx context.Context, t template) error {
+func (c *cluster) start(ctx context.Context, t template, settings map[string]string) error {
 	bin, err := pglocal.Locate(ctx, pglocal.Options{Progress: os.Stderr})
 	if err != nil {
 		return err
 	}
-	opt := pglocal.Options{
+	c.opt = pglocal.Options{
 		Dir:        c.run.clusterDir(),
 		BinDir:     bin.Dir,
 		SocketRoot: c.run.path,
@@ -59,11 +63,12 @@ func (c *cluster) start(ctx context.Context, t template) error {
 			"wal_level":       "minimal",
 		},
 	}
-	if err := t.put(ctx, bin, opt); err != nil {
+	maps.Copy(c.opt.Settings, settings)
+	if err := t.put(ctx, bin, c.opt); err != nil {
 		return err
 	}
 	c.major = bin.Major
-	c.server, err = pglocal.Start(ctx, opt)
+	c.server, err = pglocal.Start(ctx, c.opt)
 	return err
 }
 
@@ -72,7 +77,10 @@ func (c *cluster) stop(ctx context.Context) error {
 	for _, conn := range c.idle {
 		errs = append(errs, conn.Close(ctx))
 	}
-	return errors.Join(append(errs, c.server.Stop(ctx), c.run.remove())...)
+	for _, s := range append(c.standbys, c.server) {
+		errs = append(errs, s.Stop(ctx))
+	}
+	return errors.Join(append(errs, c.run.remove())...)
 }
 
 // scratchRoot returns a file system in memory if there is one with enough space.

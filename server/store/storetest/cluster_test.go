@@ -30,7 +30,7 @@ func Help() bool {
 	if root == "" {
 		return false
 	}
-	c, err := startCluster(context.Background(), root, template{cache: os.Getenv(helperCache), migrate: nothing})
+	c, err := startCluster(context.Background(), root, template{cache: os.Getenv(helperCache), migrate: nothing}, nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -78,6 +78,7 @@ func TestTemplateIsMadeOnceForAllProcesses(t *testing.T) {
 					migrated.Add(1)
 					return nil
 				}},
+				nil,
 			)
 			if err != nil {
 				t.Error(err)
@@ -106,6 +107,7 @@ func TestFailedMigrationIsToldAndNotKept(t *testing.T) {
 		t.Context(),
 		root,
 		template{cache: cache, migrate: func(context.Context, string) error { return broken }},
+		nil,
 	)
 	if !errors.Is(err, broken) {
 		t.Errorf("startCluster = %v, want the error of the migration", err)

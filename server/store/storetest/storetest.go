@@ -41,7 +41,7 @@ const (
 var (
 	// clusterOnce and newCluster are set by Main.
 	clusterOnce func() (*cluster, error)
-	newCluster  func() (*cluster, error)
+	newCluster  func(settings map[string]string) (*cluster, error)
 
 	databases atomic.Int64
 )
@@ -51,18 +51,18 @@ var (
 // Version names what migrate makes in a cache that all packages and all branches share, so it has to change with it: a hash
 // of the migrations, and not a number counted by hand.
 func Main(m *testing.M, migrate Migrate, version string) {
-	newCluster = func() (*cluster, error) {
+	newCluster = func(settings map[string]string) (*cluster, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(startTimeout))
 		defer cancel()
 		cache, err := cacheDir()
 		if err != nil {
 			return nil, err
 		}
-		return startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version})
+		return startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version}, settings)
 	}
 	var started *cluster
 	clusterOnce = sync.OnceValues(func() (_ *cluster, err error) {
-		started, err = newCluster()
+		started, err = newCluster(nil)
 		return started, err
 	})
 	testenv.Unset()
@@ -105,21 +105,28 @@ func New(t testing.TB) (dsn string) {
 // NewOnCluster is New on a PostgreSQL of its own, for tests that change settings of the whole PostgreSQL.
 func NewOnCluster(t testing.TB) (dsn string) {
 	t.Helper()
+	c, name := newOnCluster(t, nil)
+	return c.server.DSN(name)
+}
+
+// newOnCluster starts a cluster with settings, which may be nil, and creates a database on it.
+func newOnCluster(t testing.TB, settings map[string]string) (_ *cluster, name string) {
+	t.Helper()
 	NeedPostgres(t)
 	if newCluster == nil {
 		t.Fatal("storetest.NewOnCluster: the package's TestMain has to call storetest.Main")
 	}
-	c := started(t, newCluster)
+	c := started(t, func() (*cluster, error) { return newCluster(settings) })
 	t.Cleanup(func() {
 		if err := c.stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	name := databaseName(t.Name())
+	name = databaseName(t.Name())
 	if err := c.create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	return c.server.DSN(name)
+	return c, name
 }
 
 // AsRole returns the URL of a database for another role.
