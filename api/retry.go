@@ -124,7 +124,7 @@ func cloneRequest(req *http.Request) (*http.Request, error) {
 // isRepeatable reports whether an operation is idempotent, by the naming scheme of the contract.
 func isRepeatable(urlPath string) bool {
 	switch path.Base(urlPath) {
-	case "update", "delete", "convert_to_managed":
+	case "update", "delete", "convert_to_managed", "configure_auto_lock":
 		return true
 	}
 	return isRead(urlPath)

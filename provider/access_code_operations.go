@@ -132,7 +132,8 @@ func convertCode(
 			},
 		)
 	}
-	if err == nil {
+	accepted := err == nil
+	if accepted {
 		err = client.Await(ctx, answer.ActionAttempt)
 	}
 	if err != nil {
@@ -144,6 +145,9 @@ func convertCode(
 		if isExpired(err) && ctx.Err() == nil { // the server does not continue a conversion
 			return convertCode(ctx, client, request)
 		}
+		if accepted && !isRefusal(err) {
+			err = acceptedError{err}
+		}
 		return nil, err
 	}
 	var code *api.AccessCode
@@ -154,8 +158,16 @@ func convertCode(
 		}
 		return err == nil, err
 	})
+	if err != nil {
+		err = acceptedError{err}
+	}
 	return code, err
 }
+
+// acceptedError is an error of the wait for a conversion that the server has accepted and not refused.
+type acceptedError struct{ error }
+
+func (e acceptedError) Unwrap() error { return e.error }
 
 // convertPlanned converts the code to managed, unless the server says that its vendor does not allow it.
 func convertPlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {

@@ -175,9 +175,16 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
+		err = redacted(err, plan.pin(), state.Code.ValueString())
+		if _, ok := errors.AsType[acceptedError](err); ok {
+			// The next plan shows what has not happened, and the next apply sends the PIN again.
+			resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, true)...)
+			resp.Diagnostics.Append(resp.State.Set(ctx, plan.unconverted(&state))...)
+			plan.warnOfConversion(&resp.Diagnostics, err)
+			return
+		}
 		if err != nil {
-			reportNext(&resp.Diagnostics, "convert access code to "+
-				"managed", redacted(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
+			reportNext(&resp.Diagnostics, "convert access code to managed", err, conversionAdvice(err))
 			return
 		}
 		// If the rest fails, the next apply must neither convert again nor replace the code for its lost key.
@@ -272,6 +279,49 @@ func (m *accessCodeModel) warnOfWait(diags *diag.Diagnostics, err error) {
 		lines = append(lines, next)
 	}
 	diagnostics.Warning(diags, "Access code may not be on its lock yet", strings.Join(lines, "\n\n"))
+}
+
+// warnOfConversion warns that apply ends before the server has converted the code.
+func (m *accessCodeModel) warnOfConversion(diags *diag.Diagnostics, err error) {
+	text := sentence(err.Error())
+	if errors.Is(err, context.Canceled) {
+		text = "Terraform was interrupted while it waited for the conversion."
+	}
+	text += fmt.Sprintf("\n\nThe server has accepted the conversion of the access code %s. The code is in the state. "+
+		"Run `terraform apply` again: if the code is still unmanaged, the plan shows the conversion.",
+		m.AccessCodeID.ValueString())
+	if next := nextStep(err); next != "" && !errors.Is(err, context.Canceled) {
+		text += "\n\n" + next
+	}
+	diagnostics.Warning(diags, "Access code may not be managed yet", text)
+}
+
+// unconverted returns the planned state, with the values of state for what the conversion decides.
+func (m *accessCodeModel) unconverted(state *accessCodeModel) *accessCodeModel {
+	kept := *m
+	kept.CodeWO = types.StringNull() // write-only values are never stored
+	for _, text := range []struct{ planned, known *types.String }{
+		{&kept.Name, &state.Name},
+		{&kept.Code, &state.Code},
+		{&kept.Type, &state.Type},
+		{&kept.Status, &state.Status},
+		{&kept.CreatedAt, &state.CreatedAt},
+		{&kept.CommonCodeKey, &state.CommonCodeKey},
+	} {
+		if text.planned.IsUnknown() {
+			*text.planned = *text.known
+		}
+	}
+	if kept.IsExternalModificationAllowed.IsUnknown() {
+		kept.IsExternalModificationAllowed = state.IsExternalModificationAllowed
+	}
+	if kept.Errors.IsUnknown() {
+		kept.Errors = state.Errors
+	}
+	if kept.Backup.IsUnknown() {
+		kept.Backup = state.Backup
+	}
+	return &kept
 }
 
 // changeAdvice says what to do if the lock has not accepted a change.

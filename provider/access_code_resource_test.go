@@ -1606,7 +1606,7 @@ func TestImportOfACodeThatCannotBeConverted_WarnsOnce(t *testing.T) {
 	warnings := func(diagnostics []*tfprotov6.Diagnostic) (found int) {
 		for _, d := range diagnostics {
 			if d.Severity == tfprotov6.DiagnosticSeverityWarning &&
-				d.Summary == "Access code cannot be converted to managed" && strings.Contains(d.Detail, id) {
+				strings.HasSuffix(d.Summary, " cannot be converted to managed") && strings.Contains(d.Detail, id) {
 				found++
 			}
 		}

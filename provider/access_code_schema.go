@@ -38,8 +38,8 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"device_id": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The lock that holds the code. A change replaces the code. A value that is not " +
-					"known until apply may only turn out to be the same lock.",
+				MarkdownDescription: "The lock that holds the code. A change replaces the code, but only after a plan that " +
+					"knows the lock.",
 				Validators: []validator.String{validators.Identifier{Hint: "Name a lock; the data source " +
 					"deviceaccess_devices lists them."}},
 				PlanModifiers: []planmodifier.String{planmodifiers.RequiresReplaceIfKnown{}},

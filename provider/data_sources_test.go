@@ -162,7 +162,7 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 
 // What has a for_each over the devices would plan to delete all that it has made.
 func TestAConditionThatIsEmptyLeavesNoDeviceOut(t *testing.T) {
-	f := startFakeLocks(t)
+	f := startListedLocks(t)
 	var steps []resource.TestStep
 	for _, conditions := range []string{"", `device_type = ""`, `connected_account_id = ""`, `search = ""`} {
 		steps = append(steps, resource.TestStep{
@@ -181,7 +181,7 @@ func TestAConditionThatIsEmptyLeavesNoDeviceOut(t *testing.T) {
 
 func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	f := startFakeLocks(t)
+	f := startListedLocks(t)
 	config := func(conditions string) string {
 		return f.config("data \"deviceaccess_devices\" \"these\" {\n" + conditions + "\n}\n")
 	}

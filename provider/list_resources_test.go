@@ -210,6 +210,7 @@ func TestListTellsCodesThatCannotBeAdoptedApart(t *testing.T) {
 func TestListOfExclusiveCodesAllowsWhatIsOnTheLocks(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
+	f.lacks = nil
 	thermostat := device("55555555-2222-4222-8222-222222222222", "ecobee_thermostat", map[string]any{})
 	thermostat["capabilities_supported"] = []string{"thermostat"}
 	f.devices = append(f.devices, thermostat)

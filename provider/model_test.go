@@ -205,6 +205,9 @@ func TestDescriptionsAreShort(t *testing.T) {
 			schemas[kind+" "+name] = schema
 		}
 	}
+	for name, schema := range all.ActionSchemas {
+		schemas["action "+name] = schema.Schema
+	}
 	if want := 1 + len(models) + len(p.(provider.ProviderWithListResources).ListResources(t.Context())); len(schemas) != want {
 		t.Fatalf("%d schemas, want %d", len(schemas), want)
 	}

@@ -326,7 +326,8 @@ func TestServerPlan_ChecksOnlyWhatChanges(t *testing.T) {
 	}
 	p.changes(codeType, state("4815"), codeOf(device, "code", "4815", "name", "Guest B")).expect(t, nil)
 	p.changes(codeType, state("481562"), codeOf(device, "code", "4815", "name", "Guest")).expect(t, []string{unfit})
-	p.changes(codeType, state("4815"), codeOf(uuid.NewString(), "code", "4815")).expect(t, nil) // replaced: planned again
+	replaced := p.changes(codeType, state("4815"), codeOf(uuid.NewString(), "code", "4815")) // planned again
+	replaced.expect(t, []string{"W device_id Replacement without a refresh"})
 }
 
 func TestServerPlan_JudgesPINsAsTheServerDoes(t *testing.T) {
@@ -447,13 +448,15 @@ func TestPINOfACodeThatThePlanReplacesIsFree(t *testing.T) {
 	id := f.unmanaged(fakeCode{name: "Guest", code: "4815", managed: true})
 	p := f.plugin(t)
 	config := codeOf(fakeDevice, "code", "4815", "name", "Guest")
-	p.changes(codeType, nil, config).expect(t, []string{"W - PIN is already on the lock"})
+	p.changes(codeType, nil, config).expect(t, []string{
+		`W - Lock has a managed access code "Guest" already`, "W - PIN is already on the lock",
+	})
 	state := maps.Clone(config)
 	state["access_code_id"], state["status"], state["type"] = text(id), text("set"), text("ongoing")
 	state["is_managed"] = tftypes.NewValue(tftypes.Bool, true)
 	state["preferred_code_length"] = tftypes.NewValue(tftypes.Number, 4)
 	replaced := p.changes(codeType, p.pack(object(p.stateType(codeType), state)), config)
-	replaced.expect(t, nil)
+	replaced.expect(t, []string{"W preferred_code_length Replacement without a refresh"})
 	if len(replaced.plan.RequiresReplace) == 0 {
 		t.Fatal("the code is not replaced")
 	}

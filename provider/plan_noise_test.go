@@ -143,8 +143,10 @@ func TestUpdatesLeaveNothingUnknownThatTheyDoNotChange(t *testing.T) {
 				after   string
 				unknown []string
 			}{
-				"event_types": {`event_types = ["device.connected"]`, nil},
-				"url":         {"", replaces},
+				"event_types":    {`event_types = ["device.connected"]`, nil},
+				"secret_version": {"secret_version = 1", nil},
+				"store_secret":   {"store_secret = false", nil},
+				"url":            {"", replaces},
 			},
 		},
 	} {

@@ -28,7 +28,7 @@ func (m *sharedAccessCodeModel) keepLocks(ctx context.Context, state *sharedAcce
 		"`device_ids` is not known until apply, so this plan keeps the code on its locks and adds none:\n  "+
 			strings.Join(state.devices(ctx), "\n  ")+"\n\nRun Terraform again after this apply: the next plan shows "+
 			"the locks that change. If this apply also changes the code, and the locks turn out to be others, Terraform "+
-			"reports an inconsistent plan. The code then stays as it is until the next apply.")
+			"reports an inconsistent plan. The code then does not change until the next apply.")
 }
 
 // warnOfDifferences warns about the codes of the state that differ from the shared code, as after an import. The

@@ -30,6 +30,13 @@ const (
 	lockC = "44444444-2222-4222-8222-222222222222"
 )
 
+// startListedLocks is startFakeLocks on a server that lists its locks, so that plans are checked.
+func startListedLocks(t *testing.T) *fake {
+	f := startFakeLocks(t)
+	f.lacks = nil
+	return f
+}
+
 // startFakeLocks is a fake with three locks. It cannot list them, so that no plan is checked, and asks for codes.
 func startFakeLocks(t *testing.T) *fake {
 	f := startFake(t)

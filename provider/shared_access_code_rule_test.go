@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/diagnostics"
@@ -158,7 +156,7 @@ func TestSharedAccessCode_UnknownLocksTakeNoCodeOffALock(t *testing.T) {
 	t.Parallel()
 	const pin = "name = \"Nanny\"\n  code = \"" + longPIN + "\""
 	start := func(t *testing.T) (*fake, *directory, func(when string, want ...string)) {
-		f := startFakeLocks(t)
+		f := startListedLocks(t)
 		wrote := f.since(t)
 		w := newDirectory(t, map[string]string{
 			"versions.tf": required, "main.tf": f.config(lockByData("https://example.com/a", pin)),
@@ -255,7 +253,7 @@ func TestSharedAccessCode_UnknownKeepersReplaceNothing(t *testing.T) {
 // The terraform command itself accepts that the plan keeps the locks of the state.
 func TestTerraformKeepsTheLocksOfASharedCodeThatAreNotKnownYet(t *testing.T) {
 	t.Parallel()
-	f := startFakeLocks(t)
+	f := startListedLocks(t)
 	wrote := f.since(t)
 	config := func(url string) string { return f.config(lockByData(url, "name = \"Nanny\"")) }
 	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config("https://example.com/a")})
@@ -378,18 +376,10 @@ func TestCodesThatCannotBeConvertedAreWarnedOfByName(t *testing.T) {
 		}
 		id := f.unmanaged(stuck)
 		read := p.imported(codeType, fakeDevice+"/"+id)
-		config := p.pack(object(p.stateType(codeType), map[string]tftypes.Value{"device_id": text(fakeDevice)}))
-		plan, err := p.server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-			TypeName: codeType, PriorState: read.NewState, PriorPrivate: read.Private, PriorIdentity: read.NewIdentity,
-			Config: config, ProposedNewState: read.NewState,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		want := "Access code %q on the lock \"Front Door\" (" + fakeDevice + ") cannot be converted to managed"
 		want = fmt.Sprintf(want, cmp.Or(strings.Replace(name, longPIN, "(hidden)", 1), id))
 		var said []string
-		for _, d := range plan.Diagnostics {
+		for _, d := range read.Diagnostics {
 			said = append(said, d.Summary)
 		}
 		if !slices.Contains(said, want) {

@@ -70,7 +70,7 @@ func TestUnknownValueOfCode_NeverTakesPINOffDoor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startFakeLocks(t)
+			f := startListedLocks(t)
 			w := newDirectory(t, map[string]string{"main.tf": behindWebhook(f, "access_code.created", c.config)})
 			w.expect(true, "apply", "-auto-approve")
 
@@ -162,7 +162,7 @@ func TestKeepersDiffer_OnlyForCertain(t *testing.T) {
 
 func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 	t.Parallel()
-	f := startFakeLocks(t)
+	f := startListedLocks(t)
 	w := newWorkspace(t, map[string]string{"main.tf": behindWebhook(f, "access_code.created", onLookedUpLock)})
 	w.expect(true, "apply", "-auto-approve")
 	w.write("main.tf", behindWebhook(f, "device.connected", onLookedUpLock))
@@ -187,7 +187,7 @@ func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 // Before its first change, an apply looks like a plan without a refresh. Terraform then reports the error itself.
 func TestTerraformLockThatAnotherProviderDecides_KeepsItsPIN(t *testing.T) {
 	t.Parallel()
-	f := startFakeLocks(t)
+	f := startListedLocks(t)
 	config := func(input string) string {
 		const trigger = "resource \"terraform_data\" \"before\" {\n  input = \"%s\"\n}\n"
 		return strings.ReplaceAll(behindWebhook(f, "device.connected", onLookedUpLock), hook, "terraform_data.before") +

@@ -209,8 +209,10 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	resp.Diagnostics.Append(model.fill(ctx, webhook, expansion)...)
 	resp.Diagnostics.Append(model.warning()...)
 	// An update changes none of these. The next refresh reads what the server has changed since the plan.
-	model.Secret, model.Disabled = planned.Secret, planned.Disabled
-	model.DisabledAt, model.DisabledReason = planned.DisabledAt, planned.DisabledReason
+	model.Disabled, model.DisabledAt, model.DisabledReason = planned.Disabled, planned.DisabledAt, planned.DisabledReason
+	if !planned.Secret.IsUnknown() {
+		model.Secret = planned.Secret
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 

@@ -54,7 +54,7 @@ func (m *webhookModel) plannedSecret(state *webhookModel) types.String {
 	switch {
 	case isSet(m.StoreSecret) && !m.StoreSecret.ValueBool():
 		return types.StringNull()
-	case m.StoreSecret.IsUnknown() || m.rotates(state):
+	case m.StoreSecret.IsUnknown() || m.rotates(state) || isSet(state.StoreSecret) && !state.StoreSecret.ValueBool():
 		return types.StringUnknown()
 	}
 	return m.Secret
