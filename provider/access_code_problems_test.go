@@ -70,7 +70,12 @@ func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 	if n := strings.Count(said, "Warning: Access code is not on its lock"); n != 1 {
 		t.Errorf("%d warnings", n)
 	}
-	expectSaid(t, "the output", w.plain("output"), `"error_code" = "device_offline" "message" = "The device is offline.`)
+	expectSaid(
+		t,
+		"the output",
+		w.plain("output"),
+		`"error_code" = "device_offline" "message" = "The device is offline.`,
+	)
 	lock.Control(t, http.MethodPost, "/online", nil)
 	apptest.Until(t, "the code is on the lock", func() bool { return lock.Has(t, pin) })
 	apptest.Until(t, "the server knows", func() bool { return managedOn(t, srv, device)[0].Status == "set" })
@@ -299,10 +304,13 @@ func TestErrorsOfCodesHaveTheirCodeAndMessage(t *testing.T) {
 			PreConfig: func() {
 				f.do(func() {
 					for _, code := range f.codes {
-						code.errors = []map[string]any{{
-							"error_code": "device_offline", "message": "The device is offline, with " + code.code.(string) + ".",
-							"is_device_error": true,
-						}}
+						code.errors = []map[string]any{
+							{
+								"error_code":      "device_offline",
+								"message":         "The device is offline, with " + code.code.(string) + ".",
+								"is_device_error": true,
+							},
+						}
 					}
 				})
 			},
@@ -316,13 +324,21 @@ func TestErrorsOfCodesHaveTheirCodeAndMessage(t *testing.T) {
 // A creation that failed has the error of the request.
 func TestErrorsOfAMissingCodeAreThoseOfItsCreation(t *testing.T) {
 	f := startFakeLocks(t)
-	f.then("/access_codes/create", nil, answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "It is full."))
+	f.then(
+		"/access_codes/create",
+		nil,
+		answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "It is full."),
+	)
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config:             f.config(codeSet(`code = "904716590200"`, lockA, lockB)),
 		ExpectNonEmptyPlan: true,
 		Check: func(s *terraform.State) error {
 			for _, lock := range []string{lockA, lockB} {
-				if attribute(s, nanny, "access_codes."+lock+".errors.0.error_code") == "no_space_for_access_code_on_device" {
+				if attribute(
+					s,
+					nanny,
+					"access_codes."+lock+".errors.0.error_code",
+				) == "no_space_for_access_code_on_device" {
 					return nil
 				}
 			}

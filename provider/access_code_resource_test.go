@@ -308,9 +308,13 @@ func TestAccessCode_SlowLockGetsCodeAfterApply(t *testing.T) {
 	f.nextAttempt = func(a *fakeAttempt) {
 		a.looks = 1000
 		_, c := f.only()
-		c.errors = []map[string]any{{
-			"error_code": "device_offline", "message": "The lock is offline; 904716590100 is waiting.", "is_device_error": true,
-		}}
+		c.errors = []map[string]any{
+			{
+				"error_code":      "device_offline",
+				"message":         "The lock is offline; 904716590100 is waiting.",
+				"is_device_error": true,
+			},
+		}
 	}
 	w := newDirectory(t, map[string]string{
 		"main.tf": required + f.config(accessCode("code = \"904716590100\"\n  timeouts {\n    create = \"1s\"\n  }")),
@@ -672,7 +676,11 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				has("type", isText("time_bound")),
 				has("starts_at", knownvalue.Null()),
-				statecheck.ExpectKnownValue(front, tfjsonpath.New("offline").AtMapKey("is_one_time_use"), knownvalue.Bool(true)),
+				statecheck.ExpectKnownValue(
+					front,
+					tfjsonpath.New("offline").AtMapKey("is_one_time_use"),
+					knownvalue.Bool(true),
+				),
 			},
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
@@ -1631,7 +1639,10 @@ func TestImportOfACodeThatCannotBeConverted_WarnsOnce(t *testing.T) {
 		t.Errorf("%d warnings of the plan with the import", n)
 	}
 	later := p.reads(&tfprotov6.ReadResourceRequest{
-		TypeName: codeType, CurrentState: imported.NewState, CurrentIdentity: imported.NewIdentity, Private: imported.Private,
+		TypeName:        codeType,
+		CurrentState:    imported.NewState,
+		CurrentIdentity: imported.NewIdentity,
+		Private:         imported.Private,
 	})
 	if n := warnings(later.Diagnostics) + 10*warnings(plan(later)); n != 10 {
 		t.Errorf("later, the refresh and the plan warn %d times", n)

@@ -193,7 +193,8 @@ func (m *accessCodeModel) replacingAttributes(
 			m.PreferNativeScheduling, state.PreferNativeScheduling,
 		},
 		{
-			path.Root("preferred_code_length"), planmodifiers.RequiresReplaceUnlessImported{},
+			path.Root("preferred_code_length"),
+			planmodifiers.RequiresReplaceUnlessImported{},
 			m.PreferredCodeLength, state.PreferredCodeLength,
 		},
 		{path.Root("backup").AtName("use_pool"), usesNoPool, m.backup().UsePool, state.backup().UsePool},

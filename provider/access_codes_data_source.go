@@ -75,8 +75,10 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 					"device_id":      computedText("The lock that holds the code."),
 					"name":           computedText("The name of the code. Null if it has none."),
 					"type":           computedText("`ongoing`, or `time_bound` with a time frame."),
-					"status": computedText("The state of the code on its lock: `unset`, `setting`, `set`, `removing`, " +
-						"or `unknown`. See the resource `deviceaccess_access_code`."),
+					"status": computedText(
+						"The state of the code on its lock: `unset`, `setting`, `set`, `removing`, " +
+							"or `unknown`. See the resource `deviceaccess_access_code`.",
+					),
 					"starts_at":  computedText("From when the code opens the lock. Null if always."),
 					"ends_at":    computedText("Until when the code opens the lock. Null if always."),
 					"created_at": computedText("When the code was created, or first seen on the lock."),

@@ -643,7 +643,14 @@ func TestSharedAccessCode_CreationLeavesOutALockThatWasRemoved(t *testing.T) {
 	f := startFakeLocks(t)
 	f.removeLock(lockA)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockA, lockB))})
-	expectSaid(t, "the creation", w.plain("apply"), "Warning: "+diagnostics.CouldNot(actionPut), "device_not_found", "remove it from `device_ids`")
+	expectSaid(
+		t,
+		"the creation",
+		w.plain("apply"),
+		"Warning: "+diagnostics.CouldNot(actionPut),
+		"device_not_found",
+		"remove it from `device_ids`",
+	)
 	if w.status(lockA) != statusMissing || w.status(lockB) != "set" {
 		t.Error("the other lock has no code")
 	}
@@ -701,7 +708,12 @@ func TestServerLockThatWasRemovedStopsNothingElse(t *testing.T) {
 		"versions.tf": required, "main.tf": onServer(srv, codeSet("", august, nuki)+exclusive(august)),
 	})
 	w.expect(true, "apply")
-	if status := srv.Post(t, "/devices/simulate/remove", map[string]any{"device_id": august}, nil); status != http.StatusOK {
+	if status := srv.Post(
+		t,
+		"/devices/simulate/remove",
+		map[string]any{"device_id": august},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("removing the lock: %d", status)
 	}
 	w.expect(true, "plan")

@@ -85,7 +85,10 @@ func TestServerACSUserIsCreatedUpdatedImportedAndDestroyed(t *testing.T) {
 				},
 				Config:           config(strings.Replace(first, groups[0], groups[1], 1)),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, visitor),
-				Check:            onSystem("Jane Doe", func(p apptest.PersonOnSystem) bool { return len(p.GroupIDs) == 1 }),
+				Check: onSystem(
+					"Jane Doe",
+					func(p apptest.PersonOnSystem) bool { return len(p.GroupIDs) == 1 },
+				),
 			},
 			{ // servers cannot remove an address
 				Config:           config(`full_name = "Jane Roe"`),

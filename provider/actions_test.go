@@ -127,8 +127,18 @@ func TestServerBackupCodeIsPulledWithoutItsPIN(t *testing.T) {
 	if backup == nil || *backup == "" {
 		t.Fatalf("no backup code was pulled: %s", said)
 	}
-	expectSaid(t, "the action", said, "The backup code "+*backup+" on the lock "+door+" now replaces the access code "+id)
-	forbids(t, "what the action said", said, map[string]string{"the PIN": *get(*backup).Code, "the name": "905173846251"})
+	expectSaid(
+		t,
+		"the action",
+		said,
+		"The backup code "+*backup+" on the lock "+door+" now replaces the access code "+id,
+	)
+	forbids(
+		t,
+		"what the action said",
+		said,
+		map[string]string{"the PIN": *get(*backup).Code, "the name": "905173846251"},
+	)
 	if again := p.does("deviceaccess_pull_backup_access_code", argument("access_code_id", id)); again != said {
 		t.Errorf("pulled again: %s", again)
 	}
@@ -156,7 +166,12 @@ func TestServerWebhookTestReportsTheAnswer(t *testing.T) {
 	failed := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Could not test webhook",
 		"The endpoint answered 401 Unauthorized", "signatures")
 	receiver.Close()
-	unreachable := p.cannot("deviceaccess_webhook_test", argument("webhook_id", id), "Could not test webhook", "refused")
+	unreachable := p.cannot(
+		"deviceaccess_webhook_test",
+		argument("webhook_id", id),
+		"Could not test webhook",
+		"refused",
+	)
 	if len(events) != 2 || strings.Contains(said+failed.Detail+unreachable.Detail, "hush") {
 		t.Errorf("%d events; the action says %s %s %s", len(events), said, failed.Detail, unreachable.Detail)
 	}

@@ -140,13 +140,25 @@ func TestInvalidCACertificateIsAnErrorAtTheAttribute(t *testing.T) {
 				if conn.isConnected() || len(diags) != 1 {
 					t.Fatalf("%v", diags)
 				}
-				expectSaid(t, "the error", diags[0].Summary()+diags[0].Detail(), "Invalid CA certificate", origin, c.says)
+				expectSaid(
+					t,
+					"the error",
+					diags[0].Summary()+diags[0].Detail(),
+					"Invalid CA certificate",
+					origin,
+					c.says,
+				)
 				at, hasPath := diags[0].(interface{ Path() path.Path })
 				if isKey := strings.Contains(c.content, "PRIVATE KEY"); isKey == hasPath ||
 					hasPath && at.Path().String() != "ca_certificate" {
 					t.Errorf("the error is at an attribute: %t", hasPath)
 				}
-				forbids(t, "the error", diags[0].Detail(), map[string]string{"the content": "hush", "encoded": "aHVzaC1odXNo"})
+				forbids(
+					t,
+					"the error",
+					diags[0].Detail(),
+					map[string]string{"the content": "hush", "encoded": "aHVzaC1odXNo"},
+				)
 			})
 		}
 	}

@@ -89,7 +89,9 @@ func TestDefaultTimeoutsAreCheckedBeforeAndAfterTheyAreKnown(t *testing.T) {
 			}
 		}
 	}
-	if got := (*connection)(nil).defaults(); got != (operationTimeouts{5 * time.Minute, 5 * time.Minute, 5 * time.Minute}) {
+	if got := (*connection)(
+		nil,
+	).defaults(); got != (operationTimeouts{5 * time.Minute, 5 * time.Minute, 5 * time.Minute}) {
 		t.Errorf("by default: %v", got)
 	}
 }
@@ -113,7 +115,9 @@ func TestEverySettingMayBeUnknown(t *testing.T) {
 	// These change nothing about the connection, and have a safe value while they are unknown.
 	harmless := map[string]bool{"convert_on_import": true, "wait_until_on_lock": true, "max_concurrent_requests": true}
 	for _, attribute := range schema.Block.Attributes {
-		config := map[string]tftypes.Value{attribute.Name: tftypes.NewValue(attribute.ValueType(), tftypes.UnknownValue)}
+		config := map[string]tftypes.Value{
+			attribute.Name: tftypes.NewValue(attribute.ValueType(), tftypes.UnknownValue),
+		}
 		for name, value := range whole {
 			if name != attribute.Name {
 				config[name] = value
@@ -121,7 +125,10 @@ func TestEverySettingMayBeUnknown(t *testing.T) {
 		}
 		p := startPluginWith(t, config)
 		progress, diagnostics := p.invokes("deviceaccess_webhook_test", argument("webhook_id", "x"))
-		waits := strings.Contains(told(progress, diagnostics), "of `"+attribute.Name+"` in the provider block is not known")
+		waits := strings.Contains(
+			told(progress, diagnostics),
+			"of `"+attribute.Name+"` in the provider block is not known",
+		)
 		if waits == harmless[attribute.Name] {
 			t.Errorf("an unknown %s: %s", attribute.Name, told(progress, diagnostics))
 		}

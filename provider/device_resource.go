@@ -140,9 +140,14 @@ func (r *deviceResource) ModifyPlan(
 	switch {
 	case api.IsNotFound(err):
 		// Not an error: a device that was removed must not stop the plan of everything else.
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("device_id"), "Device not found", "The workspace of the API "+
-			"key has no device "+plan.DeviceID.ValueString()+", so applying this plan will fail. Correct `device_id`, "+
-			"or remove the resource from the configuration.")
+		diagnostics.WarningAt(
+			&resp.Diagnostics,
+			path.Root("device_id"),
+			"Device not found",
+			"The workspace of the API "+
+				"key has no device "+plan.DeviceID.ValueString()+", so applying this plan will fail. Correct `device_id`, "+
+				"or remove the resource from the configuration.",
+		)
 	case err == nil && device.CanConfigureAutoLock != nil && !*device.CanConfigureAutoLock &&
 		!config.AutoLockEnabled.IsNull():
 		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("auto_lock_enabled"), "Automatic locking not supported",
@@ -268,8 +273,13 @@ func reportDevice(diags *diag.Diagnostics, action string, err error) {
 		report(diags, action, err)
 		return
 	}
-	diagnostics.FailureAt(diags, path.Root("auto_lock_enabled"), action, sentence(err.Error())+"\n\nThe server sends the "+
-		"setting to the lock once. Run Terraform again when the lock is online.")
+	diagnostics.FailureAt(
+		diags,
+		path.Root("auto_lock_enabled"),
+		action,
+		sentence(err.Error())+"\n\nThe server sends the "+
+			"setting to the lock once. Run Terraform again when the lock is online.",
+	)
 }
 
 // deviceIdentity identifies a device in Terraform 1.12 and newer.

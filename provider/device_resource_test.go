@@ -118,7 +118,12 @@ func TestServerDeviceThatIsRemovedLeavesTheState(t *testing.T) {
 		{Config: onServer(srv, adopted(device, ""))},
 		{
 			PreConfig: func() {
-				if status := srv.Post(t, "/devices/delete", map[string]any{"device_id": device}, nil); status != http.StatusOK {
+				if status := srv.Post(
+					t,
+					"/devices/delete",
+					map[string]any{"device_id": device},
+					nil,
+				); status != http.StatusOK {
 					t.Errorf("delete: %d", status)
 				}
 			},

@@ -46,7 +46,9 @@ func TestDiagnosticsAreMadeInOnePlace(t *testing.T) {
 }
 
 // orders are the words with which a summary would tell users to do what failed.
-var orders = regexp.MustCompile(`^(Add|Check|Choose|Connect|Convert|Create|Delete|Find|Import|List|Read|Remove|Set|Update|Write)\b`)
+var orders = regexp.MustCompile(
+	`^(Add|Check|Choose|Connect|Convert|Create|Delete|Find|Import|List|Read|Remove|Set|Update|Write)\b`,
+)
 
 // A pipeline often shows the summary only.
 func TestSummariesStateFacts(t *testing.T) {
@@ -61,7 +63,9 @@ func TestSummariesStateFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, "_test.go") })...)
+		files = append(
+			files,
+			slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, "_test.go") })...)
 	}
 	seen := 0
 	check := func(at token.Position, text string, isAction bool) {

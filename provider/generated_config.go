@@ -51,12 +51,12 @@ func shortenConfig(
 		return config, nil
 	}
 	value, err := config.Unmarshal(schema.ValueType())
-	if err != nil {
-		return nil, fmt.Errorf("read the generated configuration: %w", err)
+	if err != nil || value.IsNull() {
+		return config, err
 	}
 	var attributes map[string]tftypes.Value
-	if value.IsNull() || value.As(&attributes) != nil {
-		return config, nil
+	if err := value.As(&attributes); err != nil {
+		return nil, fmt.Errorf("read the generated configuration: %w", err)
 	}
 	for _, a := range schema.Block.Attributes {
 		if a.Optional && a.Computed && (a.Sensitive || isDefault(a.Name, attributes[a.Name])) {

@@ -160,8 +160,10 @@ func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
 				diagnostics := answer.Diagnostics
 				if len(diagnostics) == 0 {
 					read, err := p.server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
-						TypeName: typeName, CurrentState: answer.ImportedResources[0].State,
-						CurrentIdentity: answer.ImportedResources[0].Identity, Private: answer.ImportedResources[0].Private,
+						TypeName:        typeName,
+						CurrentState:    answer.ImportedResources[0].State,
+						CurrentIdentity: answer.ImportedResources[0].Identity,
+						Private:         answer.ImportedResources[0].Private,
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -172,7 +174,8 @@ func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
 					t.Fatalf("diagnostics: %v", diagnostics)
 				}
 				d := diagnostics[0]
-				if summary := d.Summary; summary != "Invalid identifier" && !strings.HasPrefix(summary, "Could not import ") {
+				if summary := d.Summary; summary != "Invalid identifier" &&
+					!strings.HasPrefix(summary, "Could not import ") {
 					t.Errorf("the summary is %q", summary)
 				}
 				if !strings.Contains(d.Detail, strings.Trim(strconv.Quote(c.id), `"`)) {

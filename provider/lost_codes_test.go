@@ -14,8 +14,8 @@ import (
 const alreadyThere = "Warning: Lock has a managed access code"
 
 // lostCode puts a managed code on the first lock that is in no state.
-func (f *fake) lostCode(name, pin string) (id string) {
-	return f.unmanaged(fakeCode{name: name, code: pin, managed: true})
+func (f *fake) lostCode(name string) (id string) {
+	return f.unmanaged(fakeCode{name: name, code: longPIN, managed: true})
 }
 
 func TestLostCode_IsNamedWithItsImport(t *testing.T) {
@@ -51,23 +51,23 @@ func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
 			before: codeSet("", lockA),
 			config: codeSet("", lockA) + accessCode(`name = "Nanny"`),
 		},
-		"of another name": {config: second, prepare: func(f *fake) { f.lostCode("Cook", longPIN) }},
+		"of another name": {config: second, prepare: func(f *fake) { f.lostCode("Cook") }},
 		"that are being deleted": {
 			config:  second,
-			prepare: func(f *fake) { f.codes[f.lostCode("Guest", longPIN)].status = "removing" },
+			prepare: func(f *fake) { f.codes[f.lostCode("Guest")].status = "removing" },
 		},
 		"of another PIN": {
 			config:  accessCode("name = \"Guest\"\n  code = \"904716590100\""),
-			prepare: func(f *fake) { f.lostCode("Guest", longPIN) },
+			prepare: func(f *fake) { f.lostCode("Guest") },
 		},
 		"of another time frame": {
 			config:  accessCode("name = \"Guest\"\n" + frame(time.Hour, time.Hour)),
-			prepare: func(f *fake) { f.lostCode("Guest", longPIN) },
+			prepare: func(f *fake) { f.lostCode("Guest") },
 		},
 		"on a lock that is unlisted": {
 			config: second,
 			prepare: func(f *fake) {
-				f.lostCode("Guest", longPIN)
+				f.lostCode("Guest")
 				f.lacks = []string{"/access_codes/list"}
 			},
 		},

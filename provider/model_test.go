@@ -208,7 +208,13 @@ func TestDescriptionsAreShort(t *testing.T) {
 	for name, schema := range all.ActionSchemas {
 		schemas["action "+name] = schema.Schema
 	}
-	if want := 1 + len(models) + len(p.(provider.ProviderWithListResources).ListResources(t.Context())); len(schemas) != want {
+	if want := 1 + len(
+		models,
+	) + len(
+		p.(provider.ProviderWithListResources).ListResources(t.Context()),
+	); len(
+		schemas,
+	) != want {
 		t.Fatalf("%d schemas, want %d", len(schemas), want)
 	}
 	for name, schema := range schemas {
@@ -233,4 +239,4 @@ func checkDescriptions(t *testing.T, where string, attributes []*tfprotov6.Schem
 	}
 }
 
-var sentenceEnds = regexp.MustCompile("[.!?](\\s|$)")
+var sentenceEnds = regexp.MustCompile(`[.!?](\s|$)`)

@@ -194,7 +194,12 @@ func TestServerPlan_WarnsOfPINsNamesAndSlotsThatAreTaken(t *testing.T) {
 	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
 	august, kwikset, smartthings := srv.Device(t, "august"), srv.Device(t, "kwikset"), srv.Device(t, "smartthings")
 	var made api.AccessCodeCreatedResponse
-	srv.Post(t, "/access_codes/create", map[string]any{"device_id": august, "name": "Guest 4815", "code": "4815"}, &made)
+	srv.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": august, "name": "Guest 4815", "code": "4815"},
+		&made,
+	)
 	other := srv.UnmanagedCodes(t, august)[0]
 	for i := range 25 { // and 2 unmanaged ones: 27 fit
 		create := map[string]any{"device_id": smartthings, "name": fmt.Sprint("Guest ", i)}
@@ -346,8 +351,19 @@ func TestServerPlan_JudgesPINsAsTheServerDoes(t *testing.T) {
 			said := p.changes(codeType, nil, codeOf(device.DeviceID, "code", pin))
 			refused := slices.ContainsFunc(said.lines, func(line string) bool { return line[0] == 'E' })
 			create := map[string]any{"device_id": device.DeviceID, "code": pin}
-			if status := srv.Post(t, "/access_codes/create", create, nil); (status == http.StatusBadRequest) != refused {
-				t.Errorf("%s, %s: the server answers %d, and the plan says %q", device.DeviceType, pin, status, said.lines)
+			if status := srv.Post(
+				t,
+				"/access_codes/create",
+				create,
+				nil,
+			); (status == http.StatusBadRequest) != refused {
+				t.Errorf(
+					"%s, %s: the server answers %d, and the plan says %q",
+					device.DeviceType,
+					pin,
+					status,
+					said.lines,
+				)
 			}
 		}
 	}

@@ -25,8 +25,16 @@ func (u unknownInPlan) CheckPlan(_ context.Context, req plancheck.CheckPlanReque
 			continue
 		}
 		got := unknownParts("", change.Change.AfterUnknown)
-		if slices.Sort(got); !change.Change.Actions.Update() || !slices.Equal(got, slices.Sorted(slices.Values(u.want))) {
-			resp.Error = fmt.Errorf("the plan is to %v, and unknown are %q, want %q", change.Change.Actions, got, u.want)
+		if slices.Sort(
+			got,
+		); !change.Change.Actions.Update() ||
+			!slices.Equal(got, slices.Sorted(slices.Values(u.want))) {
+			resp.Error = fmt.Errorf(
+				"the plan is to %v, and unknown are %q, want %q",
+				change.Change.Actions,
+				got,
+				u.want,
+			)
 		}
 		return
 	}
@@ -150,7 +158,10 @@ func TestUpdatesLeaveNothingUnknownThatTheyDoNotChange(t *testing.T) {
 			},
 		},
 	} {
-		tried := slices.DeleteFunc(slices.Sorted(maps.Keys(c.updates)), func(name string) bool { return name == "timeouts" })
+		tried := slices.DeleteFunc(
+			slices.Sorted(maps.Keys(c.updates)),
+			func(name string) bool { return name == "timeouts" },
+		)
 		if want := configurable(t, typeName); !slices.Equal(tried, want) {
 			t.Errorf("%s has %q, this test tries %q", typeName, want, tried)
 		}
@@ -162,7 +173,10 @@ func TestUpdatesLeaveNothingUnknownThatTheyDoNotChange(t *testing.T) {
 				f := startFakeLocks(t)
 				run(t, resource.TestCase{Steps: []resource.TestStep{
 					{Config: f.config(c.config(c.before))},
-					{Config: f.config(c.config(update.after)), ConfigPlanChecks: leavesUnknown(c.address, update.unknown...)},
+					{
+						Config:           f.config(c.config(update.after)),
+						ConfigPlanChecks: leavesUnknown(c.address, update.unknown...),
+					},
 					{Config: f.config(c.config(update.after)), ConfigPlanChecks: plansNothing()},
 				}})
 			})

@@ -215,7 +215,7 @@ func (p *plugin) invokesWith(
 	attributes map[string]tftypes.Value,
 ) (progress []string, diagnostics []*tfprotov6.Diagnostic) {
 	p.t.Helper()
-	server := p.server.(tfprotov6.ProviderServerWithActions)
+	server := p.server.(tfprotov6.ActionServer)
 	config := p.pack(object(p.schemas.ActionSchemas[typeName].Schema.ValueType(), attributes))
 	validated, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{
 		ActionType: typeName, Config: config,

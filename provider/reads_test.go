@@ -340,7 +340,10 @@ func TestServerDevicesAndPeopleAreListedImportedAndRefreshedByLists(t *testing.T
 			expectNames(t, typeName, p.state(typeName, read.NewState), listed)
 			expectNames(t, typeName, p.names(typeName, read.NewIdentity), map[string]string{kind.id: listed[kind.id]})
 			p.reads(&tfprotov6.ReadResourceRequest{
-				TypeName: typeName, CurrentState: read.NewState, CurrentIdentity: read.NewIdentity, Private: read.Private,
+				TypeName:        typeName,
+				CurrentState:    read.NewState,
+				CurrentIdentity: read.NewIdentity,
+				Private:         read.Private,
 			})
 		}
 		wantGets := 0

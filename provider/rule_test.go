@@ -42,9 +42,14 @@ func ruleRows() map[string]ruleRow {
 		},
 		"deviceaccess_webhook":         {config: `url = "https://example.com/a"`},
 		"deviceaccess_connect_webview": {},
-		deviceType:                     {config: "device_id = \"" + lockA + "\"\n  name = \"Porch\"\n", needsLock: true},
-		acsUserType:                    {config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  " + wait},
-		identityType:                   {config: `full_name = "Jane"`},
+		deviceType: {
+			config:    "device_id = \"" + lockA + "\"\n  name = \"Porch\"\n",
+			needsLock: true,
+		},
+		acsUserType: {
+			config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  " + wait,
+		},
+		identityType: {config: `full_name = "Jane"`},
 	}
 }
 

@@ -106,7 +106,7 @@ func TestWrapperHasEveryMethodOfTheServer(t *testing.T) {
 			t.Errorf("the wrapper lacks %s", name)
 		}
 	}
-	if _, ok := NewServer("test")().(tfprotov6.ProviderServerWithActions); !ok {
+	if _, ok := NewServer("test")().(tfprotov6.ActionServer); !ok {
 		t.Error("the wrapper does not offer actions")
 	}
 }

@@ -113,7 +113,9 @@ func (m *sharedAccessCodeModel) warnOfChanges(differing, converted, stuck []stri
 	if len(stuck) > 0 {
 		diagnostics.WarningAt(diags, at, "Access codes of "+name+" cannot be converted to managed",
 			"Applying this plan will fail on these locks:"+strings.Join(stuck, "")+"\n\n"+
-				sentence(errCannotBeManaged.Error())+" The codes stay on the locks, unmanaged. Remove these locks from "+
+				sentence(
+					errCannotBeManaged.Error(),
+				)+" The codes stay on the locks, unmanaged. Remove these locks from "+
 				"`device_ids`, or delete the codes in the locks' app.")
 	}
 }

@@ -273,9 +273,13 @@ func TestSharedAccessCodeThatFailsOnOneLockIsFinishedByTheNextApply(t *testing.T
 				ConfigStateChecks: allSet(lockA, lockB, lockC),
 			},
 			{
-				PreConfig:   func() { f.then("/access_codes/delete", answerError(http.StatusConflict, "busy", "The lock is busy")) },
-				Config:      f.config(codeSet(`code = "905173846251"`, lockA, lockB)),
-				ExpectError: says("Error: Could not remove the access code from a lock", `"Garage"`, "The lock is busy"),
+				PreConfig: func() { f.then("/access_codes/delete", answerError(http.StatusConflict, "busy", "The lock is busy")) },
+				Config:    f.config(codeSet(`code = "905173846251"`, lockA, lockB)),
+				ExpectError: says(
+					"Error: Could not remove the access code from a lock",
+					`"Garage"`,
+					"The lock is busy",
+				),
 			},
 			{Config: f.config(codeSet(`code = "905173846251"`, lockA, lockB)), ConfigStateChecks: allSet(lockA, lockB)},
 		}})

@@ -91,7 +91,15 @@ func TestSharedAccessCode_CreationThatNoLockHasRefusedIsKept(t *testing.T) {
 				f.answerAfter("/access_codes/create", 2, c.after)
 			}
 			w := f.shared(t, "1s", lockA, lockB)
-			expectSaid(t, "the creation", w.plain("apply"), "Warning: "+diagnostics.CouldNot(actionPut), lockA, lockB, c.says)
+			expectSaid(
+				t,
+				"the creation",
+				w.plain("apply"),
+				"Warning: "+diagnostics.CouldNot(actionPut),
+				lockA,
+				lockB,
+				c.says,
+			)
 			if w.core.IsTainted(nanny) {
 				t.Error("the shared code is tainted")
 			}
@@ -116,7 +124,13 @@ func TestSharedAccessCode_CreationThatEveryLockHasRefusedFailsAndIsKnown(t *test
 	}
 	w := f.shared(t, "5s", lockA, lockB)
 	w.expect(false, "apply")
-	expectSaid(t, "the error", plainly(w.seen.String()), "Error: "+diagnostics.CouldNot(actionPut), "PIN (hidden) is not for this lock")
+	expectSaid(
+		t,
+		"the error",
+		plainly(w.seen.String()),
+		"Error: "+diagnostics.CouldNot(actionPut),
+		"PIN (hidden) is not for this lock",
+	)
 	if !w.core.IsTainted(nanny) {
 		t.Error("the codes on the locks are not known, or the shared code is not tainted")
 	}

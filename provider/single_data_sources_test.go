@@ -75,7 +75,10 @@ func TestServerAccessCodeIsFoundByIDAndByName(t *testing.T) {
 		{Config: onServer(srv, byName("nanny")), ExpectError: says(`name = "nanny"`, "There is no such access code")},
 		{Config: onServer(srv, byID(lockA)), ExpectError: says("There is no such access code")},
 		{
-			Config:      onServer(srv, single(codeType, fmt.Sprintf("  device_id = %q\n  access_code_id = %q\n", lockA, id))),
+			Config: onServer(
+				srv,
+				single(codeType, fmt.Sprintf("  device_id = %q\n  access_code_id = %q\n", lockA, id)),
+			),
 			ExpectError: says("The code is on the device " + device),
 		},
 		{Config: onServer(srv, single(codeType, "  name = \"Nanny\"\n")), ExpectError: says("`device_id`")},
@@ -108,14 +111,20 @@ func TestServerWebhookIsFoundByIDAndByURL(t *testing.T) {
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: onServer(srv, byURL), ConfigStateChecks: has},
 		{
-			Config:            onServer(srv, single(webhookType, fmt.Sprintf("  webhook_id = %q\n", made.Webhook.WebhookID))),
+			Config: onServer(
+				srv,
+				single(webhookType, fmt.Sprintf("  webhook_id = %q\n", made.Webhook.WebhookID)),
+			),
 			ConfigStateChecks: append(has, of(webhookType, "url", isText("https://example.com/a"))),
 		},
 		{
 			Config:      onServer(srv, single(webhookType, "  url = \"https://example.com/c?token=hush\"\n")),
 			ExpectError: says("has no webhook with this `url`"),
 		},
-		{Config: onServer(srv, single(webhookType, fmt.Sprintf("  webhook_id = %q\n", lockA))), ExpectError: says("404")},
+		{
+			Config:      onServer(srv, single(webhookType, fmt.Sprintf("  webhook_id = %q\n", lockA))),
+			ExpectError: says("404"),
+		},
 		{
 			PreConfig:   func() { srv.Post(t, "/webhooks/create", create, nil) },
 			Config:      onServer(srv, byURL),
@@ -172,7 +181,9 @@ func TestConnectedAccountIsFoundByWhatItsOwnerLogsInWith(t *testing.T) {
 		for range 5 { // as often as Terraform reads it
 			f.then("/connected_accounts/list", accounts)
 		}
-		step := resource.TestStep{Config: f.config(single(account, fmt.Sprintf("  user_identifier = %q\n", identifier)))}
+		step := resource.TestStep{
+			Config: f.config(single(account, fmt.Sprintf("  user_identifier = %q\n", identifier))),
+		}
 		if id == "" {
 			step.ExpectError = says("2 accounts have this user identifier: a4, a5")
 		} else {

@@ -32,7 +32,7 @@ func userIdentity(attributes string) string {
 func known(address string, attributes map[string]string) []statecheck.StateCheck {
 	var checks []statecheck.StateCheck
 	for name, value := range attributes {
-		check := knownvalue.Check(isText(value))
+		check := isText(value)
 		if value == "" {
 			check = knownvalue.Null()
 		}

@@ -520,7 +520,10 @@ func TestWebhookOfTheExample_OutlivesARejectedURL(t *testing.T) {
 		{Config: example},
 		{
 			PreConfig: func() {
-				f.then("/webhooks/create", answerError(http.StatusBadRequest, "invalid_input", "Nothing is sent to 169.254.169.254"))
+				f.then(
+					"/webhooks/create",
+					answerError(http.StatusBadRequest, "invalid_input", "Nothing is sent to 169.254.169.254"),
+				)
 			},
 			Config:      moved,
 			ExpectError: says("Error: Could not create webhook", "Nothing is sent to 169.254.169.254"),

@@ -63,8 +63,13 @@ func (m *webhookModel) plannedSecret(state *webhookModel) types.String {
 // warnOfSecret warns about what an update does not do.
 func (m *webhookModel) warnOfSecret(state *webhookModel, diags *diag.Diagnostics) {
 	if isSet(m.SecretVersion) && state.SecretVersion.IsNull() {
-		diagnostics.WarningAt(diags, path.Root("secret_version"), "Secret is not rotated", "The first `secret_version` "+
-			"of an existing webhook is only noted. To rotate the secret, apply this, then change the number.")
+		diagnostics.WarningAt(
+			diags,
+			path.Root("secret_version"),
+			"Secret is not rotated",
+			"The first `secret_version` "+
+				"of an existing webhook is only noted. To rotate the secret, apply this, then change the number.",
+		)
 	}
 	if isSet(m.StoreSecret) && !m.StoreSecret.ValueBool() && !state.Secret.IsNull() && !m.rotates(state) {
 		diagnostics.WarningAt(diags, path.Root("store_secret"), "Secret was in the state", "This apply removes the "+
@@ -80,9 +85,14 @@ func warnOfLostSecret(ctx context.Context, client *api.Client, id types.String, 
 	if err != nil || webhook.Secret != "" {
 		return
 	}
-	diagnostics.WarningAt(diags, path.Root("store_secret"), "Secret cannot be read", "The server returns the secret of "+
-		"a webhook only at its creation, and `store_secret = false` has kept it out of the state. To use the secret, "+
-		"remove `store_secret` and replace the webhook.")
+	diagnostics.WarningAt(
+		diags,
+		path.Root("store_secret"),
+		"Secret cannot be read",
+		"The server returns the secret of "+
+			"a webhook only at its creation, and `store_secret = false` has kept it out of the state. To use the secret, "+
+			"remove `store_secret` and replace the webhook.",
+	)
 }
 
 // reportRotation adds the error of a rotation, at the attribute unless the server rejects another one.

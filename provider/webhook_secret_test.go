@@ -61,7 +61,10 @@ func TestServerSecretIsRotatedByItsVersion(t *testing.T) {
 		},
 		{Config: config("secret_version = 2"), ConfigPlanChecks: plansNothing(), Check: rotated(false)},
 		{Config: config("secret_version = 3"), ExpectError: says(
-			"Could not rotate webhook secret", "secret_version = 3", "rotation_in_progress", "Apply again after that time",
+			"Could not rotate webhook secret",
+			"secret_version = 3",
+			"rotation_in_progress",
+			"Apply again after that time",
 		)},
 		{ // which has rotated nothing
 			Config:           config("secret_version = 2"),
@@ -211,8 +214,12 @@ func TestServerWithoutRotationSaysSoAndChangesNothing(t *testing.T) {
 		{Config: config("secret_version = 1"), ConfigStateChecks: secretIs(fakeSecret)},
 		{
 			Config: config("secret_version = 2\nevent_types = [\"device.connected\"]"),
-			ExpectError: says("Could not rotate webhook secret", "secret_version = 2", "This server cannot rotate secrets",
-				"terraform apply -replace"),
+			ExpectError: says(
+				"Could not rotate webhook secret",
+				"secret_version = 2",
+				"This server cannot rotate secrets",
+				"terraform apply -replace",
+			),
 		},
 		{
 			Config:            config("secret_version = 1"),
@@ -289,7 +296,13 @@ func TestServerEphemeralWebhookHasTheSecret(t *testing.T) {
 		t.Errorf("%q of %q, with its secret: %t", got["url"], got["webhook_id"], got["secret"] == made.Secret)
 	}
 	_, diagnostics = p.opens(webhookType, "webhook_id", fakeDevice)
-	expectSaid(t, "the error", told(nil, diagnostics), "Could not read the secret of the webhook", "Check the identifier")
+	expectSaid(
+		t,
+		"the error",
+		told(nil, diagnostics),
+		"Could not read the secret of the webhook",
+		"Check the identifier",
+	)
 	f := startFake(t)
 	f.secretOnce, f.webhooks["w1"] = true, &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
 	_, diagnostics = f.plugin(t).opens(webhookType, "webhook_id", "w1")
