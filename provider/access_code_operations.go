@@ -145,7 +145,7 @@ func convertCode(
 		if isExpired(err) && ctx.Err() == nil { // the server does not continue a conversion
 			return convertCode(ctx, client, request)
 		}
-		if accepted && !isRefusal(err) {
+		if accepted && !attemptFailed(err) { // the server does not repeat a failed conversion
 			err = acceptedError{err}
 		}
 		return nil, err
@@ -164,7 +164,7 @@ func convertCode(
 	return code, err
 }
 
-// acceptedError is an error of the wait for a conversion that the server has accepted and not refused.
+// acceptedError is an error of the wait for a conversion that the server has accepted and that has not failed.
 type acceptedError struct{ error }
 
 func (e acceptedError) Unwrap() error { return e.error }

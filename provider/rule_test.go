@@ -27,7 +27,7 @@ type ruleRow struct {
 
 // ruleRows has one row for each type of resource.
 func ruleRows() map[string]ruleRow {
-	const wait = "timeouts {\n    create = \"1s\"\n    delete = \"1s\"\n  }"
+	const wait = "timeouts {\n    create = \"5s\"\n    delete = \"30s\"\n  }"
 	onLock := func(more string) ruleRow {
 		return ruleRow{config: "device_id = \"" + lockA + "\"\n  " + more + "\n"}
 	}
@@ -244,7 +244,7 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 func TestRule_ConversionThroughEveryFailure(t *testing.T) {
 	t.Parallel()
 	const typeName = "deviceaccess_access_code"
-	row := ruleRow{config: "device_id = \"" + lockA + "\"\n  timeouts {\n    update = \"1s\"\n  }\n"}
+	row := ruleRow{config: "device_id = \"" + lockA + "\"\n  timeouts {\n    update = \"5s\"\n  }\n"}
 	for name, fault := range ruleFaults {
 		for outcome, converts := range map[string]bool{"it happens": true, "it does not happen": false} {
 			t.Run(name+", "+outcome, func(t *testing.T) {

@@ -252,6 +252,20 @@ var keyedRequests = map[string]func(*making){
 		)
 		m.r.rows["select count(*) from webhooks where url = $1"] = url
 	},
+	"/deviceaccess/webhooks/rotate_secret": func(m *making) { // a second rotation would get 409
+		url := "http://127.0.0.1:9/" + m.mark
+		var created struct {
+			Webhook struct {
+				ID string `json:"webhook_id"`
+			}
+		}
+		in := params{"url": url, "event_types": []string{"noise_sensor.noise_threshold_triggered"}}
+		if status := m.k.Post(m.T, "/webhooks/create", in, &created); status != http.StatusOK {
+			m.Fatalf("create the webhook: %d", status)
+		}
+		m.asks(params{"webhook_id": created.Webhook.ID}, nil, params{"overlap_seconds": 60})
+		m.r.rows["select count(*) from webhooks where url = $1 and old_secret_until is not null"] = url
+	},
 	"/connect_webviews/create": func(m *making) {
 		m.asks(params{"custom_metadata": params{"mark": m.mark}}, nil, params{"accepted_providers": []string{"yale"}})
 		m.r.rows["select count(*) from connect_webviews where custom_metadata->>'mark' = $1"] = m.mark
