@@ -318,8 +318,10 @@ func (m *accessCodeModel) unconverted(state *accessCodeModel) *accessCodeModel {
 	if kept.Errors.IsUnknown() {
 		kept.Errors = state.Errors
 	}
-	if kept.Backup.IsUnknown() {
+	if known := state.backup(); kept.Backup.IsUnknown() {
 		kept.Backup = state.Backup
+	} else if kept.backup().IsAvailable.IsUnknown() {
+		kept.Backup = backup{kept.backup().UsePool, known.IsAvailable, known.PulledAccessCodeID}.object()
 	}
 	return &kept
 }

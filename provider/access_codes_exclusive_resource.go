@@ -372,8 +372,9 @@ func (r *accessCodesExclusiveResource) ModifyPlan(
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planDeletions plans to delete the codes in the state that the plan does not allow. If access_code_ids is not fully
-// known, the plan leaves the deletions unknown: apply may turn out to change nothing.
+// planDeletions plans to delete the codes in the state that the plan does not allow. If the plan may not know all of
+// access_code_ids, it deletes nothing: a plan with known values must show each deletion. Terraform plans again during
+// apply, when an identifier that was not known has turned out to be one that the state does not have.
 func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, diags *diag.Diagnostics) {
 	foreign, allowed := state.foreign(ctx), plan.allowed()
 	maps.DeleteFunc(foreign, allowed.allows)
@@ -381,17 +382,16 @@ func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, 
 	warnOfStuck(stuck, diags)
 	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
 	switch {
+	case len(deletable) > 0 && (!ids.IsFullyKnown() || plan.allowsNewCodes(ctx, state)):
+		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(nil), types.MapUnknown(foreignCodeType)
+		diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes will be deleted later",
+			"Some of `access_code_ids` are not known yet, or were not on the lock at the last refresh, so this plan "+
+				"deletes nothing. After this apply, the next plan deletes these codes, except those in "+
+				"`access_code_ids`:"+formatCodes(deletable)+"\n\nIf Terraform reports an inconsistent final plan, "+
+				"nothing was deleted: run `terraform apply` again.")
 	case !ids.IsFullyKnown():
-		plan.DeletedAccessCodes, plan.ForeignAccessCodes = types.MapUnknown(
-			types.StringType,
-		), types.MapUnknown(
-			foreignCodeType,
-		)
-		if len(deletable) > 0 {
-			diagnostics.WarningAt(diags, path.Root("deleted_access_codes"), "Access codes may be deleted",
-				"Some of `access_code_ids` is not known yet. Applying this plan deletes these codes, except those "+
-					"in `access_code_ids`:"+formatCodes(deletable))
-		}
+		plan.DeletedAccessCodes = types.MapUnknown(types.StringType)
+		plan.ForeignAccessCodes = types.MapUnknown(foreignCodeType)
 	case len(deletable) > 0:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(deletable), types.MapUnknown(foreignCodeType)
 		diagnostics.WarningAt(
@@ -407,6 +407,17 @@ func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, 
 	default:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = codeNames(nil), types.MapUnknown(foreignCodeType)
 	}
+}
+
+// allowsNewCodes reports whether access_code_ids has an identifier that neither the list nor the lock of the state has.
+func (m *accessCodesExclusiveModel) allowsNewCodes(ctx context.Context, state *accessCodesExclusiveModel) bool {
+	were, foreign := state.allowed(), state.foreign(ctx)
+	for id := range m.allowed() {
+		if _, onLock := foreign[id]; !onLock && !were[id] {
+			return true
+		}
+	}
+	return false
 }
 
 // warnOfStuck warns about codes that should be deleted and cannot be.

@@ -251,6 +251,21 @@ func TestExclusiveAccessCodesThatAreNotKnownYetAreKept(t *testing.T) {
 	}
 }
 
+// A plan that does not know all identifiers deletes nothing, and the next one shows the deletions.
+func TestExclusiveAccessCodes_UnknownIdentifierDeletesNothing(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	w := newDirectory(t, map[string]string{
+		"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`)),
+	})
+	w.expect(true, "apply", "-auto-approve")
+	w.rewrite(f.config(accessCode(`code = "385016274931"`) + exclusive(lockA, `"`+keeper+`"`, front+".access_code_id")))
+	expectSaid(t, "the plan", w.plain("plan"), "Warning: Access codes will be deleted later", "Plumber (hidden)", "Guest")
+	w.expect(true, "apply", "-auto-approve")
+	f.expectWrites(t, "the first apply", "/access_codes/create")
+	expectSaid(t, "the next plan", w.plain("plan"), "Warning: Access codes will be deleted\n", "Plumber (hidden)", "Guest")
+}
+
 // What is not known when it is planned may turn out to be what it was.
 func TestExclusiveAccessCodesThatTurnOutToBeTheSame(t *testing.T) {
 	f := startCrowdedFake(t)

@@ -71,7 +71,13 @@ func rejections(err error) (all []rejection) {
 // reportCreate is report for a creation, which may have succeeded although the request failed.
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
-	if api.MayHaveHappened(err) {
+	switch {
+	case managedHolder(err) != "":
+		next = fmt.Sprintf("The managed access code %s has this PIN. If it is the same code under its former address, "+
+			"keep it with a moved block:\n\n  moved {\n    from = deviceaccess_access_code.OLD\n    to   = "+
+			"deviceaccess_access_code.NEW\n  }\n\nIf another resource keeps that code, choose another PIN.",
+			managedHolder(err))
+	case api.MayHaveHappened(err):
 		next = uncertainAdvice(
 			err,
 			"Check the server before you run Terraform again, which would create a second "+
@@ -197,9 +203,7 @@ func nextStep(err error) string {
 	case api.IsNotFound(err):
 		return "Check the identifier, and that the API key belongs to the right workspace."
 	case managedHolder(err) != "":
-		return fmt.Sprintf("The managed access code %s has this PIN. If it is the same code under its former address, "+
-			"keep it with a moved block:\n\n  moved {\n    from = deviceaccess_access_code.OLD\n    to   = "+
-			"deviceaccess_access_code.NEW\n  }\n\nIf another resource keeps that code, choose another PIN.",
+		return fmt.Sprintf("The managed access code %s has this PIN. Choose another PIN, or change that code first.",
 			managedHolder(err))
 	case isOfType(err, duplicateCode):
 		return "To adopt a code that is already on the lock, import it as `<device_id>/<access_code_id>`: see the " +

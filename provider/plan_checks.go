@@ -39,15 +39,38 @@ type planChecks struct {
 	// disabled is set if the server did not answer in time.
 	disabled atomic.Bool
 
-	mu sync.Mutex // of leaving
+	mu sync.Mutex // of leaving and planned
 	// leaving has the codes that this plan replaces.
 	leaving map[string]bool
+	// planned has the new codes of this plan, by device.
+	planned map[string][]lockrules.HeldCode
 
-	requests sync.Mutex // of missing and eventTypes; it is held during a request
+	searches sync.Mutex // of missing; it is held during a request
 	// missing has the devices that are not on the list of devices.
 	missing map[string]missingDevice
+
+	trials sync.Mutex // of eventTypes; it is held during a request
 	// eventTypes has the server's answers about event types.
 	eventTypes map[string]error
+}
+
+// planCode records a new code of the plan, and returns the earlier ones on the same lock.
+func (p *planChecks) planCode(deviceID string, code lockrules.Code) []lockrules.HeldCode {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.planned == nil {
+		p.planned = map[string][]lockrules.HeldCode{}
+	}
+	before := p.planned[deviceID]
+	p.planned[deviceID] = append(slices.Clip(before), lockrules.HeldCode{
+		Name:      code.Name,
+		PIN:       code.PIN,
+		IsManaged: true,
+		IsPlanned: true,
+		StartsAt:  code.StartsAt,
+		EndsAt:    code.EndsAt,
+	})
+	return before
 }
 
 // recordLeaving records that the plan replaces codes, so that their PINs, names, and slots count as free.
@@ -68,9 +91,10 @@ func (p *planChecks) isLeaving(id string) bool {
 	return p.leaving[id]
 }
 
-// checkContext returns a context for checks, or false if there is no server to ask. The caller must call end.
+// checkContext returns a context for checks, or false if there is no server to ask, or an apply has begun, whose changes
+// would count as other codes. The caller must call end.
 func (c *connection) checkContext(ctx context.Context) (bounded context.Context, end func(), ok bool) {
-	if !c.isConnected() || c.checks.disabled.Load() {
+	if !c.isConnected() || c.checks.disabled.Load() || c.walk.applied.Load() {
 		return ctx, func() {}, false
 	}
 	bounded, cancel := context.WithTimeout(ctx, planCheckTimeout)
@@ -108,6 +132,7 @@ func (r *accessCodeResource) checkPlan(
 		}
 		code.IsNew = false
 		_, isPlanned = plan.updateRequest(&state)
+		isPlanned = isPlanned || !state.IsManaged.ValueBool() // the conversion waits for the lock
 		if isPlannedChange(plan.Code, state.Code) || !plan.CodeWOVersion.Equal(state.CodeWOVersion) {
 			code.PIN = plan.plannedPIN(ctx, req.Config)
 		}
@@ -349,6 +374,9 @@ func (c *connection) lockWith(
 	}
 	// The order of the lists varies, but the messages of a plan must not.
 	slices.SortFunc(lock.Codes, func(a, b lockrules.HeldCode) int { return strings.Compare(a.ID, b.ID) })
+	if code.IsNew {
+		lock.Codes = append(lock.Codes, c.checks.planCode(device.DeviceID, code)...)
+	}
 	return lock
 }
 
@@ -397,8 +425,8 @@ func (c *connection) planDevice(ctx context.Context, id string) (*api.Device, *m
 			map[string]any{"device_id": id})
 		return nil, nil
 	}
-	c.checks.requests.Lock()
-	defer c.checks.requests.Unlock()
+	c.checks.searches.Lock()
+	defer c.checks.searches.Unlock()
 	missing, known := c.checks.missing[id]
 	if !known {
 		if c.checks.missing == nil {
@@ -543,15 +571,17 @@ func (f *lockFault) report(diags *diag.Diagnostics, kind codeKind, code lockrule
 
 // holder names the code that has the PIN or the name, without a PIN.
 func (f *lockFault) holder(code lockrules.Code) string {
-	management := "unmanaged"
-	if f.problem.Holder.IsManaged {
-		management = "managed"
-	}
-	named := ""
-	if name := api.Redact(f.problem.Holder.Name, code.PIN, f.problem.Holder.PIN); name != "" {
+	holder, named := f.problem.Holder, ""
+	if name := api.Redact(holder.Name, code.PIN, holder.PIN); name != "" {
 		named = fmt.Sprintf(" %q", name)
 	}
-	return fmt.Sprintf("the %s code %s%s", management, f.problem.Holder.ID, named)
+	switch {
+	case holder.IsPlanned:
+		return fmt.Sprintf("the new code%s of this plan", named)
+	case holder.IsManaged:
+		return fmt.Sprintf("the managed code %s%s", holder.ID, named)
+	}
+	return fmt.Sprintf("the unmanaged code %s%s", holder.ID, named)
 }
 
 // lockNames lists locks by their names and identifiers.
@@ -583,8 +613,11 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 		if f.problem.Subject == lockrules.SubjectOffline {
 			return "Leave `offline` out, or set `device_id` to another lock."
 		}
-		return kind.otherLock
+		return "Applying this plan fails for it. " + kind.otherLock
 	case lockrules.KindPINTaken:
+		if f.problem.Holder.IsPlanned {
+			return "Choose another PIN for one of them."
+		}
 		return f.takenAdvice()
 	case lockrules.KindNameTaken:
 		return "The server may add a number to the name on the lock, or reject the name. Choose another name to " +
@@ -651,8 +684,8 @@ func (r *webhookResource) checkPlan(
 // checkEventTypes returns the server's answer to a change of a webhook that does not exist. Such a change has no
 // effect, and the server checks the event types first.
 func (c *connection) checkEventTypes(ctx context.Context, eventTypes []string) error {
-	c.checks.requests.Lock()
-	defer c.checks.requests.Unlock()
+	c.checks.trials.Lock()
+	defer c.checks.trials.Unlock()
 	key := strings.Join(eventTypes, ",")
 	if err, known := c.checks.eventTypes[key]; known {
 		return err

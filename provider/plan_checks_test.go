@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -115,7 +116,7 @@ func codeOf(device string, pairs ...string) map[string]tftypes.Value {
 func TestServerPlan_ChecksPINsAgainstLocks(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("nuki", "tedee", "ttlock", "salto_ks"))
-	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
+	settings := map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey}
 	const unfit, vendor = "E - PIN does not fit the lock", "E - PIN cannot be chosen for the lock"
 	for _, c := range []struct {
 		profile string
@@ -145,6 +146,7 @@ func TestServerPlan_ChecksPINsAgainstLocks(t *testing.T) {
 			"Leave `common_code_key` out",
 		},
 	} {
+		p := startPlugin(t, settings) // codes of one plan are compared
 		said := p.changes(codeType, nil, codeOf(srv.Device(t, c.profile), c.pairs...))
 		said.expect(t, c.lines, c.details)
 		if c.pairs[0] == "code" && strings.Contains(said.details, c.pairs[1]) {
@@ -153,7 +155,7 @@ func TestServerPlan_ChecksPINsAgainstLocks(t *testing.T) {
 	}
 	writeOnly := codeOf(srv.Device(t, "nuki"), "code_wo", "4815")
 	writeOnly["code_wo_version"] = tftypes.NewValue(tftypes.Number, 1)
-	p.changes(codeType, nil, writeOnly).expect(t, []string{unfit}, "a PIN must have 6 digits")
+	startPlugin(t, settings).changes(codeType, nil, writeOnly).expect(t, []string{unfit}, "a PIN must have 6 digits")
 }
 
 func TestServerPlan_ChecksSharedCodesAgainstAllLocks(t *testing.T) {
@@ -176,7 +178,7 @@ func TestServerPlan_ChecksSharedCodesAgainstAllLocks(t *testing.T) {
 	p.changes(sharedCodeType, nil, shared("4815", "nuki", "tedee")).expect(t, []string{
 		"E - PIN does not fit the lock", "E - PIN does not fit the lock",
 	}, "a PIN must have 6 digits", "a PIN must have 5 to 8 digits")
-	p.changes(sharedCodeType, nil, shared("481562", "nuki", "salto_ks")).expect(t, []string{
+	p.changes(sharedCodeType, nil, shared("481563", "nuki", "salto_ks")).expect(t, []string{
 		"E device_ids PIN cannot be chosen for the lock",
 	}, `On the lock "Coworking Hub"`, "Remove the lock from `device_ids`. Declare its code with deviceaccess_access_code")
 	p.changes(sharedCodeType, nil, shared("", "nuki", "salto_ks")).expect(t, []string{
@@ -387,9 +389,11 @@ func TestPlanOfManyCodesChecksLocksWithFewRequests(t *testing.T) {
 		}
 	}
 	p := f.plugin(t)
+	var pin atomic.Int64
+	pin.Store(1000)
 	each(stocked, func(id, lock string) {
 		p.refreshes(id, lock)
-		p.changes(codeType, nil, codeOf(lock, "code", fmt.Sprint(1000+len(id)), "name", id)).expect(t, nil)
+		p.changes(codeType, nil, codeOf(lock, "code", fmt.Sprint(pin.Add(1)), "name", id)).expect(t, nil)
 	})
 	if asked := f.asked(); asked > 45 {
 		t.Errorf("%d requests", asked)
@@ -420,8 +424,8 @@ func TestPlanIsNotCheckedWhereTheServerDoesNotAnswer(t *testing.T) {
 			f.devices = append(f.devices, plainLock(fakeDevice, nil))
 			c.change(f)
 			p := f.plugin(t)
-			for range 5 {
-				p.changes(codeType, nil, codeOf(fakeDevice, "code", "4815")).expect(t, nil)
+			for i := range 5 {
+				p.changes(codeType, nil, codeOf(fakeDevice, "code", fmt.Sprint(4811+i))).expect(t, nil)
 			}
 			if asked := f.asked(); asked > c.most {
 				t.Errorf("%d requests", asked)
@@ -462,11 +466,11 @@ func TestPINOfACodeThatThePlanReplacesIsFree(t *testing.T) {
 	f := startFake(t)
 	f.devices = append(f.devices, plainLock(fakeDevice, nil))
 	id := f.unmanaged(fakeCode{name: "Guest", code: "4815", managed: true})
-	p := f.plugin(t)
 	config := codeOf(fakeDevice, "code", "4815", "name", "Guest")
-	p.changes(codeType, nil, config).expect(t, []string{
+	f.plugin(t).changes(codeType, nil, config).expect(t, []string{
 		`W - Lock has a managed access code "Guest" already`, "W - PIN is already on the lock",
 	})
+	p := f.plugin(t)
 	state := maps.Clone(config)
 	state["access_code_id"], state["status"], state["type"] = text(id), text("set"), text("ongoing")
 	state["is_managed"] = tftypes.NewValue(tftypes.Bool, true)
@@ -476,7 +480,26 @@ func TestPINOfACodeThatThePlanReplacesIsFree(t *testing.T) {
 	if len(replaced.plan.RequiresReplace) == 0 {
 		t.Fatal("the code is not replaced")
 	}
+	config["name"] = text("Other")
 	p.changes(codeType, nil, config).expect(t, nil)
+}
+
+// Two new codes of one plan count as each other's codes, until the apply begins.
+func TestNewCodesOfOnePlanCountAsCodesOfTheLock(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	f.devices = append(f.devices, plainLock(fakeDevice, map[string]any{"max_active_codes_supported": 2}))
+	p := f.plugin(t)
+	p.changes(codeType, nil, codeOf(fakeDevice, "code", "4815", "name", "Guest")).expect(t, nil)
+	p.changes(codeType, nil, codeOf(fakeDevice, "code", "4815", "name", "Cook")).expect(
+		t, []string{"W - PIN is already on the lock"}, `the new code "Guest" of this plan`,
+	)
+	p.changes(sharedCodeType, nil, map[string]tftypes.Value{
+		"device_ids": texts(fakeDevice), "name": text("Nanny"), "code": text("4816"),
+	}).expect(t, []string{"W device_ids Lock is full"})
+	p.changes(codeType, nil, codeOf(lockB, "code", "4815", "name", "Guest")).expect(
+		t, []string{"W device_id Device not found"},
+	)
 }
 
 func TestTerraformShowsFaultsOfAPlanAtTheirLines(t *testing.T) {

@@ -164,7 +164,7 @@ func TestTerraformPlansTheAdoptionOfCodesWithAListPerLock(t *testing.T) {
 	) {
 		t.Errorf("the plan says\n%s", plan[max(0, len(plan)-1000):])
 	}
-	if asked := f.asked(); asked > 6 {
+	if asked := f.asked(); asked > 7 { // two lists per lock, and the devices
 		t.Errorf("%d requests", asked)
 	}
 	f.expectWrites(t, "after the plan")

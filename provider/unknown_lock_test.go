@@ -62,10 +62,10 @@ func (f *fake) expectCodeWrites(t *testing.T, when string, want ...string) {
 func TestUnknownValueOfCode_NeverTakesPINOffDoor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ config, says string }{
-		"device_id": {onLookedUpLock, "The lock of this code turned out to be another one. Nothing was changed."},
+		"device_id": {onLookedUpLock, "The lock of this code turned out to be another one. This resource was not changed."},
 		"keepers": {
 			onKnownLock + "keepers = { id = data.deviceaccess_device.lock.device_id }",
-			"`keepers` turned out to have another value than in the state. Nothing was changed.",
+			"`keepers` turned out to have another value than in the state. This resource was not changed.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 	f.swapDoors()
 	w.expect(false, "apply", "plan")
 	said := plainly(w.seen.String())
-	expectSaid(t, "another lock", said, "The lock of this code turned out to be another one. Nothing was changed.")
+	expectSaid(t, "another lock", said, "The lock of this code turned out to be another one. This resource was not changed.")
 	if strings.Contains(said, "bug in the provider") {
 		t.Errorf("Terraform finds a bug:\n%s", said)
 	}
@@ -200,7 +200,7 @@ func TestTerraformLockThatAnotherProviderDecides_KeepsItsPIN(t *testing.T) {
 	f.swapDoors()
 	w.expect(false, "apply", "plan")
 	expectSaid(t, "another lock", plainly(w.seen.String()), "Warning: Replacement without a refresh",
-		"the lock of this code turned out to be another one", "Provider produced inconsistent final plan")
+		"run `terraform apply` again", "Provider produced inconsistent final plan")
 	f.expectCodeWrites(t, "another lock", "/access_codes/create")
 	expectSaid(t, "the next plan", w.plain("plan"), "1 to add, 0 to change, 1 to destroy")
 }

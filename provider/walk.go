@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -86,7 +85,7 @@ func planAgain(attribute string) string {
 	if attribute == "device_id" {
 		fact = "The lock of this code turned out to be another one."
 	}
-	return fact + " Nothing was changed. Run `terraform apply` again: the next plan shows the replacement."
+	return fact + " This resource was not changed. Run `terraform apply` again: the next plan shows the replacement."
 }
 
 // checkReplacement rejects a replacement that is planned during apply. Before the first change of an apply that
@@ -105,8 +104,8 @@ func (w *walk) checkReplacement(r *tfprotov6.PlanResourceChangeRequest, resp *tf
 	}
 	if !w.applied.Load() {
 		d.Severity, d.Summary = tfprotov6.DiagnosticSeverityWarning, "Replacement without a refresh"
-		d.Detail = "A new value of `" + string(name) + "` replaces the resource. If Terraform reports an " +
-			"inconsistent final plan: " + strings.ToLower(d.Detail[:1]) + d.Detail[1:]
+		d.Detail = "This plan replaces the resource because of a new value of `" + string(name) + "`. If an apply then " +
+			"reports an inconsistent final plan, run `terraform apply` again: the next plan shows the replacement."
 	}
 	resp.Diagnostics = append(resp.Diagnostics, d)
 }

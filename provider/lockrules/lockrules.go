@@ -52,6 +52,8 @@ type HeldCode struct {
 	PIN string
 	// IsManaged means that the workspace manages the code.
 	IsManaged bool
+	// IsPlanned means that the code is a new one of the same plan.
+	IsPlanned bool
 	// StartsAt and EndsAt bound the time in which the code takes a slot.
 	StartsAt, EndsAt *time.Time
 }
@@ -212,10 +214,11 @@ func checkKind(lock Lock, code Code) []Problem {
 		}}
 	case !code.IsOffline && lock.RejectsCodes:
 		return []Problem{{
-			Subject: SubjectLock,
-			Kind:    KindNoCodes,
-			Summary: "Device cannot hold access codes",
-			Fact:    "the server cannot set access codes",
+			Subject:   SubjectLock,
+			Kind:      KindNoCodes,
+			IsWarning: true, // a lock that has lost its bridge must not block the plan of everything else
+			Summary:   "Device cannot hold access codes",
+			Fact:      "the server cannot set access codes",
 		}}
 	}
 	return nil

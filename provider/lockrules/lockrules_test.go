@@ -125,7 +125,7 @@ func TestCheck_JudgesWhatIsPlanned(t *testing.T) {
 		want string // summaries, with "?" after a warning
 	}{
 		{"nothing known", lockrules.Lock{}, lockrules.Code{IsNew: true, PIN: "2468"}, ""},
-		{"no codes", lockrules.Lock{RejectsCodes: true}, lockrules.Code{IsNew: true}, "Device cannot hold access codes"},
+		{"no codes", lockrules.Lock{RejectsCodes: true}, lockrules.Code{IsNew: true}, "Device cannot hold access codes?"},
 		{"no codes, existing", lockrules.Lock{RejectsCodes: true}, lockrules.Code{}, ""},
 		{
 			"no offline codes",
