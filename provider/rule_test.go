@@ -3,12 +3,15 @@ package provider
 import (
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	resourceapi "github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -270,6 +273,33 @@ func TestRule_ConversionThroughEveryFailure(t *testing.T) {
 					t.Errorf("%q were requested, and the code is managed: %t", deleted, w.f.codes[id].managed)
 				}
 			})
+		}
+	}
+}
+
+// Terraform rejects a result with unknown values as a bug of the provider.
+func TestUnconverted_LeavesNothingUnknown(t *testing.T) {
+	t.Parallel()
+	plan := &accessCodeModel{
+		Name:                          types.StringUnknown(),
+		Code:                          types.StringUnknown(),
+		Type:                          types.StringUnknown(),
+		Status:                        types.StringUnknown(),
+		CreatedAt:                     types.StringUnknown(),
+		CommonCodeKey:                 types.StringUnknown(),
+		IsExternalModificationAllowed: types.BoolUnknown(),
+		Errors:                        types.ListUnknown(problemType),
+		Backup:                        backup{types.BoolValue(true), types.BoolUnknown(), types.StringUnknown()}.object(),
+	}
+	kept := reflect.ValueOf(plan.unconverted(&accessCodeModel{})).Elem()
+	for i := range kept.NumField() {
+		value, ok := kept.Field(i).Interface().(attr.Value)
+		if !ok {
+			continue
+		}
+		raw, err := value.ToTerraformValue(t.Context())
+		if err != nil || !raw.IsFullyKnown() {
+			t.Errorf("%s is not known: %v", kept.Type().Field(i).Name, err)
 		}
 	}
 }
