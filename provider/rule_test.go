@@ -294,7 +294,7 @@ func TestUnconverted_LeavesNothingUnknown(t *testing.T) {
 	kept := reflect.ValueOf(plan.unconverted(&accessCodeModel{})).Elem()
 	for i := range kept.NumField() {
 		value, ok := kept.Field(i).Interface().(attr.Value)
-		if !ok {
+		if !ok || value.IsNull() {
 			continue
 		}
 		raw, err := value.ToTerraformValue(t.Context())
