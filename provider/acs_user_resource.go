@@ -189,7 +189,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	if suspends {
 		if err := setSuspended(waiting, client, model.AcsUserID.ValueString(), true); err != nil {
-			report(&resp.Diagnostics, action, err)
+			warnNotSuspended(&resp.Diagnostics, err)
 			return
 		}
 	}
@@ -332,6 +332,13 @@ func warnPending(diags *diag.Diagnostics, err error) {
 		diagnostics.Warning(diags, "Change has not reached the access system", sentence(err.Error())+"\n\nThe server "+
 			"keeps trying. The data source deviceaccess_acs_users shows the state of the user.")
 	}
+}
+
+// warnNotSuspended warns that a new user is not suspended. An error would taint the user. The next refresh finds the
+// difference.
+func warnNotSuspended(diags *diag.Diagnostics, err error) {
+	diagnostics.WarningAt(diags, path.Root("is_suspended"), "User may not be suspended", sentence(err.Error())+
+		"\n\nThe server has created the user, who can open doors until the suspension. Apply again to suspend the user.")
 }
 
 func setSuspended(ctx context.Context, client *api.Client, id string, suspended bool) error {
