@@ -167,7 +167,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Create(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Create(ctx, r.defaults().create)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -216,8 +216,12 @@ func (r *acsUserResource) Read(ctx context.Context, req resource.ReadRequest, re
 		user, err = readAcsUser(ctx, client, model.AcsUserID.ValueString())
 	}
 	switch {
+	case err != nil && imported:
+		reportImport(&resp.Diagnostics, "import user of an access system", "user of an access system",
+			model.AcsUserID.ValueString(), "The data source deviceaccess_acs_users lists users.", err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -244,7 +248,7 @@ func (r *acsUserResource) Update(ctx context.Context, req resource.UpdateRequest
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -264,7 +268,7 @@ func (r *acsUserResource) Delete(ctx context.Context, req resource.DeleteRequest
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, r.defaults().delete)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
