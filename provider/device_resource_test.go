@@ -174,7 +174,9 @@ func TestServerDeviceErrorsPointToTheSetting(t *testing.T) {
 func TestDeviceWithoutAutoLock_IsAWarningOfThePlan(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	f.devices[0]["can_configure_auto_lock"] = false
+	for _, device := range f.devices {
+		device["can_configure_auto_lock"] = false
+	}
 	w := newDirectory(t, map[string]string{"main.tf": required +
 		f.config(adopted(lockA, "auto_lock_enabled = true\n  auto_lock_delay_seconds = 30"))})
 	w.expect(true, "plan")
