@@ -167,7 +167,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Create(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Create(ctx, r.defaults().create)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -189,7 +189,7 @@ func (r *acsUserResource) Create(ctx context.Context, req resource.CreateRequest
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	if suspends {
 		if err := setSuspended(waiting, client, model.AcsUserID.ValueString(), true); err != nil {
-			report(&resp.Diagnostics, action, err)
+			warnNotSuspended(&resp.Diagnostics, err)
 			return
 		}
 	}
@@ -216,8 +216,12 @@ func (r *acsUserResource) Read(ctx context.Context, req resource.ReadRequest, re
 		user, err = readAcsUser(ctx, client, model.AcsUserID.ValueString())
 	}
 	switch {
+	case err != nil && imported:
+		reportImport(&resp.Diagnostics, "import user of an access system", "user of an access system",
+			model.AcsUserID.ValueString(), "The data source deviceaccess_acs_users lists users.", err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -244,7 +248,7 @@ func (r *acsUserResource) Update(ctx context.Context, req resource.UpdateRequest
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -264,7 +268,7 @@ func (r *acsUserResource) Delete(ctx context.Context, req resource.DeleteRequest
 	var model acsUserResourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Delete(ctx, r.defaults().delete)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -332,6 +336,13 @@ func warnPending(diags *diag.Diagnostics, err error) {
 		diagnostics.Warning(diags, "Change has not reached the access system", sentence(err.Error())+"\n\nThe server "+
 			"keeps trying. The data source deviceaccess_acs_users shows the state of the user.")
 	}
+}
+
+// warnNotSuspended warns that a new user is not suspended. An error would taint the user. The next refresh finds the
+// difference.
+func warnNotSuspended(diags *diag.Diagnostics, err error) {
+	diagnostics.WarningAt(diags, path.Root("is_suspended"), "User may not be suspended", sentence(err.Error())+
+		"\n\nThe server has created the user, who can open doors until the suspension. Apply again to suspend the user.")
 }
 
 func setSuspended(ctx context.Context, client *api.Client, id string, suspended bool) error {

@@ -231,3 +231,21 @@ func TestServerACSUserErrorsPointToTheAttribute(t *testing.T) {
 		}})
 	}
 }
+
+func TestACSUserThatIsNotSuspended_NextApplySuspends(t *testing.T) {
+	t.Parallel()
+	const suspended = acsUserType + ", suspended"
+	w := startRuleWalk(t, acsUserType, ruleRows()[suspended])
+	w.writes = true
+	end := w.strike(ruleFaults["the key is revoked"], false)
+	w.expect(true, "apply", "-auto-approve")
+	expectSaid(t, "the apply", plainly(w.seen.String()), "User may not be suspended", "can open doors", "Apply again")
+	end()
+	w.expect(true, "apply", "-auto-approve")
+	for _, user := range w.f.acsUsers {
+		if user["is_suspended"] != true {
+			t.Error("the user is not suspended")
+		}
+	}
+	w.expect(true, "plan", "-detailed-exitcode")
+}

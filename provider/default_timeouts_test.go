@@ -69,6 +69,62 @@ func TestDefaultTimeoutsCountWhereAResourceSetsNone(t *testing.T) {
 	})
 }
 
+// A resource without its own timeouts must fail, or warn, when the provider's end at once.
+func TestDefaultTimeoutsReachEachResourceWithTimeouts(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		config string
+		create string // what is said of a creation
+		other  string // what is said of a change
+	}{
+		deviceType:  {"device_id = \"" + lockA + "\"\n  name = %q", "adopt device", "update device"},
+		acsUserType: {"acs_system_id = \"" + keeper + "\"\n  full_name = %q", "create user", "update user"},
+	}
+	for typeName, schema := range providerSchemas(t).ResourceSchemas {
+		operations := map[string]bool{}
+		for _, block := range schema.Block.BlockTypes {
+			for _, attribute := range block.Block.Attributes {
+				operations[attribute.Name] = block.TypeName == "timeouts"
+			}
+		}
+		row, exists := rows[typeName]
+		switch typeName {
+		case codeType, setType, "deviceaccess_access_codes_exclusive": // TestDefaultTimeoutsCountWhereAResourceSetsNone
+			continue
+		}
+		if !exists && len(operations) > 0 {
+			t.Errorf("add a row for %s", typeName)
+		}
+		if !exists {
+			continue
+		}
+		t.Run(typeName, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			one := func(name string) string {
+				return "resource \"" + typeName + "\" \"one\" {\n  " + fmt.Sprintf(row.config, name) + "\n}\n"
+			}
+			w := newDirectory(t, map[string]string{"main.tf": f.timeoutsOf(`create = "1ns"`, one("Ana"))})
+			fails := func(says string, args ...string) {
+				t.Helper()
+				from := w.seen.Len()
+				w.expect(false, args...)
+				expectSaid(t, says, plainly(w.seen.String()[from:]), says, "context deadline exceeded")
+			}
+			fails(row.create, "apply", "-auto-approve")
+			w.rewrite(f.timeoutsOf(`update = "1ns", delete = "1ns"`, one("Ana")))
+			w.expect(true, "apply", "-auto-approve")
+			w.rewrite(f.timeoutsOf(`update = "1ns"`, one("Eva")))
+			fails(row.other, "apply", "-auto-approve")
+			w.rewrite(f.timeoutsOf(`delete = "1ns"`, one("Eva")))
+			w.expect(true, "apply", "-auto-approve")
+			if operations["delete"] {
+				fails("delete", "destroy", "-auto-approve")
+			}
+		})
+	}
+}
+
 func TestDefaultTimeoutsAreCheckedBeforeAndAfterTheyAreKnown(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)

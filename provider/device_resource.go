@@ -150,9 +150,10 @@ func (r *deviceResource) ModifyPlan(
 		)
 	case err == nil && device.CanConfigureAutoLock != nil && !*device.CanConfigureAutoLock &&
 		!config.AutoLockEnabled.IsNull():
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("auto_lock_enabled"), "Automatic locking not supported",
-			"The device "+device.DisplayName+" has no automatic locking that the server can configure. Leave "+
-				"`auto_lock_enabled` and `auto_lock_delay_seconds` out.")
+		// Not an error, for the same reason.
+		diagnostics.WarningAt(&resp.Diagnostics, path.Root("auto_lock_enabled"), "Automatic locking not supported",
+			"The device "+device.DisplayName+" has no automatic locking that the server can configure, so applying this "+
+				"plan will fail. Leave `auto_lock_enabled` and `auto_lock_delay_seconds` out.")
 	}
 }
 
@@ -162,7 +163,7 @@ func (r *deviceResource) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Create(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Create(ctx, r.defaults().create)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -196,8 +197,11 @@ func (r *deviceResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	device, err := r.refreshDevice(ctx, client, model.DeviceID.ValueString())
 	switch {
+	case err != nil && imported:
+		reportImport(&resp.Diagnostics, "import device", "device", model.DeviceID.ValueString(), whereLocksAre, err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, action, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
@@ -216,7 +220,7 @@ func (r *deviceResource) Update(ctx context.Context, req resource.UpdateRequest,
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	client := r.client(&resp.Diagnostics)
-	timeout, diags := model.Timeouts.Update(ctx, defaultTimeout)
+	timeout, diags := model.Timeouts.Update(ctx, r.defaults().update)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return

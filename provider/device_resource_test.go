@@ -154,8 +154,7 @@ func TestServerDeviceErrorsPointToTheSetting(t *testing.T) {
 		},
 		{
 			Config:      onServer(srv, adopted(igloohome, autoLock)),
-			PlanOnly:    true,
-			ExpectError: says("Automatic locking not supported"),
+			ExpectError: says("Could not adopt device"),
 		},
 		{
 			PreConfig: func() { srv.Lock(t, august).Control(t, http.MethodPost, "/offline", nil) },
@@ -169,4 +168,19 @@ func TestServerDeviceErrorsPointToTheSetting(t *testing.T) {
 			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, door),
 		},
 	}})
+}
+
+// What a lock can do must not stop the plan of everything else.
+func TestDeviceWithoutAutoLock_IsAWarningOfThePlan(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	for _, device := range f.devices {
+		device["can_configure_auto_lock"] = false
+	}
+	w := newDirectory(t, map[string]string{"main.tf": required +
+		f.config(adopted(lockA, "auto_lock_enabled = true\n  auto_lock_delay_seconds = 30"))})
+	w.expect(true, "plan")
+	expectSaid(t, "the plan", plainly(w.seen.String()), "Warning: Automatic locking not supported",
+		"applying this plan will fail")
+	w.expect(true, "destroy", "-auto-approve")
 }

@@ -17,6 +17,12 @@ func (f *fake) people() map[string]fakeHandler {
 		"/devices/unmanaged/update": f.updateDevice,
 	}
 	maps.Copy(routes, f.records("/acs/users", "acs_user", "acs_users", f.acsUsers))
+	for operation, suspended := range map[string]bool{"suspend": true, "unsuspend": false} {
+		routes["/acs/users/"+operation] = func(w http.ResponseWriter, r *http.Request, body map[string]any) {
+			body["is_suspended"] = suspended
+			routes["/acs/users/update"](w, r, body)
+		}
+	}
 	maps.Copy(routes, f.records("/user_identities", "user_identity", "user_identities", f.identities))
 	return routes
 }

@@ -130,9 +130,7 @@ func TestMisspelledIdentifiers_RejectedInIdentitiesAndLists(t *testing.T) {
 // With many imports in one plan, a message without the identifier does not show which one is wrong.
 func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
 	const nowhere = "99999999-2222-4222-8222-222222222222"
-	for what, address := range map[string]string{
-		"a code": front, "a shared code": nanny, "a lock": only, "a webhook": hook, "a page to log in": invitation,
-	} {
+	for typeName := range providerSchemas(t).ResourceSchemas {
 		for name, c := range map[string]struct {
 			id    string
 			asked bool // whether the server is
@@ -143,12 +141,12 @@ func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
 			"a blank before":     {" " + nowhere, false},
 			"a line break":       {nowhere + "\n", false},
 		} {
-			t.Run(what+", "+name, func(t *testing.T) {
+			t.Run(typeName+", "+name, func(t *testing.T) {
 				f := startFakeLocks(t)
 				f.strictIDs = true
-				p, typeName := f.plugin(t), strings.Split(address, ".")[0]
+				p := f.plugin(t)
 				id := c.id
-				if address == nanny {
+				if typeName == setType {
 					id = lockA + "/" + id
 				}
 				answer, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{

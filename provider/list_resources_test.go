@@ -605,3 +605,14 @@ func TestListsEndWhenTerraformIsInterrupted(t *testing.T) {
 		})
 	}
 }
+
+func TestEachResourceHasAListResource(t *testing.T) {
+	t.Parallel()
+	schemas := providerSchemas(t)
+	for typeName := range schemas.ResourceSchemas {
+		// The server cannot list shared codes.
+		if _, listed := schemas.ListResourceSchemas[typeName]; listed == (typeName == setType) {
+			t.Errorf("%s has a list resource: %t", typeName, listed)
+		}
+	}
+}

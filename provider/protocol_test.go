@@ -246,3 +246,23 @@ func (p *plugin) invokesWith(
 	}
 	return progress, diagnostics
 }
+
+// providerSchemas are the schemas of all types.
+func providerSchemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
+	t.Helper()
+	schemas, err := NewServer("test")().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schemas
+}
+
+// expectRowForEachResource checks that a test has a row for each type of resource.
+func expectRowForEachResource[R any](t *testing.T, rows map[string]R) {
+	t.Helper()
+	for typeName := range providerSchemas(t).ResourceSchemas {
+		if _, exists := rows[typeName]; !exists {
+			t.Errorf("add a row for %s", typeName)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	resourceapi "github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
@@ -28,7 +27,7 @@ type ruleRow struct {
 	needsLock bool
 }
 
-// ruleRows has one row for each type of resource.
+// ruleRows has at least one row for each type of resource. After a comma, the key names the variant.
 func ruleRows() map[string]ruleRow {
 	const wait = "timeouts {\n    create = \"5s\"\n    delete = \"30s\"\n  }"
 	onLock := func(more string) ruleRow {
@@ -51,6 +50,9 @@ func ruleRows() map[string]ruleRow {
 		},
 		acsUserType: {
 			config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  " + wait,
+		},
+		acsUserType + ", suspended": {
+			config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  is_suspended = true\n  " + wait,
 		},
 		identityType: {config: `full_name = "Jane"`},
 	}
@@ -178,25 +180,16 @@ func (w *ruleWalk) expectKept(existed bool) {
 func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 	t.Parallel()
 	rows := ruleRows()
-	for _, create := range New("test")().Resources(t.Context()) {
-		var metadata resourceapi.MetadataResponse
-		create().Metadata(
-			t.Context(),
-			resourceapi.MetadataRequest{ProviderTypeName: "deviceaccess"},
-			&metadata,
-		)
-		row, exists := rows[metadata.TypeName]
-		if !exists {
-			t.Errorf("add a row for %s", metadata.TypeName)
-			continue
-		}
+	expectRowForEachResource(t, rows)
+	for what, row := range rows {
+		typeName, _, _ := strings.Cut(what, ",")
 		for _, name := range slices.Sorted(maps.Keys(ruleFaults)) {
 			fault, removed := ruleFaults[name], name == "the lock is removed"
 			for _, now := range []bool{true, false} {
 				when := map[bool]string{true: " before", false: " during"}[now]
-				t.Run(metadata.TypeName+", "+name+when+" plan", func(t *testing.T) {
+				t.Run(what+", "+name+when+" plan", func(t *testing.T) {
 					t.Parallel()
-					w := startRuleWalk(t, metadata.TypeName, row)
+					w := startRuleWalk(t, typeName, row)
 					w.expect(true, "apply", "-auto-approve")
 					end := w.strike(fault, now)
 					if ok := w.command("plan"); removed && !ok {
@@ -206,9 +199,9 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 					w.expectKept(!removed || !row.needsLock)
 					w.expect(true, "destroy", "-auto-approve")
 				})
-				t.Run(metadata.TypeName+", "+name+when+" destroy", func(t *testing.T) {
+				t.Run(what+", "+name+when+" destroy", func(t *testing.T) {
 					t.Parallel()
-					w := startRuleWalk(t, metadata.TypeName, row)
+					w := startRuleWalk(t, typeName, row)
 					w.expect(true, "apply", "-auto-approve")
 					w.expect(true, "plan", "-destroy")
 					end := w.strike(fault, now)
@@ -220,9 +213,9 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 				})
 			}
 			for when, afterWrite := range map[string]bool{" during apply": false, " after a creation": true} {
-				t.Run(metadata.TypeName+", "+name+when, func(t *testing.T) {
+				t.Run(what+", "+name+when, func(t *testing.T) {
 					t.Parallel()
-					w := startRuleWalk(t, metadata.TypeName, row)
+					w := startRuleWalk(t, typeName, row)
 					w.expect(true, "plan")
 					w.locksAnswer(false)
 					w.writes = afterWrite

@@ -107,8 +107,12 @@ func (r *userIdentityResource) Read(ctx context.Context, req resource.ReadReques
 	}
 	identity, err := r.refreshUserIdentity(ctx, client, model.UserIdentityID.ValueString())
 	switch {
+	case err != nil && imported:
+		reportImport(&resp.Diagnostics, "import user identity", "user identity", model.UserIdentityID.ValueString(),
+			"The list resource deviceaccess_user_identity lists user identities.", err)
+		return
 	case api.IsNotFound(err):
-		if imported || r.isDeleted(ctx, req.Private, "read user identity", &resp.Diagnostics) {
+		if r.isDeleted(ctx, req.Private, "read user identity", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return
