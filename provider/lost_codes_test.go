@@ -128,3 +128,21 @@ func TestLostCodes_AreNamedUpToALimitWithAListPerLock(t *testing.T) {
 		t.Errorf("%d requests", asked)
 	}
 }
+
+// The apply of a rotation does not read the code that it replaces: Terraform has deposed it.
+func TestTerraformRotation_NamesNoLostCode(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := func(tenant string) string {
+		keepers := "keepers = { tenant = \"" + tenant + "\" }\n  lifecycle {\n    create_before_destroy = true\n  }"
+		return required + f.config(accessCode(`name = "Guest"`+"\n  "+keepers)+codeSet(keepers, lockB))
+	}
+	w := newWorkspace(t, map[string]string{"main.tf": config("Ada")})
+	w.expect(true, "apply", "-auto-approve")
+	w.write("main.tf", config("Grace"))
+	for _, args := range [][]string{{"plan", "-out=plan"}, {"apply", "plan"}} {
+		if said := w.plain(args...); strings.Contains(said, alreadyThere) {
+			t.Errorf("terraform %q says\n%s", args, said)
+		}
+	}
+}
