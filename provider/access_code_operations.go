@@ -169,6 +169,12 @@ type acceptedError struct{ error }
 
 func (e acceptedError) Unwrap() error { return e.error }
 
+// isAccepted reports whether the server has accepted the conversion that has not ended.
+func isAccepted(err error) bool {
+	_, ok := errors.AsType[acceptedError](err)
+	return ok
+}
+
 // convertPlanned converts the code to managed, unless the server says that its vendor does not allow it.
 func convertPlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
 	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())

@@ -176,7 +176,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		err = redacted(err, plan.pin(), state.Code.ValueString())
-		if _, ok := errors.AsType[acceptedError](err); ok {
+		if isAccepted(err) {
 			// The next plan shows what has not happened, and the next apply sends the PIN again.
 			resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, true)...)
 			resp.Diagnostics.Append(resp.State.Set(ctx, plan.unconverted(&state))...)
