@@ -689,6 +689,8 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 			plan.keepLocks(ctx, &state, &resp.Diagnostics)
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
+	} else {
+		r.warnOfLostSharedCode(ctx, &resp.Diagnostics, &plan)
 	}
 	plan.AccessCodes = types.MapUnknown(lockCodeType)
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
