@@ -35,7 +35,7 @@ func (c *connection) warnOfLostCodes(ctx context.Context, diags *diag.Diagnostic
 			resource: "deviceaccess_access_code",
 			id:       code.DeviceID + "/" + code.AccessCodeID,
 			name:     api.Redact(*code.Name, pinsOf(code.Code, plan)...),
-			where: fmt.Sprintf("The code %s on %s is like this new code.",
+			where: fmt.Sprintf("The code %s on %s is like this new code. ",
 				code.AccessCodeID, c.warnings.cachedLockName(ctx, c.api, code.DeviceID)),
 		})
 	}
@@ -50,6 +50,7 @@ func (c *connection) warnOfLostSharedCode(ctx context.Context, diags *diag.Diagn
 		}
 	}
 	slices.Sort(known)
+	name := plan.Name.ValueString()
 	lost := onEach(known, func(deviceID string) []api.AccessCode {
 		code := plan.codeOn(deviceID, "")
 		code.Keepers = plan.Keepers
@@ -57,6 +58,7 @@ func (c *connection) warnOfLostSharedCode(ctx context.Context, diags *diag.Diagn
 	})
 	for _, deviceID := range known {
 		if codes := lost[deviceID]; len(codes) > 0 { // an import takes one code per lock
+			name = api.Redact(name, pinsOf(codes[0].Code, plan.codeOn("", ""))...)
 			ids = append(ids, deviceID+"/"+codes[0].AccessCodeID)
 			locks = append(locks, "\n  "+c.warnings.cachedLockName(ctx, c.api, deviceID))
 		}
@@ -67,7 +69,7 @@ func (c *connection) warnOfLostSharedCode(ctx context.Context, diags *diag.Diagn
 	c.warnOfLostCode(diags, lostCode{
 		resource: "deviceaccess_shared_access_code",
 		id:       strings.Join(ids, ","),
-		name:     plan.hide(plan.Name.ValueString()),
+		name:     name,
 		where:    "The codes on these locks are like this new shared code:" + strings.Join(locks, "") + "\n\n",
 	})
 }
@@ -103,14 +105,14 @@ func (m *accessCodeModel) isLike(code *api.AccessCode) bool {
 // lostCode is the text of a warning about one resource.
 type lostCode struct {
 	resource, id, name string // resource is a type, and id is for its import
-	where              string // a sentence about the locks
+	where              string // says which codes, and ends with a space
 }
 
 func (c *connection) warnOfLostCode(diags *diag.Diagnostics, code lostCode) {
 	switch c.lost.admit(code.id) {
 	case lostNamed:
 		diagnostics.Warning(diags, fmt.Sprintf("Lock has a managed access code %q already", code.name), fmt.Sprintf(
-			"%s If an apply was killed before it could write the state, it has created that code. Import it instead "+
+			"%sIf an apply was killed before it could write the state, it has created that code. Import it instead "+
 				"of creating a second one:\n\n  import {\n    to = %s.NAME\n    id = %q\n  }\n\nIf another resource or "+
 				"another client has that code, applying this plan creates a second one.",
 			code.where, code.resource, code.id))
