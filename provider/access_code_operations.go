@@ -169,6 +169,12 @@ type acceptedError struct{ error }
 
 func (e acceptedError) Unwrap() error { return e.error }
 
+// isAccepted reports whether the server has accepted the conversion that has not ended.
+func isAccepted(err error) bool {
+	_, ok := errors.AsType[acceptedError](err)
+	return ok
+}
+
 // convertPlanned converts the code to managed, unless the server says that its vendor does not allow it.
 func convertPlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
 	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
@@ -265,7 +271,7 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 
 const duplicateCode = "duplicate_access_code"
 
-// duplicateTimeout is how long a creation waits for a managed code with the same PIN to leave the lock.
+// duplicateTimeout is how long a creation waits for the removal of a managed code with the same PIN to begin.
 var duplicateTimeout = 20 * time.Second
 
 // createCode creates an access code. The error names the code on the lock that has the same PIN, if there is one and
@@ -292,7 +298,8 @@ func createCode(
 	return answer, err
 }
 
-// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code.
+// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code. Once
+// that code is being removed, only the context limits the wait.
 func createRetryingDuplicates(
 	ctx context.Context,
 	client *api.Client,
@@ -302,12 +309,17 @@ func createRetryingDuplicates(
 	if managedHolder(err) == "" {
 		return answer, err
 	}
-	wait, cancel := context.WithTimeout(ctx, duplicateTimeout)
+	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
+	limit := time.AfterFunc(duplicateTimeout, cancel)
+	defer limit.Stop()
 	_ = api.Poll(wait, func() (bool, error) {
 		holder, readErr := managedCode(wait, client, managedHolder(err))
 		if readErr == nil && holder.Status != api.Removing || readErr != nil && !api.IsNotFound(readErr) {
 			return false, readErr
+		}
+		if readErr == nil {
+			limit.Stop()
 		}
 		answer, err = createCode(ctx, client, request)
 		return managedHolder(err) == "", nil
@@ -428,19 +440,20 @@ func finalReadContext(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-// withProblems adds the errors of the code to an error.
+// withProblems adds the errors of the code to an error. The text leaves out an error that it already has.
 func withProblems(err error, problems []api.Problem) error {
 	if len(problems) == 0 {
 		return err
 	}
-	var texts []string
-	for _, problem := range problems {
-		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
+	attempt, _ := errors.AsType[*api.AttemptError](err)
+	told := func(p api.Problem) bool {
+		return attempt != nil && attempt.Reason != nil && attempt.Reason.Type == p.ErrorCode
 	}
-	return &problemError{
-		explainedError{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err},
-		problems,
+	text := err.Error()
+	if others := slices.DeleteFunc(slices.Clone(problems), told); len(others) > 0 {
+		text += "; the access code says: " + strings.Join(problemTexts(others), "; ")
 	}
+	return &problemError{explainedError{text, err}, problems}
 }
 
 // problemError is an error with the errors of the access code.
@@ -599,14 +612,16 @@ func attemptFailed(err error) bool {
 // errRefused marks the refusal of a lock that no failed attempt reports.
 var errRefused = errors.New("the lock has refused the code")
 
-// unreachableTypes are the errors of attempts that a server fails because it cannot reach the lock. The server keeps
-// trying, so they are no refusals.
-var unreachableTypes = []string{
+// pausedTypes are the errors of attempts that a server fails because it cannot change the lock for now. The server keeps
+// the code and sets it later, so they are no refusals.
+var pausedTypes = []string{
 	"account_disconnected",
 	"device_disconnected",
 	"device_offline",
 	"device_removed",
+	"device_unmanaged",
 	"hub_disconnected",
+	"subscription_required",
 }
 
 // isRefusal reports whether the lock has refused the code, so that it never gets there. Every other end of the wait
@@ -617,5 +632,5 @@ func isRefusal(err error) bool {
 	}
 	attempt, ok := errors.AsType[*api.AttemptError](err)
 	return ok && attempt.Err == nil && !isExpired(err) &&
-		(attempt.Reason == nil || !slices.Contains(unreachableTypes, attempt.Reason.Type))
+		(attempt.Reason == nil || !slices.Contains(pausedTypes, attempt.Reason.Type))
 }

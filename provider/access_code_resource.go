@@ -176,7 +176,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		err = redacted(err, plan.pin(), state.Code.ValueString())
-		if _, ok := errors.AsType[acceptedError](err); ok {
+		if isAccepted(err) {
 			// The next plan shows what has not happened, and the next apply sends the PIN again.
 			resp.Diagnostics.Append(recordUncertainChange(ctx, resp.Private, true)...)
 			resp.Diagnostics.Append(resp.State.Set(ctx, plan.unconverted(&state))...)
@@ -270,11 +270,15 @@ func (m *accessCodeModel) warnOfWait(diags *diag.Diagnostics, err error) {
 		next = "For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never " +
 			"reach `set`, set `wait_until_on_lock = false`."
 	}
+	then := "keeps trying to set it"
+	if attemptFailed(err) {
+		then = "sets it when this problem is solved"
+	}
 	lines := []string{sentence(reason), fmt.Sprintf(
-		"The server has accepted the access code %s and keeps trying to set it. The code is in the state with the "+
-			"status %q; the next plan shows its status. To let such a run fail, add a postcondition on `status`: "+
-			"see the page of the resource.",
-		m.AccessCodeID.ValueString(), m.Status.ValueString())}
+		"The server has accepted the access code %s and %s. The code is in the state with the status %q; the next "+
+			"plan shows its status. To let such a run fail, add a postcondition on `status`: see the page of the "+
+			"resource.",
+		m.AccessCodeID.ValueString(), then, m.Status.ValueString())}
 	if next != "" {
 		lines = append(lines, next)
 	}

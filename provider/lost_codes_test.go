@@ -36,6 +36,37 @@ func TestLostCode_IsNamedWithItsImport(t *testing.T) {
 	f.expectWrites(t, "in the end", "/access_codes/create")
 }
 
+func TestLostSharedCode_IsNamedWithItsImport(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := required + f.config(codeSet("", lockA, lockB, lockC))
+	w := newDirectory(t, map[string]string{"main.tf": config})
+	w.expect(true, "apply", "-auto-approve")
+	idA, _ := f.on(lockA)
+	idB, _ := f.on(lockB)
+	idC, code := f.on(lockC)
+	w.expect(true, "state", "rm", nanny)              // as if that apply had been killed
+	f.do(func() { delete(f.codes, idC) })             // before it created this code
+	id := lockA + "/" + idA + "," + lockB + "/" + idB // which an import takes in any order
+	said := w.plain("plan")
+	expectSaid(t, "the next plan", said, alreadyThere+` "Nanny" already`, `the lock "Front Door"`, `the lock "Back Door"`,
+		`import { to = deviceaccess_shared_access_code.NAME id = "`+id+`" }`)
+	if strings.Count(said, alreadyThere) != 1 || strings.Contains(said, "Garage") {
+		t.Errorf("too much is said:\n%s", said)
+	}
+	if pin, _ := code.code.(string); strings.Contains(said, pin) {
+		t.Error("the PIN is shown")
+	}
+
+	w.rewrite(config + "import {\n  to = " + nanny + "\n  id = \"" + id + "\"\n}\n")
+	if said := w.plain("apply", "-auto-approve"); strings.Contains(said, alreadyThere) {
+		t.Errorf("the import is warned of:\n%s", said)
+	}
+	if n := f.count("/access_codes/create"); n != 4 {
+		t.Errorf("%d codes were created", n)
+	}
+}
+
 func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
 	t.Parallel()
 	second := strings.Replace(accessCode(`name = "Guest"`), "front", "second", 1)
@@ -50,6 +81,10 @@ func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
 		"that are in a shared code": {
 			before: codeSet("", lockA),
 			config: codeSet("", lockA) + accessCode(`name = "Nanny"`),
+		},
+		"that a new shared code has otherwise": {
+			config:  codeSet(`code = "904716590100"`, lockA, lockB),
+			prepare: func(f *fake) { f.lostCode("Nanny") },
 		},
 		"of another name": {config: second, prepare: func(f *fake) { f.lostCode("Cook") }},
 		"that are being deleted": {
@@ -90,6 +125,34 @@ func TestLostCode_IsNotSaidOfOtherCodes(t *testing.T) {
 	}
 }
 
+// An apply loads what it changes, and reads nothing. A plan reads what it has loaded.
+func TestLostCode_IsSaidByPlansOnly(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	id := f.lostCode("Guest")
+	p := f.plugin(t)
+	load := func() {
+		_, err := p.server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
+			TypeName: codeType, RawState: &tfprotov6.RawState{JSON: []byte(`{}`)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(when string, want int) {
+		t.Helper()
+		if n := len(p.plansCreation(lockA, "Guest").Diagnostics); n != want {
+			t.Errorf("%s: %d warnings", when, n)
+		}
+	}
+	load()
+	expect("nothing is read", 0)
+	other := f.unmanaged(fakeCode{name: "Cook", code: longPIN, managed: true})
+	p.imported(codeType, lockA+"/"+other)
+	expect("another code is read", 1)
+	f.do(func() { delete(f.codes, id) })
+}
+
 // plansCreation is the plan of a new code.
 func (p *plugin) plansCreation(device, name string) *tfprotov6.PlanResourceChangeResponse {
 	p.t.Helper()
@@ -126,5 +189,23 @@ func TestLostCodes_AreNamedUpToALimitWithAListPerLock(t *testing.T) {
 	}
 	if asked := f.asked(); asked > 45 {
 		t.Errorf("%d requests", asked)
+	}
+}
+
+// The apply of a rotation does not read the code that it replaces: Terraform has deposed it.
+func TestTerraformRotation_NamesNoLostCode(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := func(tenant string) string {
+		keepers := "keepers = { tenant = \"" + tenant + "\" }\n  lifecycle {\n    create_before_destroy = true\n  }"
+		return required + f.config(accessCode(`name = "Guest"`+"\n  "+keepers)+codeSet(keepers, lockB))
+	}
+	w := newWorkspace(t, map[string]string{"main.tf": config("Ada")})
+	w.expect(true, "apply", "-auto-approve")
+	w.write("main.tf", config("Grace"))
+	for _, args := range [][]string{{"plan", "-out=plan"}, {"apply", "plan"}} {
+		if said := w.plain(args...); strings.Contains(said, alreadyThere) {
+			t.Errorf("terraform %q says\n%s", args, said)
+		}
 	}
 }

@@ -239,33 +239,39 @@ func TestRule_EveryResourceThroughEveryFailure(t *testing.T) {
 // A conversion that the server has accepted goes on, whatever the apply learns of it.
 func TestRule_ConversionThroughEveryFailure(t *testing.T) {
 	t.Parallel()
-	const typeName = "deviceaccess_access_code"
-	row := ruleRow{config: "device_id = \"" + lockA + "\"\n  timeouts {\n    update = \"5s\"\n  }\n"}
-	for name, fault := range ruleFaults {
-		for outcome, converts := range map[string]bool{"it happens": true, "it does not happen": false} {
-			t.Run(name+", "+outcome, func(t *testing.T) {
-				t.Parallel()
-				w := startRuleWalk(t, typeName, row)
-				id := w.f.unmanaged(fakeCode{name: "Nanny", code: longPIN})
-				w.files["import.tf"] = "import {\n  to = " + w.address + "\n  id = \"" + lockA + "/" + id + "\"\n}\n"
-				w.expect(true, "plan")
-				w.locksAnswer(false)
-				w.writes = true
-				end := w.strike(fault, false)
-				// The interruption comes before the answer of the server.
-				if !w.command("apply", "plan") && name != "the apply is interrupted" {
-					t.Errorf("the apply fails after the server has accepted the conversion:\n%s", w.seen.String())
-				}
-				end()
-				w.f.do(func() { w.f.codes[id].managed = w.f.codes[id].managed || converts })
-				w.locksAnswer(true)
-				w.expectKept(true)
-				w.expect(true, "apply", "-auto-approve")
-				w.expect(true, "plan", "-detailed-exitcode")
-				if deleted := w.deletions(); len(deleted) > 0 || !w.f.codes[id].managed {
-					t.Errorf("%q were requested, and the code is managed: %t", deleted, w.f.codes[id].managed)
-				}
-			})
+	rows := map[string]string{
+		"deviceaccess_access_code": "device_id = \"" + lockA + "\"\n",
+		"deviceaccess_shared_access_code": "device_ids = [\"" + lockA + "\"]\n  name = \"Nanny\"\n  code = \"" +
+			longPIN + "\"\n",
+	}
+	for typeName, config := range rows {
+		row := ruleRow{config: config + "  timeouts {\n    update = \"5s\"\n  }\n"}
+		for name, fault := range ruleFaults {
+			for outcome, converts := range map[string]bool{"it happens": true, "it does not happen": false} {
+				t.Run(typeName+", "+name+", "+outcome, func(t *testing.T) {
+					t.Parallel()
+					w := startRuleWalk(t, typeName, row)
+					id := w.f.unmanaged(fakeCode{name: "Nanny", code: longPIN})
+					w.files["import.tf"] = "import {\n  to = " + w.address + "\n  id = \"" + lockA + "/" + id + "\"\n}\n"
+					w.expect(true, "plan")
+					w.locksAnswer(false)
+					w.writes = true
+					end := w.strike(fault, false)
+					// The interruption comes before the answer of the server.
+					if !w.command("apply", "plan") && name != "the apply is interrupted" {
+						t.Errorf("the apply fails after the server has accepted the conversion:\n%s", w.seen.String())
+					}
+					end()
+					w.f.do(func() { w.f.codes[id].managed = w.f.codes[id].managed || converts })
+					w.locksAnswer(true)
+					w.expectKept(true)
+					w.expect(true, "apply", "-auto-approve")
+					w.expect(true, "plan", "-detailed-exitcode")
+					if deleted := w.deletions(); len(deleted) > 0 || !w.f.codes[id].managed {
+						t.Errorf("%q were requested, and the code is managed: %t", deleted, w.f.codes[id].managed)
+					}
+				})
+			}
 		}
 	}
 }

@@ -360,7 +360,11 @@ func (r *sharedAccessCodeResource) storeResults(
 			if !slices.Contains(wanted, deviceID) {
 				action = actionRemove
 			}
-			model.reportLock(ctx, client, diags, diagnostics.ErrorAt, true, action, deviceID, result)
+			add := diagnostics.ErrorAt
+			if isAccepted(result.err) {
+				add = diagnostics.WarningAt
+			}
+			model.reportLock(ctx, client, diags, add, true, action, deviceID, result)
 		}
 	}
 	diags.Append(model.setCodes(ctx, codes)...)
@@ -685,6 +689,8 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 			plan.keepLocks(ctx, &state, &resp.Diagnostics)
 			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
 		}
+	} else {
+		r.warnOfLostSharedCode(ctx, &resp.Diagnostics, &plan)
 	}
 	plan.AccessCodes = types.MapUnknown(lockCodeType)
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
@@ -1091,6 +1097,10 @@ func (m *sharedAccessCodeModel) reportLock(
 				"would create a second access code.",
 		)
 		others = ""
+	case isAccepted(err):
+		next = joinSentences("The server has accepted the conversion of the code. Run `terraform apply` again: if the "+
+			"code is still unmanaged, the plan shows the conversion.", next)
+		others = untouched
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
 	case accountIsDisconnected(err) && action == actionPut:

@@ -18,6 +18,7 @@ import (
 type walk struct {
 	read    atomic.Bool // any resource: this is the first plan
 	applied atomic.Bool // any change: this is an apply
+	loaded  atomic.Bool // any resource of the state
 
 	mu    sync.Mutex
 	codes map[string]bool // access codes in the state, or imported into it
@@ -26,6 +27,7 @@ type walk struct {
 func (w *walk) begin() {
 	w.read.Store(false)
 	w.applied.Store(false)
+	w.loaded.Store(false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.codes = nil
@@ -50,8 +52,16 @@ func (w *walk) knows(id string) bool {
 	return w.codes[id]
 }
 
+// namesLostCodes reports whether this is a plan, whose creations may be of codes that the lock has already. An apply
+// does not load the resources that it leaves as they are or has deposed, so it does not know their codes. Before its
+// first change it looks like the plan of an empty state. A code with keepers then counts as a rotation in an apply.
+func (w *walk) namesLostCodes(hasKeepers bool) bool {
+	return !w.applied.Load() && (w.read.Load() || !w.loaded.Load() && !hasKeepers)
+}
+
 // knowState records the access codes of a resource in the state.
 func (w *walk) knowState(state *tfprotov6.RawState) {
+	w.loaded.Store(true)
 	var attributes any
 	if state != nil && json.Unmarshal(state.JSON, &attributes) == nil {
 		w.know(codesIn(attributes)...)

@@ -303,7 +303,7 @@ func (t *deviceTx) recordFailure(ctx context.Context, c *dbsqlc.AccessCode, gen 
 		return nil
 	}
 	first := domain.Value(c.ErrorCode) != failure
-	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
+	t.setError(c, failure, f.Message+domain.RetriedSuffix, uuid.Nil)
 	return t.emitProblemOnce(ctx, first, event, c)
 }
 

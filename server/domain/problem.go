@@ -65,3 +65,6 @@ const (
 	ErrExternal       = "conflicting_external_modification"
 	WarnExternal      = "external_modification_in_effect"
 )
+
+// RetriedSuffix ends the message of an error of a code that the server retries. The Terraform provider recognizes it.
+const RetriedSuffix = " It is tried again."
