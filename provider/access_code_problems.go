@@ -230,6 +230,14 @@ func (t *warningCounter) admit(diags *diag.Diagnostics, errorCode string) bool {
 	return t.codes[errorCode] <= namedCodes
 }
 
+// plannedLockName is cachedLockName for a plan that has listed the devices for its checks.
+func (c *connection) plannedLockName(ctx context.Context, deviceID string) string {
+	if device := c.reads.Device(ctx, deviceID); device != nil && device.DisplayName != "" {
+		return fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)
+	}
+	return c.warnings.cachedLockName(ctx, c.api, deviceID)
+}
+
 // cachedLockName is lockName with a cache and a limit of requests.
 func (t *warningCounter) cachedLockName(ctx context.Context, client *api.Client, deviceID string) string {
 	t.mu.Lock()

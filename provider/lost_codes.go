@@ -36,7 +36,7 @@ func (c *connection) warnOfLostCodes(ctx context.Context, diags *diag.Diagnostic
 			id:       code.DeviceID + "/" + code.AccessCodeID,
 			name:     api.Redact(*code.Name, pinsOf(code.Code, plan)...),
 			where: fmt.Sprintf("The code %s on %s is like this new code. ",
-				code.AccessCodeID, c.warnings.cachedLockName(ctx, c.api, code.DeviceID)),
+				code.AccessCodeID, c.plannedLockName(ctx, code.DeviceID)),
 		})
 	}
 }
@@ -60,7 +60,7 @@ func (c *connection) warnOfLostSharedCode(ctx context.Context, diags *diag.Diagn
 		if codes := lost[deviceID]; len(codes) > 0 { // an import takes one code per lock
 			name = api.Redact(name, pinsOf(codes[0].Code, plan.codeOn("", ""))...)
 			ids = append(ids, deviceID+"/"+codes[0].AccessCodeID)
-			locks = append(locks, "\n  "+c.warnings.cachedLockName(ctx, c.api, deviceID))
+			locks = append(locks, "\n  "+c.plannedLockName(ctx, deviceID))
 		}
 	}
 	if len(ids) == 0 {

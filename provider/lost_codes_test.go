@@ -174,7 +174,13 @@ func (p *plugin) plansCreation(device, name string) *tfprotov6.PlanResourceChang
 func TestLostCodes_AreNamedUpToALimitWithAListPerLock(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
-	stocked := f.stock(20, 25, true)
+	stocked, locks := f.stock(20, 25, true), map[string]bool{}
+	for _, lock := range stocked {
+		if !locks[lock] { // the checks list the devices, which gives their names
+			locks[lock] = true
+			f.devices = append(f.devices, plainLock(lock, nil))
+		}
+	}
 	p := f.plugin(t)
 	warnings := make(chan string, 1000)
 	each(stocked, func(id, device string) {

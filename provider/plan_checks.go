@@ -91,10 +91,11 @@ func (p *planChecks) isLeaving(id string) bool {
 	return p.leaving[id]
 }
 
-// checkContext returns a context for checks, or false if there is no server to ask, or an apply has begun, whose changes
-// would count as other codes. The caller must call end.
-func (c *connection) checkContext(ctx context.Context) (bounded context.Context, end func(), ok bool) {
-	if !c.isConnected() || c.checks.disabled.Load() || c.walk.applied.Load() {
+// checkContext returns a context for checks, or false if there is no server to ask, an apply has begun, whose changes
+// would count as other codes, or a resource of the state is planned with -refresh=false. The caller must call end.
+func (c *connection) checkContext(ctx context.Context, exists bool) (bounded context.Context, end func(), ok bool) {
+	if !c.isConnected() || c.checks.disabled.Load() || c.walk.applied.Load() ||
+		exists && c.walk.loaded.Load() && !c.walk.read.Load() {
 		return ctx, func() {}, false
 	}
 	bounded, cancel := context.WithTimeout(ctx, planCheckTimeout)
@@ -113,7 +114,7 @@ func (r *accessCodeResource) checkPlan(
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
 ) {
-	ctx, end, ok := r.checkContext(ctx)
+	ctx, end, ok := r.checkContext(ctx, !req.State.Raw.IsNull())
 	defer end()
 	var plan accessCodeModel
 	if !ok || resp.Plan.Get(ctx, &plan).HasError() || plan.DeviceID.IsUnknown() || plan.Offline.IsUnknown() {
@@ -184,7 +185,7 @@ func (r *sharedAccessCodeResource) checkPlan(
 	req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse,
 ) {
-	ctx, end, ok := r.checkContext(ctx)
+	ctx, end, ok := r.checkContext(ctx, !req.State.Raw.IsNull())
 	defer end()
 	var plan, state sharedAccessCodeModel
 	exists := !req.State.Raw.IsNull()
@@ -671,7 +672,7 @@ func (r *webhookResource) checkPlan(
 	if planned.Equal(stored) || len(eventTypes) == 0 || slices.Equal(eventTypes, []string{allEventTypes}) {
 		return
 	}
-	ctx, end, ok := r.checkContext(ctx)
+	ctx, end, ok := r.checkContext(ctx, !req.State.Raw.IsNull())
 	defer end()
 	if !ok {
 		return

@@ -484,6 +484,21 @@ func TestPINOfACodeThatThePlanReplacesIsFree(t *testing.T) {
 	p.changes(codeType, nil, config).expect(t, nil)
 }
 
+func TestPlanWithoutARefresh_ChecksNoExistingCode(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	f.devices = append(f.devices, plainLock(fakeDevice, nil))
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "4815"`))})
+	w.expect(true, "apply", "-auto-approve")
+	w.rewrite(f.config(accessCode(`code = "48156"`)))
+	w.expect(false, "plan")
+	asked := f.asked()
+	w.expect(true, "plan", "-refresh=false")
+	if f.asked() != asked {
+		t.Errorf("%d requests", f.asked()-asked)
+	}
+}
+
 // Two new codes of one plan count as each other's codes, until the apply begins.
 func TestNewCodesOfOnePlanCountAsCodesOfTheLock(t *testing.T) {
 	t.Parallel()
