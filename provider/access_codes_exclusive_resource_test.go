@@ -260,10 +260,24 @@ func TestExclusiveAccessCodes_UnknownIdentifierDeletesNothing(t *testing.T) {
 	})
 	w.expect(true, "apply", "-auto-approve")
 	w.rewrite(f.config(accessCode(`code = "385016274931"`) + exclusive(lockA, `"`+keeper+`"`, front+".access_code_id")))
-	expectSaid(t, "the plan", w.plain("plan"), "Warning: Access codes will be deleted later", "Plumber (hidden)", "Guest")
+	expectSaid(
+		t,
+		"the plan",
+		w.plain("plan"),
+		"Warning: Access codes will be deleted later",
+		"Plumber (hidden)",
+		"Guest",
+	)
 	w.expect(true, "apply", "-auto-approve")
 	f.expectWrites(t, "the first apply", "/access_codes/create")
-	expectSaid(t, "the next plan", w.plain("plan"), "Applying this plan deletes these codes", "Plumber (hidden)", "Guest")
+	expectSaid(
+		t,
+		"the next plan",
+		w.plain("plan"),
+		"Applying this plan deletes these codes",
+		"Plumber (hidden)",
+		"Guest",
+	)
 }
 
 // What is not known when it is planned may turn out to be what it was.

@@ -151,9 +151,13 @@ func (r *deviceResource) ModifyPlan(
 	case err == nil && device.CanConfigureAutoLock != nil && !*device.CanConfigureAutoLock &&
 		!config.AutoLockEnabled.IsNull():
 		// Not an error, for the same reason.
-		diagnostics.WarningAt(&resp.Diagnostics, path.Root("auto_lock_enabled"), "Automatic locking not supported",
+		diagnostics.WarningAt(
+			&resp.Diagnostics,
+			path.Root("auto_lock_enabled"),
+			"Automatic locking not supported",
 			"The device "+device.DisplayName+" has no automatic locking that the server can configure, so applying this "+
-				"plan will fail. Leave `auto_lock_enabled` and `auto_lock_delay_seconds` out.")
+				"plan will fail. Leave `auto_lock_enabled` and `auto_lock_delay_seconds` out.",
+		)
 	}
 }
 

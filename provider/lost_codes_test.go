@@ -49,8 +49,15 @@ func TestLostSharedCode_IsNamedWithItsImport(t *testing.T) {
 	f.do(func() { delete(f.codes, idC) })             // before it created this code
 	id := lockA + "/" + idA + "," + lockB + "/" + idB // which an import takes in any order
 	said := w.plain("plan")
-	expectSaid(t, "the next plan", said, alreadyThere+` "Nanny" already`, `the lock "Front Door"`, `the lock "Back Door"`,
-		`import { to = deviceaccess_shared_access_code.NAME id = "`+id+`" }`)
+	expectSaid(
+		t,
+		"the next plan",
+		said,
+		alreadyThere+` "Nanny" already`,
+		`the lock "Front Door"`,
+		`the lock "Back Door"`,
+		`import { to = deviceaccess_shared_access_code.NAME id = "`+id+`" }`,
+	)
 	if strings.Count(said, alreadyThere) != 1 || strings.Contains(said, "Garage") {
 		t.Errorf("too much is said:\n%s", said)
 	}

@@ -288,7 +288,11 @@ func TestUnconverted_LeavesNothingUnknown(t *testing.T) {
 		CommonCodeKey:                 types.StringUnknown(),
 		IsExternalModificationAllowed: types.BoolUnknown(),
 		Errors:                        types.ListUnknown(problemType),
-		Backup:                        backup{types.BoolValue(true), types.BoolUnknown(), types.StringUnknown()}.object(),
+		Backup: backup{
+			types.BoolValue(true),
+			types.BoolUnknown(),
+			types.StringUnknown(),
+		}.object(),
 	}
 	kept := reflect.ValueOf(plan.unconverted(&accessCodeModel{})).Elem()
 	for i := range kept.NumField() {

@@ -175,7 +175,12 @@ func TestTerraformCodeBehindDataSourceKeepsItsPIN(t *testing.T) {
 	f.swapDoors()
 	w.expect(false, "apply", "plan")
 	said := plainly(w.seen.String())
-	expectSaid(t, "another lock", said, "The lock of this code turned out to be another one. This resource was not changed.")
+	expectSaid(
+		t,
+		"another lock",
+		said,
+		"The lock of this code turned out to be another one. This resource was not changed.",
+	)
 	if strings.Contains(said, "bug in the provider") {
 		t.Errorf("Terraform finds a bug:\n%s", said)
 	}

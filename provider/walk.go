@@ -114,7 +114,9 @@ func (w *walk) checkReplacement(r *tfprotov6.PlanResourceChangeRequest, resp *tf
 	}
 	if !w.applied.Load() {
 		d.Severity, d.Summary = tfprotov6.DiagnosticSeverityWarning, "Replacement without a refresh"
-		d.Detail = "This plan replaces the resource because of a new value of `" + string(name) + "`. If an apply then " +
+		d.Detail = "This plan replaces the resource because of a new value of `" + string(
+			name,
+		) + "`. If an apply then " +
 			"reports an inconsistent final plan, run `terraform apply` again: the next plan shows the replacement."
 	}
 	resp.Diagnostics = append(resp.Diagnostics, d)
