@@ -239,8 +239,9 @@ func (r *accessCodesExclusiveResource) Schema(
 		MarkdownDescription: "The complete list of the access codes that may be on a lock. Apply deletes all " +
 			"others, managed or unmanaged, that the plan has shown.\n\n**This deletes PINs from a door.** The " +
 			"resource acts on the lock `device_id` only, and deletes only what a plan has listed in " +
-			"`deleted_access_codes`. Creating the resource deletes nothing: the next plan lists what to delete. " +
-			"After an import, the first plan lists it. Declare one resource for each lock: two would delete each " +
+			"`deleted_access_codes`. Creating the resource deletes nothing, and a plan that " +
+			"does not know all of `access_code_ids` deletes nothing: the next plan lists what to delete. After an " +
+			"import, the first plan lists it. Declare one resource for each lock: two would delete each " +
 			"other's codes.\n\nThese codes stay on the lock, with a warning: codes that " +
 			"appear between plan and apply, codes that you remove from `access_code_ids` until the plan after " +
 			"that, and codes that the vendor does not allow to be deleted, such as issued offline codes. " +
