@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -33,9 +32,11 @@ var (
 	_ resource.ResourceWithValidateConfig = (*acsUserResource)(nil)
 )
 
-type acsUserResource struct{ connectedResource }
+type acsUserResource struct{ identifiedResource }
 
-func newACSUserResource() resource.Resource { return &acsUserResource{} }
+func newACSUserResource() resource.Resource {
+	return &acsUserResource{identifiedResource{attribute: "acs_user_id", noun: "user"}}
+}
 
 func (r *acsUserResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_acs_user"
@@ -357,32 +358,6 @@ func setSuspended(ctx context.Context, client *api.Client, id string, suspended 
 // acsUserIdentity identifies a user of an access system in Terraform 1.12 and newer.
 type acsUserIdentity struct {
 	AcsUserID types.String `tfsdk:"acs_user_id"`
-}
-
-// IdentitySchema describes acsUserIdentity.
-func (r *acsUserResource) IdentitySchema(
-	_ context.Context,
-	_ resource.IdentitySchemaRequest,
-	resp *resource.IdentitySchemaResponse,
-) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"acs_user_id": identityschema.StringAttribute{
-			RequiredForImport: true,
-			Description:       "The identifier of the user.",
-		},
-	}}
-}
-
-// ImportState accepts an identifier or an identity. Read then reads the user.
-func (r *acsUserResource) ImportState(
-	ctx context.Context,
-	req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse,
-) {
-	if r.cannotImport(req, resp) {
-		return
-	}
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("acs_user_id"), path.Root("acs_user_id"), req, resp)
 }
 
 type acsUserResourceModel struct {

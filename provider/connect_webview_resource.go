@@ -10,9 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
@@ -31,9 +29,11 @@ var (
 	_ resource.ResourceWithImportState = (*connectWebviewResource)(nil)
 )
 
-type connectWebviewResource struct{ connectedResource }
+type connectWebviewResource struct{ identifiedResource }
 
-func newConnectWebviewResource() resource.Resource { return &connectWebviewResource{} }
+func newConnectWebviewResource() resource.Resource {
+	return &connectWebviewResource{identifiedResource{attribute: "connect_webview_id", noun: "page"}}
+}
 
 func (r *connectWebviewResource) Metadata(
 	_ context.Context,
@@ -318,40 +318,8 @@ type connectWebviewIdentity struct {
 	ConnectWebviewID types.String `tfsdk:"connect_webview_id"`
 }
 
-// IdentitySchema describes connectWebviewIdentity.
-func (r *connectWebviewResource) IdentitySchema(
-	_ context.Context,
-	_ resource.IdentitySchemaRequest,
-	resp *resource.IdentitySchemaResponse,
-) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"connect_webview_id": identityschema.StringAttribute{
-			RequiredForImport: true,
-			Description:       "The identifier of the page.",
-		},
-	}}
-}
-
 func (m *connectWebviewModel) identity() connectWebviewIdentity {
 	return connectWebviewIdentity{m.ConnectWebviewID}
-}
-
-// ImportState accepts an identifier or an identity. Read then reads the page.
-func (r *connectWebviewResource) ImportState(
-	ctx context.Context,
-	req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse,
-) {
-	if r.cannotImport(req, resp) {
-		return
-	}
-	resource.ImportStatePassthroughWithIdentity(
-		ctx,
-		path.Root("connect_webview_id"),
-		path.Root("connect_webview_id"),
-		req,
-		resp,
-	)
 }
 
 type connectWebviewModel struct {

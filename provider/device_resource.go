@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64planmodifier"
@@ -31,9 +30,11 @@ var (
 )
 
 // deviceResource holds the settings of a device that exists. It neither creates nor deletes the device.
-type deviceResource struct{ connectedResource }
+type deviceResource struct{ identifiedResource }
 
-func newDeviceResource() resource.Resource { return &deviceResource{} }
+func newDeviceResource() resource.Resource {
+	return &deviceResource{identifiedResource{attribute: "device_id", noun: "device"}}
+}
 
 func (r *deviceResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_device"
@@ -293,32 +294,6 @@ func reportDevice(diags *diag.Diagnostics, action string, err error) {
 // deviceIdentity identifies a device in Terraform 1.12 and newer.
 type deviceIdentity struct {
 	DeviceID types.String `tfsdk:"device_id"`
-}
-
-// IdentitySchema describes deviceIdentity.
-func (r *deviceResource) IdentitySchema(
-	_ context.Context,
-	_ resource.IdentitySchemaRequest,
-	resp *resource.IdentitySchemaResponse,
-) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"device_id": identityschema.StringAttribute{
-			RequiredForImport: true,
-			Description:       "The identifier of the device.",
-		},
-	}}
-}
-
-// ImportState accepts an identifier or an identity. Read then reads the device.
-func (r *deviceResource) ImportState(
-	ctx context.Context,
-	req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse,
-) {
-	if r.cannotImport(req, resp) {
-		return
-	}
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("device_id"), path.Root("device_id"), req, resp)
 }
 
 type deviceResourceModel struct {

@@ -3,9 +3,7 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -21,9 +19,11 @@ var (
 	_ resource.ResourceWithImportState = (*userIdentityResource)(nil)
 )
 
-type userIdentityResource struct{ connectedResource }
+type userIdentityResource struct{ identifiedResource }
 
-func newUserIdentityResource() resource.Resource { return &userIdentityResource{} }
+func newUserIdentityResource() resource.Resource {
+	return &userIdentityResource{identifiedResource{attribute: "user_identity_id", noun: "user identity"}}
+}
 
 func (r *userIdentityResource) Metadata(
 	_ context.Context,
@@ -191,33 +191,6 @@ func (r *userIdentityResource) Delete(
 // userIdentityIdentity identifies a user identity in Terraform 1.12 and newer.
 type userIdentityIdentity struct {
 	UserIdentityID types.String `tfsdk:"user_identity_id"`
-}
-
-// IdentitySchema describes userIdentityIdentity.
-func (r *userIdentityResource) IdentitySchema(
-	_ context.Context,
-	_ resource.IdentitySchemaRequest,
-	resp *resource.IdentitySchemaResponse,
-) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"user_identity_id": identityschema.StringAttribute{
-			RequiredForImport: true,
-			Description:       "The identifier of the user identity.",
-		},
-	}}
-}
-
-// ImportState accepts an identifier or an identity. Read then reads the user identity.
-func (r *userIdentityResource) ImportState(
-	ctx context.Context,
-	req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse,
-) {
-	if r.cannotImport(req, resp) {
-		return
-	}
-	id := path.Root("user_identity_id")
-	resource.ImportStatePassthroughWithIdentity(ctx, id, id, req, resp)
 }
 
 type userIdentityModel struct {

@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
@@ -37,9 +36,11 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*webhookResource)(nil)
 )
 
-type webhookResource struct{ connectedResource }
+type webhookResource struct{ identifiedResource }
 
-func newWebhookResource() resource.Resource { return &webhookResource{} }
+func newWebhookResource() resource.Resource {
+	return &webhookResource{identifiedResource{attribute: "webhook_id", noun: "webhook"}}
+}
 
 func (r *webhookResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_webhook"
@@ -286,31 +287,7 @@ type webhookIdentity struct {
 	WebhookID types.String `tfsdk:"webhook_id"`
 }
 
-// IdentitySchema describes webhookIdentity.
-func (r *webhookResource) IdentitySchema(
-	_ context.Context,
-	_ resource.IdentitySchemaRequest,
-	resp *resource.IdentitySchemaResponse,
-) {
-	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
-		"webhook_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the " +
-			"webhook."},
-	}}
-}
-
 func (m *webhookModel) identity() webhookIdentity { return webhookIdentity{m.WebhookID} }
-
-// ImportState accepts an identifier or an identity. Read then reads the webhook.
-func (r *webhookResource) ImportState(
-	ctx context.Context,
-	req resource.ImportStateRequest,
-	resp *resource.ImportStateResponse,
-) {
-	if r.cannotImport(req, resp) {
-		return
-	}
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("webhook_id"), path.Root("webhook_id"), req, resp)
-}
 
 // ModifyPlan replaces a webhook whose event types change on a server that cannot update webhooks. It plans no change of
 // them for an imported webhook with the list of all types, as some servers store "*".
