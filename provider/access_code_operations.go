@@ -169,7 +169,7 @@ type acceptedError struct{ error }
 
 func (e acceptedError) Unwrap() error { return e.error }
 
-// isAccepted reports whether the server has accepted the conversion that has not ended.
+// isAccepted reports whether the error leaves an accepted conversion pending.
 func isAccepted(err error) bool {
 	_, ok := errors.AsType[acceptedError](err)
 	return ok

@@ -410,7 +410,7 @@ func planDeletions(ctx context.Context, plan, state *accessCodesExclusiveModel, 
 	}
 }
 
-// allowsNewCodes reports whether access_code_ids has an identifier that neither the list nor the lock of the state has.
+// allowsNewCodes reports whether access_code_ids has a code that the state neither allows nor has found on the lock.
 func (m *accessCodesExclusiveModel) allowsNewCodes(ctx context.Context, state *accessCodesExclusiveModel) bool {
 	were, foreign := state.allowed(), state.foreign(ctx)
 	for id := range m.allowed() {

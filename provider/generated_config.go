@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// GetProviderSchema says that the server generates configurations, which the framework leaves out.
+// GetProviderSchema adds the capability to generate configurations, which the framework omits.
 func (s contextScrubber) GetProviderSchema(
 	ctx context.Context,
 	r *tfprotov6.GetProviderSchemaRequest,

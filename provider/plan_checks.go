@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -91,8 +89,9 @@ func (p *planChecks) isLeaving(id string) bool {
 	return p.leaving[id]
 }
 
-// checkContext returns a context for checks, or false if there is no server to ask, an apply has begun, whose changes
-// would count as other codes, or a resource of the state is planned with -refresh=false. The caller must call end.
+// checkContext returns a context for checks. It returns false for ok if there is no server to ask, and for a resource
+// of the state that is planned with -refresh=false. It also does so after the first change of an apply, because codes
+// of the same run would count as other codes. The caller must call end.
 func (c *connection) checkContext(ctx context.Context, exists bool) (bounded context.Context, end func(), ok bool) {
 	if !c.isConnected() || c.checks.disabled.Load() || c.walk.applied.Load() ||
 		exists && c.walk.loaded.Load() && !c.walk.read.Load() {
@@ -155,8 +154,7 @@ func (r *accessCodeResource) checkPlan(
 	case missing != nil && code.IsNew:
 		missing.report(&resp.Diagnostics, path.Root("device_id"))
 	case device != nil:
-		lock := r.lockWith(ctx, device, code, plan.AccessCodeID.ValueString())
-		for _, problem := range lockrules.Check(lock, code) {
+		for _, problem := range r.checkCode(ctx, device, code, plan.AccessCodeID.ValueString()) {
 			(&lockFault{problem, []*api.Device{device}}).report(&resp.Diagnostics, singleCode, code)
 		}
 	}
@@ -268,8 +266,7 @@ func (c *connection) checkLock(
 		found.missing = nil
 	}
 	if found.device != nil {
-		lock := c.lockWith(ctx, found.device, code, has.AccessCodeID.ValueString())
-		found.problems = lockrules.Check(lock, code)
+		found.problems = c.checkCode(ctx, found.device, code, has.AccessCodeID.ValueString())
 	}
 	return found
 }
@@ -335,6 +332,21 @@ func knownTexts(set types.Set) []string {
 	return slices.Sorted(slices.Values(known))
 }
 
+// checkCode returns the problems of a code on a lock, and counts a new code among the codes of the lock from now on. The
+// code self does not count as another code.
+func (c *connection) checkCode(
+	ctx context.Context,
+	device *api.Device,
+	code lockrules.Code,
+	self string,
+) []lockrules.Problem {
+	lock := c.lockWith(ctx, device, code, self)
+	if code.IsNew && !code.IsOffline {
+		lock.Codes = append(lock.Codes, c.checks.planCode(device.DeviceID, code)...)
+	}
+	return lockrules.Check(lock, code)
+}
+
 // lockWith returns what is known about a lock for the check of a code. The code self does not count as another code.
 func (c *connection) lockWith(
 	ctx context.Context,
@@ -375,9 +387,6 @@ func (c *connection) lockWith(
 	}
 	// The order of the lists varies, but the messages of a plan must not.
 	slices.SortFunc(lock.Codes, func(a, b lockrules.HeldCode) int { return strings.Compare(a.ID, b.ID) })
-	if code.IsNew {
-		lock.Codes = append(lock.Codes, c.checks.planCode(device.DeviceID, code)...)
-	}
 	return lock
 }
 
@@ -414,291 +423,3 @@ func lockOf(device *api.Device) lockrules.Lock {
 }
 
 func isFalse(flag *bool) bool { return flag != nil && !*flag }
-
-// planDevice returns a device from the list of all devices, or why it is missing. Both are nil if that is not known.
-func (c *connection) planDevice(ctx context.Context, id string) (*api.Device, *missingDevice) {
-	if device := c.reads.Device(ctx, id); device != nil {
-		return device, nil
-	}
-	devices, ok := c.reads.Devices(ctx)
-	if !ok {
-		tflog.Debug(ctx, "the plan is not checked against the lock, because the devices cannot be listed",
-			map[string]any{"device_id": id})
-		return nil, nil
-	}
-	c.checks.searches.Lock()
-	defer c.checks.searches.Unlock()
-	missing, known := c.checks.missing[id]
-	if !known {
-		if c.checks.missing == nil {
-			c.checks.missing = map[string]missingDevice{}
-		}
-		missing = c.findMissing(ctx, id, devices)
-		c.checks.missing[id] = missing
-	}
-	if missing.isUncertain || missing.device != nil {
-		return missing.device, nil
-	}
-	return nil, &missing
-}
-
-// missingDevice is a device_id that is not on the list of devices.
-type missingDevice struct {
-	id          string
-	device      *api.Device // the list lacks a device that the server has
-	isUncertain bool        // the server's answer does not say that there is no such device
-	isUnmanaged bool
-	isMalformed bool     // the server takes identifiers of another form
-	named       []string // identifiers of the devices with that name
-}
-
-// findMissing asks the server for a device that is not on its list.
-func (c *connection) findMissing(ctx context.Context, id string, devices []api.Device) missingDevice {
-	missing := missingDevice{id: id}
-	for _, device := range devices {
-		if id == device.DisplayName || id == device.Nickname || id == device.Properties.Name {
-			missing.named = append(missing.named, device.DeviceID)
-		}
-	}
-	slices.Sort(missing.named)
-	if missing.named != nil {
-		return missing
-	}
-	device, err := deviceByID(ctx, c.api, id)
-	switch {
-	case err == nil:
-		missing.device = device
-	case hasWrongID(err):
-		missing.isMalformed = true
-	case !api.IsNotFound(err):
-		missing.isUncertain = true
-	default:
-		_, err := api.Call[api.UnmanagedDeviceResponse](
-			ctx,
-			c.api.GetUnmanagedDevice,
-			api.GetDeviceRequest{DeviceID: id},
-		)
-		missing.isUnmanaged = err == nil
-	}
-	return missing
-}
-
-// isMistake reports whether the text cannot be the identifier of a device. Any other missing device may have been
-// removed by its owner, which must not block the plan of everything else.
-func (m *missingDevice) isMistake() bool { return m.named != nil || m.isMalformed }
-
-// report adds an error at the attribute if the text is no identifier, and a warning otherwise.
-func (m *missingDevice) report(diags *diag.Diagnostics, at path.Path) {
-	add := diagnostics.WarningAt
-	if m.isMistake() {
-		add = diagnostics.ErrorAt
-	}
-	attribute := at.Steps()[0].String()
-	switch {
-	case len(m.named) == 1:
-		add(diags, at, "Name instead of an identifier", fmt.Sprintf("%q is the name of a device, and `%s` takes "+
-			"identifiers. Write %q, or use the data source deviceaccess_device with `name = %[1]q`.",
-			m.id, attribute, m.named[0]))
-	case len(m.named) > 1:
-		add(diags, at, "Name instead of an identifier", fmt.Sprintf("%q is the name of %d devices, and `%s` takes "+
-			"identifiers. Write the identifier of one of them: %s.",
-			m.id, len(m.named), attribute, strings.Join(m.named, ", ")))
-	case m.isUnmanaged:
-		add(diags, at, "Device is not managed", fmt.Sprintf("The workspace of the API key does not manage the "+
-			"device %q. Applying this plan fails unless the device is managed by then.", m.id))
-	case m.isMalformed:
-		add(diags, at, "Invalid identifier", fmt.Sprintf("%q is neither the identifier nor the name of a device. "+
-			"The data source deviceaccess_devices lists the devices.", m.id))
-	default:
-		add(diags, at, "Device not found", fmt.Sprintf("The workspace of the API key has no device %q. Applying "+
-			"this plan fails for it. Check the identifier, and that the API key belongs to the right workspace. If "+
-			"the lock was removed, remove its code from the configuration.", m.id))
-	}
-}
-
-// codeKind is a resource whose codes are checked. It says what its attributes are called.
-type codeKind struct {
-	isShared   bool
-	attributes map[lockrules.Subject]string
-	// otherLock is the advice for a lock that cannot have the code.
-	otherLock string
-}
-
-var (
-	singleCode = codeKind{
-		attributes: map[lockrules.Subject]string{
-			lockrules.SubjectPIN:       "code",
-			lockrules.SubjectName:      "name",
-			lockrules.SubjectLock:      "device_id",
-			lockrules.SubjectSharedPIN: "common_code_key",
-			lockrules.SubjectOffline:   "offline",
-		},
-		otherLock: "Set `device_id` to another lock.",
-	}
-	sharedCode = codeKind{
-		isShared: true,
-		attributes: map[lockrules.Subject]string{
-			lockrules.SubjectPIN:  "code",
-			lockrules.SubjectName: "name",
-			lockrules.SubjectLock: "device_ids",
-		},
-		otherLock: "Remove the lock from `device_ids`.",
-	}
-)
-
-// lockFault is a problem that some locks have with a code.
-type lockFault struct {
-	problem lockrules.Problem
-	devices []*api.Device
-}
-
-// report adds the diagnostic of a fault.
-func (f *lockFault) report(diags *diag.Diagnostics, kind codeKind, code lockrules.Code) {
-	add := diagnostics.ErrorAt
-	if f.problem.IsWarning {
-		add = diagnostics.WarningAt
-	}
-	subject := f.problem.Subject
-	if kind.isShared && f.problem.Kind == lockrules.KindVendorPIN {
-		subject = lockrules.SubjectLock // a shared code always has a PIN
-	}
-	fact := f.problem.Fact
-	if f.problem.Holder != nil {
-		fact += ": " + f.holder(code)
-	}
-	add(diags, path.Root(kind.attributes[subject]), f.problem.Summary,
-		fmt.Sprintf("On %s, %s. %s", lockNames(f.devices), fact, f.advice(kind, code)))
-}
-
-// holder names the code that has the PIN or the name, without a PIN.
-func (f *lockFault) holder(code lockrules.Code) string {
-	holder, named := f.problem.Holder, ""
-	if name := api.Redact(holder.Name, code.PIN, holder.PIN); name != "" {
-		named = fmt.Sprintf(" %q", name)
-	}
-	switch {
-	case holder.IsPlanned:
-		return fmt.Sprintf("the new code%s of this plan", named)
-	case holder.IsManaged:
-		return fmt.Sprintf("the managed code %s%s", holder.ID, named)
-	}
-	return fmt.Sprintf("the unmanaged code %s%s", holder.ID, named)
-}
-
-// lockNames lists locks by their names and identifiers.
-func lockNames(devices []*api.Device) string {
-	var names []string
-	for _, device := range devices {
-		names = append(names, fmt.Sprintf("%q (%s)", device.DisplayName, device.DeviceID))
-	}
-	if len(names) == 1 {
-		return "the lock " + names[0]
-	}
-	return "the locks " + strings.Join(names, ", ")
-}
-
-// advice says what to do about a fault.
-func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
-	switch f.problem.Kind {
-	case lockrules.KindPINRule:
-		return "Choose another PIN."
-	case lockrules.KindVendorPIN:
-		switch {
-		case kind.isShared:
-			return kind.otherLock + " Declare its code with deviceaccess_access_code, without a PIN."
-		case f.problem.Subject == lockrules.SubjectSharedPIN:
-			return "Leave `common_code_key` out."
-		}
-		return "Leave `code` and `code_wo` out."
-	case lockrules.KindNoCodes:
-		if f.problem.Subject == lockrules.SubjectOffline {
-			return "Leave `offline` out, or set `device_id` to another lock."
-		}
-		return "Applying this plan fails for it. " + kind.otherLock
-	case lockrules.KindPINTaken:
-		if f.problem.Holder.IsPlanned {
-			return "Choose another PIN for one of them."
-		}
-		return f.takenAdvice()
-	case lockrules.KindNameTaken:
-		return "The server may add a number to the name on the lock, or reject the name. Choose another name to " +
-			"avoid that."
-	case lockrules.KindFull:
-		return "Applying this plan fails unless a code leaves the lock first. The data sources " +
-			"deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list the codes."
-	case lockrules.KindUnreachable, lockrules.KindDisconnected:
-		return f.waitAdvice(code)
-	}
-	return ""
-}
-
-// takenAdvice says what to do about a PIN that another code has.
-func (f *lockFault) takenAdvice() string {
-	holder := f.problem.Holder
-	importLine := f.devices[0].DeviceID + "/" + holder.ID
-	if holder.IsManaged {
-		return "Applying this plan fails unless that code leaves the lock first. If it is this code under another " +
-			"address, use a moved block. If it is in no state, import it as `" + importLine + "`. Otherwise " +
-			"choose another PIN."
-	}
-	return "Applying this plan fails while that code is on the lock. To adopt it, import it as `" + importLine +
-		"`. Otherwise delete it in the lock's app, or choose another PIN."
-}
-
-// waitAdvice says what happens while a lock cannot be reached.
-func (f *lockFault) waitAdvice(code lockrules.Code) string {
-	if code.OnlineOnly {
-		return "With `attempt_for_offline_device = false`, the server rejects the code until the lock is online."
-	}
-	const waits = "Applying this plan waits until the lock is reachable, or `timeouts` ends. "
-	if f.problem.Kind == lockrules.KindDisconnected {
-		return waits + "Its owner must log in again, on the page of a new deviceaccess_connect_webview."
-	}
-	return waits + "Bring the lock online first, or expect the wait."
-}
-
-// checkPlan checks the event types of a planned webhook against those of the server.
-func (r *webhookResource) checkPlan(
-	ctx context.Context,
-	req resource.ModifyPlanRequest,
-	resp *resource.ModifyPlanResponse,
-) {
-	var planned, stored types.Set
-	if resp.Plan.GetAttribute(ctx, path.Root("event_types"), &planned).HasError() ||
-		!req.State.Raw.IsNull() && req.State.GetAttribute(ctx, path.Root("event_types"), &stored).HasError() {
-		return
-	}
-	eventTypes := knownTexts(planned)
-	if planned.Equal(stored) || len(eventTypes) == 0 || slices.Equal(eventTypes, []string{allEventTypes}) {
-		return
-	}
-	ctx, end, ok := r.checkContext(ctx, !req.State.Raw.IsNull())
-	defer end()
-	if !ok {
-		return
-	}
-	if err := r.checkEventTypes(ctx, eventTypes); isOfType(err, "invalid_event_types") {
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("event_types"), "Unknown event type", sentence(err.Error()))
-	}
-}
-
-// checkEventTypes returns the server's answer to a change of a webhook that does not exist. Such a change has no
-// effect, and the server checks the event types first.
-func (c *connection) checkEventTypes(ctx context.Context, eventTypes []string) error {
-	c.checks.trials.Lock()
-	defer c.checks.trials.Unlock()
-	key := strings.Join(eventTypes, ",")
-	if err, known := c.checks.eventTypes[key]; known {
-		return err
-	}
-	_, err := api.Call[api.OkResponse](
-		ctx,
-		c.api.UpdateWebhook,
-		api.UpdateWebhookRequest{WebhookID: uuid.Nil.String(), EventTypes: eventTypes},
-	)
-	if c.checks.eventTypes == nil {
-		c.checks.eventTypes = map[string]error{}
-	}
-	c.checks.eventTypes[key] = err
-	return err
-}
