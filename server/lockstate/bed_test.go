@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
@@ -260,7 +259,7 @@ func (b *bed) store(l *Lock, c Changes) {
 		if b.results[id].Status != Pending {
 			b.Errorf("a %s that does not wait ends", e.Attempt.Type)
 		}
-		b.results[id] = result{id, e.Status, e.ErrorType, domain.Storable(e.Message)}
+		b.results[id] = result{id, e.Status, e.ErrorType, e.Message}
 		b.attempts = slices.DeleteFunc(b.attempts, func(a Attempt) bool { return a.ID == id })
 	}
 	b.stream = append(b.stream, c.Events...)
@@ -691,4 +690,15 @@ func (b *bed) quiet(c view, period time.Duration) {
 		}
 		b.pass(period / 3)
 	}
+}
+
+// command requests a lock command.
+func (b *bed) command(actionType string) {
+	b.Helper()
+	b.attempts = append(b.attempts, Attempt{
+		ID:       b.newID(),
+		Type:     actionType,
+		Deadline: b.now().Add(b.timeouts.Attempt),
+	})
+	b.results[b.attempts[len(b.attempts)-1].ID] = result{ID: b.attempts[len(b.attempts)-1].ID, Status: Pending}
 }
