@@ -39,9 +39,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 					code = b.on("2580", "k1")
 				} else {
 					code = b.between("2580", *was.StartsAt, *was.EndsAt)
-					w := b.work(code)
-					b.begin(w)
-					b.end(w, Outcome{Ref: "k1", Confirmed: true})
+					b.set(code, "k1")
 				}
 				b.update(code, change{ExternalModificationAllowed: new(true)})
 				if got := b.code(code.ID); got.Status != c.before {
@@ -322,5 +320,169 @@ func TestDisabledCode_EnabledByConversion(t *testing.T) {
 				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})
+	}
+}
+
+func TestAllowedModification_SwappedPINs(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	one, two := b.on("2580", "r1"), b.on("2581", "r2")
+	for _, c := range []view{one, two} {
+		b.allow(c, true)
+	}
+	b.read(found("r1", "2581"), found("r2", "2580"))
+	if a, z := b.code(one.ID).PIN, b.code(two.ID).PIN; a != "2581" || z != "2580" {
+		t.Errorf("status %s and %s", a, z)
+	}
+}
+
+// A pending code wants a PIN that another managed code received at the keypad.
+func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	one := b.on("2580", "r1")
+	b.allow(one, true)
+	two, _ := b.create("9988")
+	b.read(found("r1", "9988"))
+	if pin := b.code(one.ID).PIN; pin != "9988" {
+		t.Errorf("the change was reverted: %s", pin)
+	}
+	w := b.work(two)
+	b.begin(w)
+	b.end(w,
+		Outcome{Failure: &Failure{Class: FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
+	if got := b.code(two.ID); got.Status != StatusUnset || got.Errors[0].Other != one.ID {
+		t.Errorf("the other code: status %s, errors %v", got.Status, got.Errors)
+	}
+}
+
+func TestAllowedModification_TimeFrameIsAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	c := b.on("2580", "r1")
+	b.allow(c, true)
+	from, to := b.now().Add(-time.Hour).Truncate(time.Second), b.now().Add(time.Hour).Truncate(time.Second)
+	f := found("r1", "2580")
+	f.StartsAt, f.EndsAt = &from, &to
+	b.read(f)
+	b.read(f)
+	n := 0
+	for _, e := range b.events(c.ID) {
+		if e == "access_code.modified_external_to_seam" {
+			n++
+		}
+	}
+	if got := b.code(c.ID); n != 1 || got.StartsAt == nil {
+		t.Errorf("%d events, time-bound: %v", n, got.StartsAt != nil)
+	}
+}
+
+// A change requested after the last read continues, even if the code was deleted at the lock
+// before.
+func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	c := b.on("2580", "k1")
+	allowed := true
+	b.update(c, change{ExternalModificationAllowed: &allowed})
+	b.update(c, change{PIN: "4711"})
+	others := found("k9", "9999") // an empty list has a grace period
+	b.read(others)
+	w := b.work(c)
+	if w.Action != Put || w.PIN != "4711" || !w.New {
+		t.Fatalf("planned action %q", w.Action)
+	}
+	b.begin(w)
+	b.end(w, Outcome{Ref: "k2", Confirmed: true})
+	b.read(others) // a read without a new request: the code stays deleted
+	if w := b.work(c); w.Action != Nothing {
+		t.Errorf("planned action %q", w.Action)
+	}
+}
+
+// After a refused change, a code that was deleted at the lock is put back.
+func TestRefusedChange_DeletedCodeIsPutBack(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	c := b.on("2580", "k1")
+	b.update(c, change{PIN: "2581"})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, Outcome{Failure: &Failure{Class: FailedInvalid, Message: "not such a PIN"}})
+	b.read(found("k9", "9999"))
+	if w := b.work(c); w.Action != Put || !w.New {
+		t.Errorf("planned action %q", w.Action)
+	}
+}
+
+// After the lock comes back, a code whose change was refused keeps its former state, and that one
+// opens.
+func TestReturnedLock_RefusedChange(t *testing.T) {
+	t.Parallel()
+	for name, profile := range map[string]string{"PINs are shown": "august", "PINs are hidden": "smartthings"} {
+		for when, before := range map[string]bool{"before": true, "after": false} {
+			if !before && profile != "august" { // its state is unknown
+				continue
+			}
+			t.Run(name+", refused "+when, func(t *testing.T) {
+				t.Parallel()
+				b := newBed(t, profile)
+				c := b.on("2580", "k1")
+				is := map[string]Found{"august": found("k1", "2580"), "smartthings": found("k1", "")}[profile]
+				b.update(c, change{PIN: "2581"})
+				if before {
+					b.refuse(c)
+				}
+				b.away()
+				b.read(is)
+				if !before {
+					b.refuse(c)
+				}
+				if got := b.code(c.ID); got.Status != StatusSet || got.AppliedGen == 0 || len(got.Errors) != 1 {
+					t.Errorf("back: status %s, errors %v, on the device: %v", got.Status, got.Errors, got.AppliedGen > 0)
+				}
+				b.pass(time.Minute)
+				b.read(found("k9", "9999"))
+				if w := b.work(c); w.Action != Put || !w.New {
+					t.Errorf("deleted at the lock: planned action %q", w.Action)
+				}
+			})
+		}
+	}
+}
+
+func TestReturnedLock_RefusedChangeMissingCodeIsPut(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "k1")
+	b.update(c, change{PIN: "2581"})
+	b.refuse(c)
+	b.away()
+	b.read(found("k9", "9999"))
+	if w := b.work(c); w.Action != Put || !w.New {
+		t.Errorf("planned action %q", w.Action)
+	}
+}
+
+func TestReturnedLock_AllowedDisabledCode(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "k1")
+	b.update(c, change{ExternalModificationAllowed: new(true)})
+	b.pass(time.Minute)
+	off := found("k1", "2580")
+	off.Disabled = true
+	b.read(off)
+	b.away()
+	b.read(off)
+	if w, got := b.work(c), b.code(c.ID); w.Action != Nothing || got.Status != StatusSet ||
+		len(got.Warnings) != 1 {
+		t.Errorf("planned action %q, status %s, warnings %v", w.Action, got.Status, got.Warnings)
+	}
+	b.update(c, change{PIN: "2581"})
+	b.away()
+	b.read(off)
+	if w := b.work(c); w.Action != Put || w.PIN != "2581" {
+		t.Errorf("changed: planned action %q", w.Action)
 	}
 }

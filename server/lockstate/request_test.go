@@ -158,9 +158,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 				t.Errorf("refused again: attempt %s, errors %v", got.Status, b.code(c.ID).Errors)
 			}
 			a = b.update(c, ch)
-			w := b.work(c)
-			b.begin(w)
-			b.end(w, Outcome{Ref: "k1", Confirmed: true})
+			b.set(c, "k1")
 			if got := b.code(c.ID); b.attempt(a).Status != Succeeded || got.Status != StatusSet ||
 				len(got.Errors) > 0 {
 				t.Errorf("accepted: status %s, errors %v", got.Status, got.Errors)
@@ -218,175 +216,6 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 	}
 }
 
-// A write refused because of other codes on the lock is retried when they change. Only the first
-// refusal emits an event.
-func TestRefusal_IsAnnouncedOncePerRequest(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, "august")
-	b.read(found("k1", "1010"))
-	c, _ := b.create("2580")
-	refuse := func() {
-		t.Helper()
-		w := b.work(c)
-		if w.Action != Put {
-			t.Fatalf("planned action %q", w.Action)
-		}
-		b.begin(w)
-		b.end(w, Outcome{Failure: &Failure{Class: FailedFull, Message: "the lock is full."}})
-		b.pass(time.Minute)
-	}
-	refuse()
-	for _, pin := range []PIN{"1111", "2222", "3333"} {
-		b.read(found("k1", pin))
-		refuse()
-	}
-	const failed = "access_code.failed_to_set_on_device"
-	if got := b.told(failed); len(got) != 1 {
-		t.Errorf("%d events for the same refusal", len(got))
-	}
-	b.update(c, change{Name: new("Friend")})
-	refuse()
-	if got := b.told(failed); len(got) != 2 {
-		t.Errorf("%d events after another request", len(got))
-	}
-}
-
-func TestFailure_IsAnnouncedOncePerRequest(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, "august")
-	c := b.on("2580", "k1")
-	var want []string
-	for _, name := range []string{"Friend", "Guest"} {
-		b.update(c, change{Name: &name})
-		for range 6 {
-			w := b.work(c)
-			b.begin(w)
-			b.end(w, Outcome{Failure: &Failure{Class: FailedForNow, Message: "busy."}})
-			b.pass(time.Hour)
-		}
-		want = append(want, "access_code.failed_to_update")
-		if got := b.told("access_code.failed_to_update"); !slices.Equal(got, want) {
-			t.Errorf("events %v", got)
-		}
-		if got := b.code(c.ID).Errors; len(got) != 1 || got[0].Code != "failed_to_update" {
-			t.Errorf("errors %v", got)
-		}
-	}
-}
-
-const (
-	delayInSetting = WarnDelaySetting
-	delayTold      = "access_code." + delayInSetting
-)
-
-func warnings(c view) (codes []string) {
-	for _, w := range c.Warnings {
-		codes = append(codes, w.Code)
-	}
-	return codes
-}
-
-// delayed returns a new code that its lock has not accepted for a while. The delay is announced
-// once.
-func (b *bed) delayed() view {
-	b.Helper()
-	c, _ := b.create("2580")
-	b.failing(c)
-	if got := b.code(c.ID); !slices.Equal(warnings(got), []string{delayInSetting}) || len(b.told(delayTold)) != 1 {
-		b.Fatalf("late: warnings %v, %d events", got.Warnings, len(b.told(delayTold)))
-	}
-	return c
-}
-
-// failing makes the lock busy until the delay is announced.
-func (b *bed) failing(c view) {
-	b.Helper()
-	for range 4 {
-		if w := b.work(c); w.Action == Put {
-			b.begin(w)
-			b.end(w, Outcome{Failure: &Failure{Class: FailedForNow, Message: "busy."}})
-		}
-		b.pass(5 * time.Minute)
-	}
-	b.look()
-}
-
-// The warning ends with the delay, whatever its end.
-func TestDelay_WarningEndsWithDelay(t *testing.T) {
-	t.Parallel()
-	for what, end := range map[string]func(*bed, view){
-		"refused": func(b *bed, c view) {
-			w := b.work(c)
-			b.begin(w)
-			b.end(w, Outcome{Failure: &Failure{Class: FailedInvalid, Message: "no such PIN"}})
-			b.look()
-		},
-		"changed, nothing late yet": func(b *bed, c view) {
-			b.update(c, change{Name: new("Friend")})
-		},
-		"moved far ahead": func(b *bed, c view) {
-			from := b.now().Add(100 * time.Hour)
-			b.update(c, change{StartsAt: new(from), EndsAt: new(from.Add(time.Hour))})
-			b.read()
-			b.look()
-		},
-		"being removed, nothing late yet": func(b *bed, c view) {
-			b.deleteCode(c)
-			b.look()
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, "smartthings")
-			c := b.delayed()
-			end(b, c)
-			if got := warnings(b.code(c.ID)); slices.Contains(got, delayInSetting) {
-				t.Errorf("warnings %v", got)
-			}
-			if got := b.told(delayTold); len(got) != 1 {
-				t.Errorf("%d events", len(got))
-			}
-		})
-	}
-}
-
-// Each delay is announced once.
-func TestDelay_EachIsAnnounced(t *testing.T) {
-	t.Parallel()
-	for what, again := range map[string]func(*bed, view){
-		"asked for again": func(b *bed, c view) {
-			b.update(c, change{Name: new("Friend")})
-		},
-		"changed at the lock while a change was late": func(b *bed, c view) {
-			w := b.work(c)
-			b.begin(w)
-			b.end(w, Outcome{Ref: "k1", Confirmed: true})
-			b.update(c, change{Name: new("Friend")})
-			b.failing(c)
-			b.read(found("k0", "1111"))
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, "smartthings")
-			c := b.delayed()
-			again(b, c)
-			told := len(b.told(delayTold))
-			if b.look(); slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
-				t.Error("the code is late already")
-			}
-			if w := b.look(); w.Deadline == nil || w.Deadline.After(b.now().Add(10*time.Minute)) {
-				t.Errorf("next look at %v to announce the delay", w.Deadline)
-			}
-			b.failing(c)
-			if got := len(b.told(delayTold)); got != told+1 ||
-				!slices.Contains(warnings(b.code(c.ID)), delayInSetting) {
-				t.Errorf("%d events for the next delay", got-told)
-			}
-		})
-	}
-}
-
 // A scheduled code shows no error of an earlier time frame.
 func TestScheduledCode_ShowsNoEarlierError(t *testing.T) {
 	t.Parallel()
@@ -403,5 +232,25 @@ func TestScheduledCode_ShowsNoEarlierError(t *testing.T) {
 	)
 	if got := b.code(c.ID); got.Status != StatusUnset || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
+	}
+}
+
+// A code that became unmanaged opens when its device says so.
+func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	from := b.now().Add(50 * time.Hour)
+	c := b.onBetween("2580", from, from.Add(time.Hour), "k1")
+	b.unmanage(c)
+	if got := b.unmanaged()[0]; got.Status != StatusSet {
+		t.Errorf("status %s", got.Status)
+	}
+	// The state of an older server.
+	b.edit(func(c *Code) { c.Status = StatusUnset })
+	f := found("k1", "2580")
+	f.StartsAt, f.EndsAt = &from, new(from.Add(time.Hour))
+	b.read(f)
+	if got := b.unmanaged()[0]; got.Status != StatusSet {
+		t.Errorf("read again: status %s", got.Status)
 	}
 }

@@ -62,3 +62,15 @@ func TestClockStepsBack_EmptyListCounts(t *testing.T) {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
+
+func TestUnstorableMessage_DelaysNothing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, Outcome{Failure: &Failure{Class: FailedInvalid, Message: "no\x00such PIN"}})
+	if got := b.code(c.ID); got.Error.Message != "nosuch PIN" {
+		t.Errorf("error %q", got.Error.Message)
+	}
+}

@@ -5,6 +5,91 @@ import (
 	"time"
 )
 
+// The vendor answered a repeated create with the first code. The code is recreated and not
+// announced as set before.
+func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.device.Capabilities.ModifyInPlace = false
+	c, _ := b.create("2580")
+	b.begin(b.work(c)) // the answer is lost
+	b.update(c, change{PIN: "1357"})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, Outcome{Ref: "r1"})
+	first := found("r1", "2580")
+	first.Key = c.ID
+	b.read(first)
+	b.pass(2 * time.Second) // the backoff has passed
+	if got, w := b.code(c.ID), b.work(c); got.Status != StatusSetting || w.Action != Delete ||
+		w.Ref != "r1" {
+		t.Errorf("status %s, planned action %q of %s", got.Status, w.Action, w.Ref)
+	}
+}
+
+// A write that a vendor accepts and never confirms shows nowhere without a code list, and without
+// in-place changes nothing overwrites it. The server announces that once. A new request recreates
+// the code, and the code can be deleted.
+func TestNoCodeList_NeverConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(b *bed, c view)
+		left int
+	}{
+		"asked for again": {func(b *bed, c view) {
+			b.update(c, change{PIN: "2580"})
+			w := b.work(c)
+			if w.Action != Delete || w.Ref != "k1" {
+				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
+			}
+			b.taken(w)
+			b.set(c, "k2")
+			if got := b.code(c.ID); got.Status != StatusSet || len(got.Errors) > 0 {
+				b.Errorf("confirmed: status %s, errors %v", got.Status, got.Errors)
+			}
+		}, 1},
+		"deleted": {func(b *bed, c view) {
+			b.deleteCode(c)
+			w := b.work(c)
+			if w.Action != Delete || w.Ref != "k1" {
+				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
+			}
+			b.taken(w)
+		}, 0},
+	} {
+		for when, away := range map[string]bool{"": false, ", its lock was away": true} {
+			t.Run(name+when, func(t *testing.T) {
+				t.Parallel()
+				b := unlisted(t)
+				b.device.Capabilities.ModifyInPlace = false
+				code, a := b.create("2580")
+				w := b.work(code)
+				b.begin(w)
+				b.end(w, Outcome{Ref: "k1"})
+				if w := b.work(code); w.Action != Await {
+					t.Fatalf("just put: planned action %q", w.Action)
+				}
+				if away {
+					b.away()
+				}
+				b.rests()
+				got := b.code(code.ID)
+				if got.Status != StatusUnset || len(got.Errors) != 1 ||
+					got.Errors[0].Code != "failed_to_set_on_device" ||
+					b.attempt(a).Status != Failed {
+					t.Errorf("status %s, errors %v, attempt %s", got.Status, got.Errors, b.attempt(a).Status)
+				}
+				if n := countOf(b.events(code.ID), "access_code.failed_to_set_on_device"); n != 1 {
+					t.Errorf("%d events", n)
+				}
+				if c.then(b, code); len(b.managed()) != c.left {
+					t.Errorf("%d codes left", len(b.managed()))
+				}
+			})
+		}
+	}
+}
+
 // The server dies before and after the code was removed from the lock.
 func TestRecreation_SurvivesCrash(t *testing.T) {
 	t.Parallel()
@@ -154,10 +239,7 @@ func TestRecreation_PendingHiddenCodeIsKept(t *testing.T) {
 func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	t.Parallel()
 	b := rigid(t, "smartthings")
-	c := b.between("2580", b.now(), b.now().Add(time.Hour))
-	w := b.work(c)
-	b.begin(w)
-	b.end(w, Outcome{Ref: "k1", Confirmed: true})
+	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
 	a := b.update(c, change{EndsAt: new(b.now().Add(48 * time.Hour))})
 	if w := b.work(c); w.Action != Nothing {
 		t.Fatalf("planned action %q", w.Action)
@@ -173,7 +255,7 @@ func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	b.update(c, change{PIN: "2591"})
 	b.removal(b.work(c), true, nil)
 	b.read(found("k9", "9999"))
-	w = b.work(c)
+	w := b.work(c)
 	b.begin(w)
 	b.update(c, change{PIN: "2580"})
 	b.end(w, Outcome{Ref: "k2", Confirmed: true})
@@ -274,117 +356,5 @@ func TestRecreation_BacksOffIfNeverShownAsPut(t *testing.T) {
 	}
 	if n := countOf(b.events(c.ID), "access_code.failed_to_set_on_device"); n != 1 {
 		t.Errorf("%d events", n)
-	}
-}
-
-// A vendor with idempotent creates answers a repeated create with the first code. If it hides PINs,
-// the answer does not show which PIN the code has.
-func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		// unlisted and rigid are what the lock cannot do: list codes, and change them in place.
-		unlisted, rigid bool
-		doubt           func(b *bed, c view) Outcome
-		shown           bool
-	}{
-		"confirmed": {false, false, func(b *bed, c view) Outcome {
-			return Outcome{Ref: "r1", Confirmed: true}
-		}, false},
-		"accepted": {false, false, func(b *bed, c view) Outcome { return Outcome{Ref: "r1"} }, true},
-		"confirmed and listed late, no in-place changes": {false, true, func(b *bed, c view) Outcome {
-			return Outcome{Ref: "r1", Confirmed: true}
-		}, false},
-		"accepted, no in-place changes": {false, true, func(b *bed, c view) Outcome { return Outcome{Ref: "r1"} }, true},
-		"second answer lost, too": {false, false, func(b *bed, c view) Outcome {
-			b.begin(b.work(c))
-			b.read(found("k9", ""))
-			return Outcome{Ref: "r1", Confirmed: true}
-		}, false},
-		"without a code list": {true, false, func(b *bed, c view) Outcome { return Outcome{Ref: "r1", Confirmed: true} }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, "august")
-			b.device.Capabilities.PINVisible = false
-			b.device.Capabilities.ListCodes, b.device.Capabilities.ModifyInPlace = !c.unlisted, !c.rigid
-			code, _ := b.create("2580")
-			b.begin(b.work(code)) // the answer is lost
-			b.read(found("k9", ""))
-			b.update(code, change{PIN: "1357"})
-			o := c.doubt(b, code)
-			w := b.work(code)
-			if w.Action != Put || !w.New {
-				t.Fatalf("planned action %q", w.Action)
-			}
-			b.begin(w)
-			b.end(w, o)
-			masked := Found{Ref: "r1", Key: code.ID, Confirmed: true}
-			if !c.unlisted {
-				for _, list := range [][]Found{{found("k9", "")}, {found("k9", ""), masked}}[:1+map[bool]int{true: 1}[c.shown]] {
-					b.pass(time.Second)
-					b.read(list...)
-				}
-			}
-			if got := b.code(code.ID); got.Status != StatusSetting {
-				t.Errorf("status %s", got.Status)
-			}
-			w = b.work(code)
-			if want := map[bool]Action{true: Delete, false: Put}[c.rigid]; w.Action != want ||
-				w.Ref != "r1" {
-				t.Fatalf("planned action %q of %q, want %q", w.Action, w.Ref, want)
-			}
-			if w.Action == Delete {
-				b.taken(w)
-				b.pass(30 * time.Second) // a stale list still shows the old code
-				b.read(found("k9", ""))
-				w = b.work(code)
-			}
-			b.begin(w)
-			b.end(w, Outcome{Ref: "r2", Confirmed: true})
-			if got := b.code(code.ID); w.PIN != "1357" || got.Status != StatusSet {
-				t.Errorf("after the second put: status %s", got.Status)
-			}
-		})
-	}
-}
-
-// If the second answer is lost as well, the listed code may be either of the two.
-func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
-	t.Parallel()
-	for inPlace, want := range map[bool]Action{true: Put, false: Delete} {
-		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, "august")
-			b.device.Capabilities.PINVisible = false
-			b.device.Capabilities.ModifyInPlace = inPlace
-			code, _ := b.create("2580")
-			b.begin(b.work(code))
-			b.update(code, change{PIN: "1357"})
-			b.begin(b.work(code))
-			for _, confirmed := range []bool{false, true, true} {
-				b.read(Found{Ref: "r1", Key: code.ID, Confirmed: confirmed})
-			}
-			if got, w := b.code(code.ID), b.work(code); got.Status != StatusSetting || w.Action != want ||
-				w.Ref != "r1" {
-				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
-			}
-		})
-	}
-}
-
-// Repeating a create with the same PIN yields the same code.
-func TestRepeatedCreate_SamePIN(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, "august")
-	b.device.Capabilities.PINVisible = false
-	code, _ := b.create("2580")
-	b.begin(b.work(code))
-	b.read(found("k9", ""))
-	b.update(code, change{Name: new("Friend")})
-	w := b.work(code)
-	b.begin(w)
-	b.end(w, Outcome{Ref: "r1", Confirmed: true})
-	if got := b.code(code.ID); got.Status != StatusSet {
-		t.Errorf("status %s", got.Status)
 	}
 }

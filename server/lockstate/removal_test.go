@@ -1,0 +1,162 @@
+package lockstate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The deletion of a code was reported as successful. If the vendor delivers the code afterwards,
+// the server removes it.
+func TestTombstone_LateCreateIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string]bool{"its answer was lost": false, "then it was refused": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			c, _ := b.create("2580")
+			b.begin(b.work(c)) // the answer is lost
+			if refused {
+				w := b.work(c)
+				b.begin(w)
+				b.end(w, Outcome{Failure: &Failure{Class: FailedFull, Message: "full"}})
+			}
+			a := b.deleteCode(c)
+			for n := 0; len(b.managed()) > 0; n++ {
+				b.read(found("k9", "9999"))
+				if b.pass(10 * time.Second); n > 60 {
+					t.Fatal("the code still exists")
+				}
+			}
+			if got := b.attempt(a).Status; got != Succeeded {
+				t.Fatalf("attempt status %s", got)
+			}
+			b.pass(48 * time.Hour)
+			late, stranger := found("k1", "2580"), found("k2", "1470")
+			late.Key, stranger.Key = c.ID, uuid.New()
+			guessed := found("k3", "") // in the slot of the code
+			guessed.Key, guessed.KeyGuessed = c.ID, true
+			b.read(found("k9", "9999"), guessed)
+			if w := b.look(); len(w.Codes) > 0 {
+				t.Fatalf("with an unmanaged code: planned actions %v", w.Codes)
+			}
+			b.read(found("k9", "9999"), late, stranger)
+			w := b.look()
+			if len(w.Codes) != 1 || w.Codes[0].Action != Delete || w.Codes[0].Ref != "k1" {
+				t.Fatalf("planned actions %v", w.Codes)
+			}
+			b.taken(w.Codes[0])
+			b.read(found("k9", "9999"), stranger)
+			if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {
+				t.Errorf("afterwards: planned actions %v, %d unmanaged codes", w.Codes, len(b.unmanaged()))
+			}
+		})
+	}
+}
+
+// deletedInDoubt returns the code that a vendor may still deliver for a code deleted while its
+// create was uncertain.
+func deletedInDoubt(b *bed) Found {
+	b.Helper()
+	c, _ := b.create("2580")
+	b.begin(b.work(c))
+	b.deleteCode(c)
+	for len(b.managed()) > 0 {
+		b.read(found("k9", "9999"))
+		b.pass(10 * time.Second)
+	}
+	late := found("k1", "2580")
+	late.Key = c.ID
+	return late
+}
+
+// If the vendor cannot delete codes, the late code becomes unmanaged.
+func TestTombstone_LateCreateCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	late := deletedInDoubt(b)
+	b.read(found("k9", "9999"), late)
+	for _, w := range b.look().Codes {
+		b.removal(w, false,
+			&Failure{Class: FailedUnsupported, Message: "no"})
+	}
+	b.read(found("k9", "9999"), late)
+	if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {
+		t.Errorf("planned actions %v, %d unmanaged codes", w.Codes, len(b.unmanaged()))
+	}
+}
+
+func TestReturnedDevice_KeepsConvertedCodes(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.read(found("k1", "2580"))
+	u := b.unmanaged()[0]
+	b.convert(u, nil)
+	b.read(found("k1", "2580"))
+	b.away()
+	b.read(found("k1", "2580"))
+	if got := b.code(u.ID); got.Status != StatusSet || len(b.unmanaged()) > 0 {
+		t.Errorf("status %s, %d unmanaged codes", got.Status, len(b.unmanaged()))
+	}
+}
+
+// A planned write does not go to the device that now has the reference.
+func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.device.Removed, b.device.Online = true, false
+	still := b.started(w)
+	if w := b.look(); still || len(w.Codes) > 0 {
+		t.Errorf("the write continues: %v, %v", still, w.Codes)
+	}
+}
+
+// The same for a device that became unmanaged.
+func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.device.Managed = false
+	still := b.started(w)
+	if w := b.look(); still || len(w.Codes) > 0 {
+		t.Errorf("the write continues: %v, %v", still, w.Codes)
+	}
+}
+
+// A code on a removed device still opens there. Deleting its record must not announce a removal.
+func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]func(b *bed, c view, leave func()){
+		"deleted once": func(b *bed, c view, leave func()) {
+			leave()
+			b.deleteCode(c)
+		},
+		"deleted before, and again": func(b *bed, c view, leave func()) {
+			b.deleteCode(c)
+			leave()
+			b.deleteCode(c)
+		},
+		"deleted before the first look": func(b *bed, c view, leave func()) {
+			b.device.Removed, b.device.Online = true, false
+			b.deleteCode(c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "smartthings")
+			c := b.on("2580", "k1")
+			deleted(b, c, func() {
+				b.leave(false)
+			})
+			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
+				[]string{"access_code.deleted"}) {
+				t.Errorf("events %v", got)
+			}
+		})
+	}
+}
