@@ -88,7 +88,7 @@ type Next struct {
 // and the operation to send, nil if there is none. A device that was erased with its workspace counts as removed.
 // decide may be called several times.
 func (s *Service) Advance(
-	ctx context.Context, h domain.Fence, id uuid.UUID, r Report, decide func(Work) Next,
+	ctx context.Context, h store.Fence, id uuid.UUID, r Report, decide func(Work) Next,
 ) (w Work, start *CodeOperation, err error) {
 	err = s.onDevice(ctx, h, id, "reconcile the codes", func(t *deviceTx) error {
 		start, t.inPass = nil, true
@@ -301,7 +301,7 @@ var errNotWanted = errors.New("the write of the code is obsolete")
 // After a crash, the reference identifies the code if the device hides its PIN. It fails if the write is obsolete.
 func (s *Service) RecordPlace(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	op CodeOperation,
 	ref string,
@@ -316,7 +316,7 @@ func (s *Service) RecordPlace(
 
 // RecordPresent records that an unmanaged device is still in its account. seq is that of the work that checked
 // it.
-func (s *Service) RecordPresent(ctx context.Context, h domain.Fence, device uuid.UUID, seq int64) error {
+func (s *Service) RecordPresent(ctx context.Context, h store.Fence, device uuid.UUID, seq int64) error {
 	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
 		if t.d.IsManaged || t.d.RemovedAt != nil { // changed since
 			return nil
@@ -338,7 +338,7 @@ func (s *Service) RecordPresent(ctx context.Context, h domain.Fence, device uuid
 // device as offline; unread says that the read failed. It does not count as a failed attempt of a code. It returns the
 // number of consecutive failures, and when the offline event is due.
 func (s *Service) RecordUnreachable(
-	ctx context.Context, h domain.Fence, device uuid.UUID, offline, unread bool,
+	ctx context.Context, h store.Fence, device uuid.UUID, offline, unread bool,
 ) (failures int, eventDue *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
 		n, err := t.tx.SetDeviceFailed(ctx, dbsqlc.SetDeviceFailedParams{DeviceID: device, Unread: unread})
