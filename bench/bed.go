@@ -83,8 +83,8 @@ func (c *cluster) close() {
 	os.RemoveAll(c.dir) //nolint:errcheck // a temporary directory
 }
 
-// newBed starts both sides, with this number of simulated locks.
-func newBed(ctx context.Context, locks int) (_ *bed, err error) {
+// newBed starts both sides, with this number of simulated locks. change changes the server's configuration.
+func newBed(ctx context.Context, locks int, change ...func(*app.Config)) (_ *bed, err error) {
 	b := &bed{}
 	defer func() {
 		if err != nil {
@@ -104,6 +104,9 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 		// encodes log records as in production
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks},
 		Log:        slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	}
+	for _, c := range change {
+		c(&b.config)
 	}
 	if b.app, err = app.Start(ctx, b.config); err != nil {
 		return nil, err

@@ -101,10 +101,7 @@ func (b *deliveryBed) rounds(
 			}
 		} else {
 			idle.floor, idle.ours = append(idle.floor, floorIdle), append(idle.ours, oursIdle)
-			rate.floor, rate.ours, rate.ratio = append(
-				rate.floor,
-				floor,
-			), append(rate.ours, ours), append(rate.ratio, ours/floor)
+			rate.add(floor, ours)
 		}
 	}
 	return nil
