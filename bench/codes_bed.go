@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,7 +20,7 @@ const (
 	// noLatency as the speed of the simulated vendor leaves no latency.
 	noLatency = 1e12
 	// watchInterval is how often the codes' states are read.
-	watchInterval = 5 * time.Millisecond
+	watchInterval = 20 * time.Millisecond
 )
 
 // codeBed is a server with simulated locks without latency, and the floor.
@@ -26,20 +28,25 @@ type codeBed struct {
 	*bed
 	minimal *codeFloor
 	client  *http.Client
-	locks   []string       // by number: device_id
-	written chan time.Time // when the vendor has answered the creation of a code
+	locks   []string       // the device_id of each lock
+	written chan time.Time // when the vendor has accepted a code
 
-	mu      sync.Mutex
-	watch   *pgx.Conn      // in one transaction, which reads the states of the codes
-	set     map[string]int // codes that are set, by device_id
-	settled bool
-	read    time.Time // when set and settled were read
+	watch     *pgx.Conn // of follow
+	following sync.WaitGroup
+	stop      context.CancelFunc
+	looks     atomic.Int64 // transactions of the bench in the server's database
+
+	mu    sync.Mutex
+	set   map[string]int // codes that are set, by device_id
+	fault error          // of follow
+	fresh chan struct{}  // closed when set or fault has been written
 }
 
 func newCodeBed(ctx context.Context) (_ *codeBed, err error) {
 	b := &codeBed{
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: codeLocks}},
 		written: make(chan time.Time, 1),
+		fresh:   make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -61,9 +68,9 @@ func newCodeBed(ctx context.Context) (_ *codeBed, err error) {
 	if b.watch, err = pgx.Connect(ctx, b.cluster.DSN("postgres")); err != nil {
 		return nil, err
 	}
-	if _, err := b.watch.Exec(ctx, "begin"); err != nil {
-		return nil, err
-	}
+	watching, stop := context.WithCancel(ctx)
+	b.stop = stop
+	b.following.Go(func() { b.follow(watching) })
 	return b, b.settle(ctx)
 }
 
@@ -81,8 +88,6 @@ func (b *codeBed) noteWrites(next http.Handler) http.Handler {
 	})
 }
 
-func (b *codeBed) database() string { return "postgres" }
-
 func (b *codeBed) create(ctx context.Context, lock int) error {
 	_, err := ask(ctx, b.client, b.ours("/access_codes/create"), fmt.Sprintf(`{"device_id":%q,"name":"Guest"}`,
 		b.locks[lock]))
@@ -90,11 +95,30 @@ func (b *codeBed) create(ctx context.Context, lock int) error {
 }
 
 func (b *codeBed) awaitSet(ctx context.Context, lock, n int) error {
-	return b.until(ctx, func() bool { return b.set[b.locks[lock]] >= n })
+	return b.await(ctx, func(set map[string]int) bool { return set[b.locks[lock]] >= n })
 }
 
-func (b *codeBed) changed(ctx context.Context, lock int) (time.Duration, error) {
-	select { // a creation that was repeated
+// await waits until the numbers of codes that are set meet a condition.
+func (b *codeBed) await(ctx context.Context, ok func(map[string]int) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("timeout waiting for codes to be set"))
+	defer cancel()
+	for {
+		b.mu.Lock()
+		set, fault, fresh := b.set, b.fault, b.fresh
+		b.mu.Unlock()
+		if fault != nil || ok(set) {
+			return fault
+		}
+		select {
+		case <-fresh:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (b *codeBed) latency(ctx context.Context, lock int) (time.Duration, error) {
+	select { // of a repeated request to the vendor
 	case <-b.written:
 	default:
 	}
@@ -111,8 +135,17 @@ func (b *codeBed) changed(ctx context.Context, lock int) (time.Duration, error) 
 }
 
 func (b *codeBed) settle(ctx context.Context) error {
-	begin := time.Now()
-	return b.until(ctx, func() bool { return b.settled && b.read.After(begin) })
+	return poll(ctx, "the server is idle", func() (idle bool, err error) {
+		b.looks.Add(1)
+		err = b.pool.QueryRow(
+			ctx,
+			`select not exists (select 1 from devices where due_at <= clock_timestamp())
+			and not exists (select 1 from events where fanned_out_at is null)
+			and not exists (select 1 from leases where held_until > clock_timestamp() and key like 'device:%')
+			and not exists (select 1 from access_codes where status <> 'set' and name = 'Guest')`,
+		).Scan(&idle)
+		return idle, err
+	})
 }
 
 func (b *codeBed) clear(ctx context.Context) error {
@@ -125,62 +158,48 @@ func (b *codeBed) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.until(ctx, func() bool { return b.settled && len(b.set) == 0 })
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	return b.await(ctx, func(set map[string]int) bool { return len(set) == 0 })
 }
 
-// until waits for a condition on the states of the codes.
-func (b *codeBed) until(ctx context.Context, ok func() bool) error {
-	for deadline := time.Now().Add(2 * time.Minute); ; {
-		met, err := b.look(ctx, ok)
-		if met || err != nil {
-			return err
+// follow reads the numbers of codes that are set until ctx ends or an error occurs.
+func (b *codeBed) follow(ctx context.Context) {
+	var fault error
+	for fault == nil {
+		var set map[string]int
+		if fault = wait(ctx, watchInterval); fault == nil {
+			set, fault = b.readSet(ctx)
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("timeout waiting for codes; those on the locks: %v", b.set)
-		}
-		if err := wait(ctx, watchInterval); err != nil {
-			return err
-		}
+		b.mu.Lock()
+		b.set, b.fault = set, fault
+		close(b.fresh)
+		b.fresh = make(chan struct{})
+		b.mu.Unlock()
 	}
 }
 
-// look reads the states of the codes again if they are old. It counts as no transaction of the server, because it runs
-// in one that lasts.
-func (b *codeBed) look(ctx context.Context, ok func() bool) (bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now := time.Now(); now.Sub(b.read) >= watchInterval {
-		var rest int
-		rows, err := b.watch.Query(ctx, `select device_id::text, count(*) filter (where status = 'set')::int,
-			count(*) filter (where status <> 'set')::int
-			+ (select count(*)::int from devices where due_at <= clock_timestamp())
-			+ (select count(*)::int from events where fanned_out_at is null)
-			+ (select count(*)::int from leases where held_until > clock_timestamp() and key like 'device:%')
-			from access_codes where name = 'Guest' group by 1`)
-		if err != nil {
-			return false, err
-		}
-		set, device, n, left := map[string]int{}, "", 0, 0
-		if _, err := pgx.ForEachRow(rows, []any{&device, &n, &left}, func() error {
-			set[device] = n
-			rest += left
-			return nil
-		}); err != nil {
-			return false, err
-		}
-		b.set, b.settled, b.read = set, rest == 0, now
-	}
-	return ok(), nil
-}
-
-// transactions returns the number of transactions in a database so far.
-func (b *codeBed) transactions(ctx context.Context, database string) (n float64, err error) {
-	err = b.minimal.pool.QueryRow(
+func (b *codeBed) readSet(ctx context.Context) (map[string]int, error) {
+	b.looks.Add(1)
+	rows, err := b.watch.Query(
 		ctx,
-		"select xact_commit + xact_rollback from pg_stat_database where datname = $1",
-		database,
-	).Scan(&n)
-	return n, err
+		"select device_id::text, count(*)::int from access_codes where status = 'set' and name = 'Guest' group by 1",
+	)
+	if err != nil {
+		return nil, err
+	}
+	set, device, n := map[string]int{}, "", 0
+	_, err = pgx.ForEachRow(rows, []any{&device, &n}, func() error {
+		set[device] = n
+		return nil
+	})
+	return set, err
+}
+
+func (b *codeBed) transactions(ctx context.Context) (float64, error) {
+	n, err := b.minimal.transactionsIn(ctx, "postgres")
+	return n - float64(b.looks.Load()), err
 }
 
 // processorTime returns the processor time of this process and PostgreSQL so far.
@@ -200,6 +219,10 @@ func (b *codeBed) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	b.client.CloseIdleConnections()
+	if b.stop != nil {
+		b.stop()
+		b.following.Wait()
+	}
 	if b.watch != nil {
 		b.watch.Close(ctx) //nolint:errcheck // it has changed nothing
 	}

@@ -215,7 +215,19 @@ func (f *codeFloor) call(ctx context.Context, method, path string, in, out any) 
 	return json.Unmarshal(answer, out)
 }
 
-func (*codeFloor) database() string { return neighborDatabase }
+func (f *codeFloor) transactions(ctx context.Context) (float64, error) {
+	return f.transactionsIn(ctx, neighborDatabase)
+}
+
+// transactionsIn returns the number of transactions in a database of the cluster.
+func (f *codeFloor) transactionsIn(ctx context.Context, database string) (n float64, err error) {
+	err = f.pool.QueryRow(
+		ctx,
+		"select xact_commit + xact_rollback from pg_stat_database where datname = $1",
+		database,
+	).Scan(&n)
+	return n, err
+}
 
 func (f *codeFloor) create(ctx context.Context, lock int) error {
 	_, err := ask(ctx, f.client, target{url: f.server.URL}, fmt.Sprintf(`{"lock":%q}`, f.locks[lock].id))
@@ -231,8 +243,8 @@ func (f *codeFloor) awaitSet(ctx context.Context, lock, _ int) error {
 	}
 }
 
-// changed asks the vendor directly: no server can be faster.
-func (f *codeFloor) changed(ctx context.Context, lock int) (time.Duration, error) {
+// latency asks the vendor directly: no server can be faster.
+func (f *codeFloor) latency(ctx context.Context, lock int) (time.Duration, error) {
 	begin := time.Now()
 	_, err := f.post(ctx, f.locks[lock], uuid.NewString(), f.nextPIN())
 	return time.Since(begin), err
