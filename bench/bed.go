@@ -24,6 +24,7 @@ const (
 	// of each side's pool: more are slower on two cores.
 	connections = 8
 	stopTimeout = 20 * time.Second // for stopping servers
+	lockProfile = "august"         // of the simulated locks
 )
 
 // bed is the server, and a floor on the same database.
@@ -102,7 +103,7 @@ func newBed(ctx context.Context, locks int, change ...func(*app.Config)) (_ *bed
 		Access:   access.Options{MaxWebhooks: 1 << 30}, // thousands are created per second
 		Wrap:     func(h http.Handler) http.Handler { b.handler = h; return h },
 		// encodes log records as in production
-		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks},
+		Sandboxing: app.Sandboxing{Profiles: []string{lockProfile}, LocksPerProfile: locks},
 		Log:        slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	}
 	for _, c := range change {

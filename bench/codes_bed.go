@@ -154,7 +154,8 @@ func (b *codeBed) clear(ctx context.Context) error {
 		return err
 	}
 	for _, id := range codes {
-		if _, err := ask(ctx, b.client, b.ours("/access_codes/delete"), fmt.Sprintf(`{"access_code_id":%q}`, id)); err != nil {
+		body := fmt.Sprintf(`{"access_code_id":%q}`, id)
+		if _, err := ask(ctx, b.client, b.ours("/access_codes/delete"), body); err != nil {
 			return err
 		}
 	}

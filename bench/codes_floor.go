@@ -17,8 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// codeFloor sets codes on simulated locks with four transactions for each code and without any precautions: it writes
-// the code with its event, reads the code, records the vendor's answer, and records the end with another event.
+// codeFloor sets codes on simulated locks with four transactions for each code: it writes the code and an event, reads
+// the code, records the vendor's answer, and records the end and another event. It takes no precautions.
 type codeFloor struct {
 	pool   *pgxpool.Pool
 	cloud  *sandbox.Sandbox
@@ -51,32 +51,14 @@ func newCodeFloor(ctx context.Context, c *cluster) (_ *codeFloor, err error) {
 			f.close()
 		}
 	}()
-	dsn, err := secondDatabase(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		return nil, err
-	}
-	cfg.MaxConns = connections
-	if f.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
-		return nil, err
-	}
-	if _, err := f.pool.Exec(
-		ctx,
-		`create table codes (id uuid primary key, lock text not null, pin text not null, status text not null, vendor_ref text, created_at timestamptz default now());
-		create index on codes (lock);
-		create table events (id uuid primary key, code uuid not null, type text not null, payload jsonb not null, created_at timestamptz default now());
-		create index on events (code, created_at)`,
-	); err != nil {
+	if err := f.connect(ctx, c); err != nil {
 		return nil, err
 	}
 	f.cloud = sandbox.New(sandbox.Options{Speed: noLatency})
 	f.vendor = httptest.NewServer(f.cloud.Handler())
 	account, err := f.cloud.EnsureAccount(sandbox.AccountSpec{
 		Key:             "floor",
-		Profiles:        []string{"august"},
+		Profiles:        []string{lockProfile},
 		LocksPerProfile: codeLocks,
 	})
 	if err != nil {
@@ -89,7 +71,7 @@ func newCodeFloor(ctx context.Context, c *cluster) (_ *codeFloor, err error) {
 		f.locks, byID[l.ID] = append(f.locks, lock), lock
 		go func() {
 			for id := range lock.created {
-				lock.done <- f.program(context.WithoutCancel(ctx), lock, id)
+				lock.done <- f.program(ctx, lock, id)
 			}
 		}()
 	}
@@ -104,6 +86,32 @@ func newCodeFloor(ctx context.Context, c *cluster) (_ *codeFloor, err error) {
 		lock.created <- id
 	}))
 	return f, nil
+}
+
+// connect creates the floor's database, so that its transactions are counted separately, and its tables.
+func (f *codeFloor) connect(ctx context.Context, c *cluster) error {
+	dsn, err := secondDatabase(ctx, c)
+	if err != nil {
+		return err
+	}
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	cfg.MaxConns = connections
+	if f.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return err
+	}
+	_, err = f.pool.Exec(
+		ctx,
+		`create table codes (id uuid primary key, lock text not null, pin text not null, status text not null,
+			vendor_ref text, created_at timestamptz default now());
+		create index on codes (lock);
+		create table events (id uuid primary key, code uuid not null, type text not null, payload jsonb not null,
+			created_at timestamptz default now());
+		create index on events (code, created_at)`,
+	)
+	return err
 }
 
 // insert is the first transaction.
@@ -121,7 +129,8 @@ func (f *codeFloor) insert(r *http.Request, locks map[string]*floorLock) (id uui
 	id = uuid.Must(uuid.NewV7())
 	_, err = f.pool.Exec(
 		r.Context(),
-		`with event as (insert into events (id, code, type, payload) values ($1, $2, 'created', jsonb_build_object('lock', $3::text)))
+		`with event as (insert into events (id, code, type, payload)
+			values ($1, $2, 'created', jsonb_build_object('lock', $3::text)))
 		insert into codes (id, lock, pin, status) values ($2, $3, $4, 'setting')`,
 		uuid.Must(uuid.NewV7()), id, lock.id, f.nextPIN(),
 	)
@@ -152,7 +161,8 @@ func (f *codeFloor) program(ctx context.Context, l *floorLock, id uuid.UUID) err
 	}
 	_, err = f.pool.Exec(
 		ctx,
-		`with event as (insert into events (id, code, type, payload) values ($1, $2, 'set', jsonb_build_object('lock', $3::text)))
+		`with event as (insert into events (id, code, type, payload)
+			values ($1, $2, 'set', jsonb_build_object('lock', $3::text)))
 		update codes set status = 'set' where id = $2`,
 		uuid.Must(uuid.NewV7()), id, l.id,
 	)
