@@ -146,10 +146,13 @@ func (t *deviceTx) record(ctx context.Context, r Report) error {
 	if r.Answered {
 		t.last = append(t.last, func(tx store.Tx) error { return tx.SetDeviceAnswered(ctx, t.d.DeviceID) })
 	}
-	if r.Read {
-		return t.observe(ctx, r.Seq, r.Found)
+	if !r.Read {
+		return nil
 	}
-	return nil
+	err := t.observe(ctx, r.Seq, r.Found)
+	// The read has shown what the outcome asked to look at.
+	t.changes.Wake, t.changes.WakeToRead = false, false
+	return err
 }
 
 // recordOutcome records the outcome of an operation.
