@@ -166,7 +166,7 @@ func (s *Service) requestWrite(c *dbsqlc.AccessCode) {
 }
 
 // alignBackup gives the code that was pulled for c the current time frame of c. It fails with Invalid where the
-// device has no room for both.
+// device has no room for both, and with Conflict where another code has the PIN of the pulled one in that time.
 func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
@@ -174,17 +174,26 @@ func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 	}
 	before := *b
 	b.StartsAt, b.EndsAt = c.StartsAt, c.EndsAt
-	if caps := capabilities(d); caps.MaxCodes > 0 {
-		taken, err := tx.ListOccupiedPINs(ctx, d.DeviceID)
-		if err != nil {
-			return err
-		}
-		if err := checkMoreRoom(caps, taken, before, *b, s.opt.Now()); err != nil {
-			return err
-		}
+	taken, err := tx.ListOccupiedPINs(ctx, d.DeviceID)
+	if err != nil {
+		return err
+	}
+	if err := s.checkFree(inTurnWith(taken, before), *b); err != nil {
+		return onBackupError(err, b.AccessCodeID)
+	}
+	if err := checkMoreRoom(capabilities(d), taken, before, *b, s.opt.Now()); err != nil {
+		return err
 	}
 	s.requestWrite(b)
 	return saveCode(ctx, tx, *b)
+}
+
+// onBackupError says that an error is about the code that was pulled for the code to change.
+func onBackupError(err error, backup uuid.UUID) error {
+	if e, ok := domain.AsError(err); ok {
+		e.Message = fmt.Sprintf("Backup access code %s replaces this code and gets its times. %s", backup, e.Message)
+	}
+	return err
 }
 
 // removeBackup removes the code that was pulled for c, because the removal of c revokes both.

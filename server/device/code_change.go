@@ -245,19 +245,21 @@ func (s *Service) applyChange(
 	}
 	moved := !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt)
 	var taken []dbsqlc.ListOccupiedPINsRow
-	if coded || moved && caps.MaxCodes > 0 {
+	if coded || moved {
 		if taken, err = tx.ListOccupiedPINs(ctx, d.DeviceID); err != nil {
 			return nil, err
 		}
 	}
-	if coded {
-		if err := s.checkFree(d.DeviceID, taken, c.AccessCodeID, ch.PIN); err != nil {
-			return nil, err
-		}
-		s.setPIN(c, ch.PIN)
-	}
-	before := *c
+	before, others := *c, taken
 	c.StartsAt, c.EndsAt = starts, ends
+	if coded {
+		s.setPIN(c, ch.PIN)
+	} else {
+		others = inTurnWith(taken, before)
+	}
+	if err := s.checkFree(others, *c); err != nil {
+		return nil, err
+	}
 	if moved {
 		if err := checkMoreRoom(caps, taken, before, *c, s.opt.Now()); err != nil {
 			return nil, err
@@ -327,6 +329,13 @@ func (s *Service) unmanage(
 			"is_managed",
 			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",
 		)
+	}
+	taken, err := tx.ListOccupiedPINs(ctx, d.DeviceID)
+	if err != nil {
+		return a, err
+	}
+	if err := s.checkNextStay(taken, c); err != nil {
+		return a, err
 	}
 	if c.IsBackup {
 		if err := tx.ClearPulledBackup(

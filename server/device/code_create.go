@@ -3,7 +3,6 @@ package device
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +36,7 @@ const defaultName = "New Access Code"
 // CreateCode creates a code for a device, and the attempt to program it.
 //
 // It fails with NotFound for the device, and with Conflict (duplicate_access_code) where the PIN is on the
-// device already. It fails with Invalid where the device does not support codes, does not accept the PIN or
+// device in this time already. It fails with Invalid where the device does not support codes, does not accept the PIN or
 // time frame, is full, or is offline while EvenIfOffline is false.
 func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode) (c Code, a Attempt, err error) {
 	device, err := uuid.Parse(n.DeviceID)
@@ -210,18 +209,15 @@ func (s *Service) newCode(
 	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
 		return r, err
 	}
-	switch {
-	case caps.ProviderPIN:
-	case n.PIN == "":
+	if n.PIN == "" && !caps.ProviderPIN {
 		if n.PIN, err = s.generatePIN(d.DeviceID, caps, taken, n.PreferredLength); err != nil {
-			return r, err
-		}
-	default:
-		if err := s.checkFree(d.DeviceID, taken, uuid.Nil, n.PIN); err != nil {
 			return r, err
 		}
 	}
 	s.setPIN(&row, n.PIN)
+	if err := s.checkFree(taken, row); err != nil {
+		return r, err
+	}
 	status := StatusSetting
 	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
 		status = StatusUnset
@@ -258,32 +254,4 @@ func checkNewPIN(pin string, caps capability.Set) error {
 	default:
 		return checkPIN(pin, caps)
 	}
-}
-
-// checkFree fails with Conflict where another code than self has the PIN. It ignores codes that are being
-// removed and those of the backup pool, which are removed before this one is set.
-func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.ListOccupiedPINsRow, self uuid.UUID, pin string) error {
-	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	i := slices.IndexFunc(taken, func(c dbsqlc.ListOccupiedPINsRow) bool {
-		return c.AccessCodeID != self && !c.Removing && !c.InPool && s.keys.Match(c.PinMac, mac)
-	})
-	if i < 0 {
-		return nil
-	}
-	e := &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Field: "code"}
-	if other := taken[i]; other.IsManaged {
-		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: managed access code %s. Choose another code.",
-			other.AccessCodeID,
-		)
-	} else {
-		e.Data = map[string]any{"unmanaged_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: unmanaged access code %s. Convert that one, delete it, or "+
-				"choose another code.",
-			other.AccessCodeID,
-		)
-	}
-	return e
 }
