@@ -107,6 +107,7 @@ func TestPINReuse_WaitsForConfirmedRemoval(t *testing.T) {
 			waits("while the lock has the first code")
 			b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(first), false, nil))
 			waits("before the removal is confirmed")
+			clock.pass(15 * time.Second) // a read may lag behind
 			b.read()
 			if w := b.work(second); w.Action != device.Put {
 				t.Errorf("after the removal: planned action %q", w.Action)
