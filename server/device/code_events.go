@@ -213,6 +213,9 @@ func (t *deviceTx) delay(c *dbsqlc.AccessCode) (warning, message string, late ti
 		if when := programAt(*c, t.caps); when != nil && when.After(since) {
 			since = *when
 		}
+		if c.StartsAt != nil && c.Status == string(StatusUnset) && !mayBeOnDevice(*c) { // or waits for its turn
+			since = *c.StartsAt
+		}
 		message = "The code has not been set on its device for a while. The server keeps retrying."
 		if offline(*c) {
 			warning = warnDelayIssuing

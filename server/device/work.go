@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -210,7 +211,7 @@ func (t *deviceTx) work(c *dbsqlc.AccessCode) (CodeWork, *time.Time, error) {
 	switch {
 	case (action == Put || action == Delete || action == Find) && t.d.SubscriptionMissingAt != nil:
 		action = Nothing // a renewed subscription wakes the device
-	case action == Put && t.holderOfPIN(c) != nil:
+	case action == Put && (t.holderOfPIN(c) != nil || t.waitsForTurn(c)):
 		action = Nothing // the release of the PIN wakes the device
 	}
 	w := CodeWork{
@@ -413,15 +414,27 @@ func (t *deviceTx) tickCode(ctx context.Context, c *dbsqlc.AccessCode) error {
 		}
 	}
 	if when := programAt(*c, t.caps); c.VendorRef == nil && c.WriteGen == 0 && when != nil {
-		if when.After(t.now) { // attempts do not wait for the programming time
+		if when.After(t.now) || t.waitsForTurn(c) { // attempts do not wait for the programming time
 			c.Status = string(StatusUnset)
 			return t.settle(ctx, c, c.DesiredGen, Succeeded, "", "")
 		}
 		if c.BlockedGen < c.DesiredGen {
+			if c.Status == string(StatusUnset) { // a delay counts from here, although its turn may come late
+				c.DesiredAt = t.now
+			}
 			c.Status = string(StatusSetting)
 		}
 	}
 	return nil
+}
+
+// waitsForTurn reports whether an earlier code of the same PIN has not left. The row of a code that may be on the device
+// stays until its removal is confirmed.
+func (t *deviceTx) waitsForTurn(c *dbsqlc.AccessCode) bool {
+	return slices.ContainsFunc(t.codes, func(other *dbsqlc.AccessCode) bool {
+		return other != c && len(c.PinMac) > 0 && t.s.keys.Match(other.PinMac, c.PinMac) &&
+			frameOf(*other).Apart(frameOf(*c)) && other.StartsAt.Before(*c.StartsAt)
+	})
 }
 
 // onItsWay reports whether an unconfirmed write may still arrive.
