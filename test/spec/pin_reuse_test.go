@@ -253,3 +253,25 @@ func TestPINReuse_GetByPIN(t *testing.T) {
 		"starts_at": now.Format(time.RFC3339), "ends_at": now.Add(time.Hour).Format(time.RFC3339),
 	}))
 }
+
+// The pulled code gets the times of the code that it replaces, and must stay apart from the next stay, too.
+func TestPINReuse_PulledBackupCode(t *testing.T) {
+	t.Parallel()
+	st := newStays(t)
+	guest := backed(t, st.s, st.device, nil)
+	untilAvailable(t, st.s, guest.AccessCodeID)
+	out, status := pull(t, st.s, guest.AccessCodeID)
+	if status != http.StatusOK {
+		t.Fatalf("pull: %d", status)
+	}
+	next := st.create(merged(st.frame(0, 2), params{"code": *out.AccessCode.Code}))
+	st.refusesChange(guest, params{"ends_at": st.at(1, 0)}, next, out.AccessCode.AccessCodeID, st.at(2, 12*time.Hour))
+	if now := codeOf(st, out.AccessCode); !now.EndsAt.Equal(*guest.EndsAt) {
+		t.Errorf("the pulled code has changed to %s", now.EndsAt)
+	}
+	if status := st.s.Post(
+		t, "/access_codes/update", params{"access_code_id": guest.AccessCodeID, "ends_at": st.at(0, 0)}, nil,
+	); status != http.StatusOK {
+		t.Errorf("an extension that stays apart: %d", status)
+	}
+}
