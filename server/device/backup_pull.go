@@ -60,7 +60,9 @@ func (s *Service) PullBackupCode(ctx context.Context, p domain.Principal, id str
 			if err != nil {
 				return a, err
 			}
-			at := slices.IndexFunc(codes, isPullable)
+			at := slices.IndexFunc(codes, func(b dbsqlc.AccessCode) bool {
+				return isPullable(b) && !s.isWanted(codes, b)
+			})
 			if at < 0 || d.RemovedAt != nil {
 				return a, noBackup(
 					"There is no backup access code on the device at the moment. Try again when " +

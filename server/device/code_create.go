@@ -219,7 +219,7 @@ func (s *Service) newCode(
 		return r, err
 	}
 	status := StatusSetting
-	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
+	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) || s.waitsForEarlier(taken, row) {
 		status = StatusUnset
 	}
 	return dbsqlc.InsertAccessCodeParams{

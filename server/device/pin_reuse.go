@@ -138,6 +138,20 @@ func nextFreeStart(same []dbsqlc.AccessCode, c dbsqlc.AccessCode) *time.Time {
 	return c.StartsAt
 }
 
+// waitsForEarlier reports whether another code takes its turn before the new code c.
+func (s *Service) waitsForEarlier(taken []dbsqlc.ListOccupiedPINsRow, c dbsqlc.AccessCode) bool {
+	return slices.ContainsFunc(s.samePIN(taken, c), func(other dbsqlc.AccessCode) bool {
+		return inTurn(other, c) && other.StartsAt.Before(*c.StartsAt)
+	})
+}
+
+// isWanted reports whether another managed code has the PIN of a pool code, which must leave for it.
+func (s *Service) isWanted(codes []dbsqlc.AccessCode, pool dbsqlc.AccessCode) bool {
+	return slices.ContainsFunc(codes, func(c dbsqlc.AccessCode) bool {
+		return c.IsManaged && !c.InPool && c.RemovingSince == nil && s.keys.Match(c.PinMac, pool.PinMac)
+	})
+}
+
 // checkNextStay fails with Conflict where another code takes its turn after c, which is about to become unmanaged. The
 // server does not remove an unmanaged code at its end.
 func (s *Service) checkNextStay(taken []dbsqlc.ListOccupiedPINsRow, c dbsqlc.AccessCode) error {

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
@@ -49,6 +51,9 @@ func TestPINReuse_SecondFollowsFirst(t *testing.T) {
 			first, a := stay(begin, end)
 			b.succeeded(a)
 			second, a := stay(next, next.Add(24*time.Hour))
+			if second.Status != device.StatusUnset {
+				t.Errorf("status %s of a code that waits for its turn", second.Status)
+			}
 			b.succeeded(a)
 			b.create("4711") // a write after which the second had its chance
 			b.until("a later code is on the lock", func() bool { return b.onLock("4711") })
@@ -140,5 +145,50 @@ func TestPINReuse_LaterStayIsDueFirst(t *testing.T) {
 	b.deleteCode(first)
 	if w := b.work(second); w.Action != device.Put {
 		t.Errorf("without the first: planned action %q for the second", w.Action)
+	}
+}
+
+func TestPINReuse_GetByPINFollowsTheClock(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	begin := clock.now()
+	at := func(hours int) time.Time { return begin.Add(time.Duration(hours) * time.Hour) }
+	second, first := b.between("2580", at(5), at(6)), b.between("2580", at(2), at(3))
+	for _, c := range []struct {
+		hour int
+		want device.Code
+	}{{0, first}, {2, first}, {3, second}, {5, second}, {6, second}} {
+		clock.to(at(c.hour))
+		got, err := b.access.Devices.GetCode(t.Context(), b.p, true, "", b.device, "2580")
+		b.must(err)
+		if got.ID != c.want.ID {
+			t.Errorf("after %d hours: the code from %s", c.hour, got.StartsAt)
+		}
+	}
+}
+
+// A new code may have the PIN of a pool code, which leaves for it and must not be pulled before.
+func TestPINReuse_PulledCodeHasAPINOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	guest, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
+		DeviceID:      b.device,
+		PIN:           "2580",
+		EvenIfOffline: true,
+		BackupPool:    true,
+		StartsAt:      clock.now().Format(time.RFC3339),
+		EndsAt:        clock.now().Add(time.Hour).Format(time.RFC3339),
+	})
+	b.must(err)
+	for i, w := range b.look().Codes {
+		b.begin(w)
+		b.end(w, device.PutOutcome{Ref: fmt.Sprint("k", i), Confirmed: true})
+		if w.ID != guest.ID {
+			b.between(w.PIN, clock.now().Add(24*time.Hour), clock.now().Add(25*time.Hour))
+		}
+	}
+	_, err = b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	if e, _ := domain.AsError(err); e == nil || e.Type != "backup_access_code_not_found" {
+		t.Errorf("pulled a code whose PIN another code has: %v", err)
 	}
 }
