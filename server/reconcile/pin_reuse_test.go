@@ -93,12 +93,12 @@ func TestPINReuse_WaitsForConfirmedRemoval(t *testing.T) {
 			w := b.work(first)
 			b.begin(w)
 			if answered {
-				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+				b.end(w, outcome{Ref: "k1", Confirmed: true})
 			}
 			second := b.between("2580", next, next.Add(time.Hour))
 			waits := func(when string) {
 				t.Helper()
-				if w := b.work(second); w.Action != device.Nothing {
+				if w := b.work(second); w.Action != lockstate.Nothing {
 					t.Errorf("%s: planned action %q", when, w.Action)
 				}
 			}
@@ -110,11 +110,11 @@ func TestPINReuse_WaitsForConfirmedRemoval(t *testing.T) {
 			waits("at the end of the first stay")
 			b.read(found("k1", "2580"))
 			waits("while the lock has the first code")
-			b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(first), false, nil))
+			b.must(b.removal(b.work(first), false, nil))
 			waits("before the removal is confirmed")
 			clock.pass(15 * time.Second) // a read may lag behind
 			b.read()
-			if w := b.work(second); w.Action != device.Put {
+			if w := b.work(second); w.Action != lockstate.Put {
 				t.Errorf("after the removal: planned action %q", w.Action)
 			}
 		})
@@ -135,15 +135,15 @@ func TestPINReuse_LaterStayIsDueFirst(t *testing.T) {
 		EndsAt:        day(2).Format(time.RFC3339),
 	})
 	b.must(err)
-	if w := b.work(second); w.Action != device.Nothing {
+	if w := b.work(second); w.Action != lockstate.Nothing {
 		t.Errorf("planned action %q for the second", w.Action)
 	}
 	clock.to(day(1))
-	if w := b.work(first); w.Action != device.Put {
+	if w := b.work(first); w.Action != lockstate.Put {
 		t.Errorf("planned action %q for the first", w.Action)
 	}
 	b.deleteCode(first)
-	if w := b.work(second); w.Action != device.Put {
+	if w := b.work(second); w.Action != lockstate.Put {
 		t.Errorf("without the first: planned action %q for the second", w.Action)
 	}
 }
@@ -182,7 +182,7 @@ func TestPINReuse_PulledCodeHasAPINOfItsOwn(t *testing.T) {
 	b.must(err)
 	for i, w := range b.look().Codes {
 		b.begin(w)
-		b.end(w, device.PutOutcome{Ref: fmt.Sprint("k", i), Confirmed: true})
+		b.end(w, outcome{Ref: fmt.Sprint("k", i), Confirmed: true})
 		if w.ID != guest.ID {
 			b.between(w.PIN, clock.now().Add(24*time.Hour), clock.now().Add(25*time.Hour))
 		}
@@ -190,5 +190,18 @@ func TestPINReuse_PulledCodeHasAPINOfItsOwn(t *testing.T) {
 	_, err = b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	if e, _ := domain.AsError(err); e == nil || e.Type != "backup_access_code_not_found" {
 		t.Errorf("pulled a code whose PIN another code has: %v", err)
+	}
+}
+
+// A request between the plan and the write changes whose turn it is.
+func TestPINReuse_EarlierStayBeforeTheWrite(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	w := b.work(b.between("2580", clock.now().Add(5*time.Hour), clock.now().Add(6*time.Hour)))
+	b.between("2580", clock.now(), clock.now().Add(time.Hour))
+	still, err := b.started(w)
+	b.must(err)
+	if w.Action != lockstate.Put || still {
+		t.Errorf("planned action %q is still wanted: %t", w.Action, still)
 	}
 }

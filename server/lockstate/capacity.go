@@ -1,4 +1,4 @@
-package device
+package lockstate
 
 import (
 	"cmp"
@@ -10,11 +10,50 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A device can have more scheduled codes than it holds, as long as they do not overlap: most stays are months ahead,
 // and the server programs their codes shortly before.
+
+// Occupant is what a code of a device means for another one: its PIN, and the time in which it occupies a slot.
+type Occupant struct {
+	ID                     uuid.UUID
+	Managed                bool
+	Removing               bool
+	InPool, IsBackup       bool
+	Offline                bool
+	PreferNativeScheduling bool
+	// OnDevice is true if the code is, or may be, on the device.
+	OnDevice         bool
+	PIN              PIN
+	StartsAt, EndsAt *time.Time
+}
+
+// Occupant returns what a code means for others.
+func (c *Code) Occupant() Occupant {
+	return Occupant{
+		ID:                     c.ID,
+		Managed:                c.Managed,
+		Removing:               c.RemovingSince != nil,
+		InPool:                 c.InPool,
+		IsBackup:               c.IsBackup,
+		Offline:                c.Offline != "",
+		PreferNativeScheduling: c.PreferNativeScheduling,
+		OnDevice:               c.mayBeOnDevice(),
+		PIN:                    c.PIN,
+		StartsAt:               c.StartsAt,
+		EndsAt:                 c.EndsAt,
+	}
+}
+
+// Occupants returns what the codes mean for a new one.
+func (l *Lock) Occupants() []Occupant {
+	out := make([]Occupant, len(l.Codes))
+	for i, c := range l.Codes {
+		out[i] = c.Occupant()
+	}
+	return out
+}
 
 // stay is the time in which a code occupies a slot of its device.
 type stay struct {
@@ -24,67 +63,49 @@ type stay struct {
 	until *time.Time
 }
 
-// stayOf returns the known time in which a code occupies a slot of its device.
-func stayOf(c dbsqlc.AccessCode, caps capability.Set) stay {
+// stay returns the known time in which a code occupies a slot of its device.
+func (o Occupant) stay(caps capability.Set) stay {
 	// Whether its vendor removes an unmanaged code at its end is unknown.
-	if !c.IsManaged {
+	if !o.Managed {
 		return stay{}
 	}
-	s := stay{until: c.EndsAt}
+	c := &Code{StartsAt: o.StartsAt, PreferNativeScheduling: o.PreferNativeScheduling, IsBackup: o.IsBackup}
+	if o.Offline {
+		c.Offline = OfflineHourly
+	}
+	s := stay{until: o.EndsAt}
 	// A device with native schedules keeps a code whose time frame moves.
-	stays := mayBeOnDevice(c) && nativeSchedule(c, caps)
-	if when := programAt(c, caps); when != nil && !stays {
+	stays := o.OnDevice && NativeSchedule(c, caps)
+	if when := ProgramAt(c, caps); when != nil && !stays {
 		s.from = *when
 	}
 	return s
 }
 
-// mayBeOnDevice reports whether a code is, or may be, on its device.
-func mayBeOnDevice(c dbsqlc.AccessCode) bool { return c.VendorRef != nil || c.WriteGen > 0 }
-
-// planned returns the fields of a code that determine its occupancy.
-func planned(r dbsqlc.ListOccupiedPINsRow) dbsqlc.AccessCode {
-	c := dbsqlc.AccessCode{
-		AccessCodeID:           r.AccessCodeID,
-		IsManaged:              r.IsManaged,
-		StartsAt:               r.StartsAt,
-		EndsAt:                 r.EndsAt,
-		PreferNativeScheduling: r.PreferNativeScheduling,
-		IsBackup:               r.IsBackup,
-		OfflineKind:            r.OfflineKind,
-	}
-	if r.OnDevice {
-		c.WriteGen = 1
-	}
-	return c
+// CheckRoom checks that a device has room for one more code. It fails with Invalid.
+func CheckRoom(caps capability.Set, taken []Occupant, c Occupant, now time.Time) error {
+	return roomFor(caps, taken, c.ID, c.stay(caps), now)
 }
 
-// checkRoom checks that a device has room for one more code. It fails with Invalid.
-func checkRoom(caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, c dbsqlc.AccessCode, now time.Time) error {
-	return roomFor(caps, taken, c.AccessCodeID, stayOf(c, caps), now)
-}
-
-// checkMoreRoom is checkRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
-func checkMoreRoom(
-	caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, before, after dbsqlc.AccessCode, now time.Time,
-) error {
-	had, wants := stayOf(before, caps), stayOf(after, caps)
+// checkMoreRoom is CheckRoom for a code that changes its time frame. The code keeps the slot of its old time frame.
+func checkMoreRoom(caps capability.Set, taken []Occupant, before, after Occupant, now time.Time) error {
+	had, wants := before.stay(caps), after.stay(caps)
 	earlier, later := wants, wants
 	if earlier.until == nil || earlier.until.After(had.from) {
 		earlier.until = &had.from
 	}
-	if err := roomFor(caps, taken, after.AccessCodeID, earlier, now); err != nil || had.until == nil {
+	if err := roomFor(caps, taken, after.ID, earlier, now); err != nil || had.until == nil {
 		return err
 	}
 	if later.from.Before(*had.until) {
 		later.from = *had.until
 	}
-	return roomFor(caps, taken, after.AccessCodeID, later, now)
+	return roomFor(caps, taken, after.ID, later, now)
 }
 
 // roomFor checks that a device has room for the code self throughout its occupancy. Codes that are being removed and
 // codes of the backup pool do not count.
-func roomFor(caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, self uuid.UUID, wants stay, now time.Time) error {
+func roomFor(caps capability.Set, taken []Occupant, self uuid.UUID, wants stay, now time.Time) error {
 	if caps.MaxCodes == 0 || len(taken) < caps.MaxCodes {
 		return nil
 	}
@@ -100,10 +121,10 @@ func roomFor(caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, self uuid.
 	}
 	var steps []step
 	on := 0
-	for _, r := range taken {
-		has := stayOf(planned(r), caps)
+	for _, o := range taken {
+		has := o.stay(caps)
 		switch {
-		case r.Removing, r.InPool, r.AccessCodeID == self,
+		case o.Removing, o.InPool, o.ID == self,
 			has.until != nil && !has.until.After(wants.from), wants.until != nil && !has.from.Before(*wants.until):
 			continue
 		case has.from.After(wants.from):
