@@ -21,58 +21,42 @@ func (o Occupant) frame() Frame {
 	return Frame{StartsAt: o.StartsAt, EndsAt: o.EndsAt}
 }
 
-// isBefore reports whether o takes its turn before other.
-func (o Occupant) isBefore(other Occupant) bool {
-	return o.frame().Apart(other.frame()) && o.StartsAt.Before(*other.StartsAt)
-}
+// startsBefore reports whether a code with a start starts before another one.
+func (o Occupant) startsBefore(other Occupant) bool { return o.StartsAt.Before(*other.StartsAt) }
 
 // inTurn reports whether a device can have two codes of one PIN one after the other.
-func inTurn(a, b Occupant) bool { return a.isBefore(b) && !b.OnDevice || b.isBefore(a) && !a.OnDevice }
+func inTurn(a, b Occupant) bool {
+	if !a.frame().Apart(b.frame()) {
+		return false
+	}
+	if a.startsBefore(b) {
+		return !b.OnDevice
+	}
+	return !a.OnDevice
+}
 
 // samePIN returns the codes other than c that have the PIN of c. It leaves out codes that are being removed and those
 // of the backup pool, which leave before c is set.
 func samePIN(taken []Occupant, c Occupant) (out []Occupant) {
 	for _, o := range taken {
-		if o.ID != c.ID && !o.Removing && !o.InPool && o.PIN != "" && o.PIN == c.PIN {
+		if o.ID != c.ID && !o.Removing && !o.InPool && c.PIN != "" && o.PIN == c.PIN {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-// inTurnWith returns the codes that a device can have in turn with c. The others are in the way of c already, so a
-// change of its time frame must not fail because of them.
-func inTurnWith(taken []Occupant, c Occupant) (out []Occupant) {
-	for _, o := range taken {
-		if inTurn(o, c) {
-			out = append(out, o)
-		}
-	}
-	return out
+// inTurnWith returns the codes without those that a device cannot have in turn with c. Those are in the way of c
+// already, so a change of its time frame must not fail because of them.
+func inTurnWith(taken []Occupant, c Occupant) []Occupant {
+	return slices.DeleteFunc(slices.Clone(taken), func(o Occupant) bool { return !inTurn(o, c) })
 }
 
-// waitsForEarlier reports whether another code takes its turn with the PIN of c before c.
-func waitsForEarlier(taken []Occupant, c Occupant) bool {
-	return slices.ContainsFunc(taken, func(o Occupant) bool {
-		return o.ID != c.ID && o.PIN != "" && o.PIN == c.PIN && o.isBefore(c)
-	})
-}
-
-// waitsForTurn reports whether an earlier code of the same PIN has not left. A code that may be on the device stays in
-// Codes until its removal is confirmed.
-func (l *Lock) waitsForTurn(c *Code) bool {
-	own := c.Occupant()
-	return slices.ContainsFunc(l.Codes, func(other *Code) bool {
-		return other != c && c.PIN != "" && (other.PIN == c.PIN || other.pinOnDevice() == c.PIN) &&
-			other.Occupant().isBefore(own)
-	})
-}
-
-// CheckPIN checks that no other code of a device has the PIN of a code, or that the device can have them in turn. It
-// fails with Conflict.
+// CheckPIN fails with Conflict (duplicate_access_code) where another code of a device has the PIN of c, and the device
+// cannot have them in turn.
 func CheckPIN(taken []Occupant, c Occupant) error {
 	same := samePIN(taken, c)
-	i := slices.IndexFunc(same, func(o Occupant) bool { return !inTurn(o, c) })
+	i := slices.IndexFunc(same, func(other Occupant) bool { return !inTurn(other, c) })
 	if i < 0 {
 		return nil
 	}
@@ -83,17 +67,18 @@ func CheckPIN(taken []Occupant, c Occupant) error {
 				"choose another code.", other.ID))
 	}
 	reason, advice := "", "Choose another code."
-	switch {
-	case c.isBefore(other):
+	if other.frame().Apart(c.frame()) {
 		reason = " That one is on the lock already."
-	case other.isBefore(c):
-		reason = " The code to change is on the lock already, so it cannot wait for that one."
+		if other.startsBefore(c) {
+			reason = " The code to change is on the lock already, so it cannot wait for that one."
+		}
 	}
 	if next := nextFreeStart(same, c); next != nil {
 		advice = "Choose another code, or another time: the next free start is " + next.Format(time.RFC3339) + "."
 	}
 	return duplicatePIN(other, fmt.Sprintf(
-		"The device already has this code: managed access code %s%s.%s %s", other.ID, other.times(), reason, advice))
+		"The device already has this code: managed access code %s%s.%s %s",
+		other.ID, other.when(), reason, advice))
 }
 
 // duplicatePIN returns the error of a PIN that another code has.
@@ -111,8 +96,8 @@ func duplicatePIN(other Occupant, message string) *domain.Error {
 	}
 }
 
-// times says when a managed code is on its device, as the rest of a sentence that names the code.
-func (o Occupant) times() string {
+// when says when a managed code is on its device, as the rest of a sentence that names the code.
+func (o Occupant) when() string {
 	switch {
 	case o.Offline:
 		return ", an offline code"
@@ -129,8 +114,8 @@ func (o Occupant) times() string {
 // nextFreeStart returns the earliest later start, in full seconds, at which the device can have c with its duration in
 // turn with the codes of the same PIN. It is nil if there is none.
 func nextFreeStart(same []Occupant, c Occupant) *time.Time {
-	isUnbounded := func(o Occupant) bool { return !o.frame().IsBounded() }
-	if isUnbounded(c) || c.OnDevice || slices.ContainsFunc(same, isUnbounded) {
+	unbounded := func(o Occupant) bool { return !o.frame().IsBounded() }
+	if unbounded(c) || c.OnDevice || slices.ContainsFunc(same, unbounded) {
 		return nil
 	}
 	slices.SortFunc(same, func(a, b Occupant) int {
@@ -146,13 +131,36 @@ func nextFreeStart(same []Occupant, c Occupant) *time.Time {
 	return c.StartsAt
 }
 
-// checkNextStay checks that no other code takes its turn with the PIN of c, which is about to become unmanaged. The
-// server does not remove an unmanaged code at its end. It fails with Conflict.
+// WaitsForEarlier reports whether another code takes its turn before the new code c.
+func WaitsForEarlier(taken []Occupant, c Occupant) bool {
+	return slices.ContainsFunc(samePIN(taken, c), func(other Occupant) bool {
+		return inTurn(other, c) && other.startsBefore(c)
+	})
+}
+
+// checkNextStay fails with Conflict where another code takes its turn after c, which is about to become unmanaged. The
+// server does not remove an unmanaged code at its end.
 func checkNextStay(taken []Occupant, c Occupant) error {
 	for _, next := range samePIN(inTurnWith(taken, c), c) {
 		return duplicatePIN(next, fmt.Sprintf(
 			"Managed access code %s has the same code%s, but an unmanaged code stays on the lock after its end. "+
-				"Change or delete that one first.", next.ID, next.times()))
+				"Change or delete that one first.", next.ID, next.when()))
 	}
 	return nil
+}
+
+// waitsForTurn reports whether an earlier code of the same PIN has not left. A code that may be on the device stays in
+// the list until its removal is confirmed.
+func (l *Lock) waitsForTurn(c *Code) bool {
+	if c.PIN == "" || c.StartsAt == nil || c.EndsAt == nil {
+		return false
+	}
+	mine := c.Occupant()
+	return slices.ContainsFunc(l.Codes, func(other *Code) bool {
+		if other == c || other.PIN != c.PIN && other.pinOnDevice() != c.PIN {
+			return false
+		}
+		theirs := other.Occupant()
+		return theirs.frame().Apart(mine.frame()) && theirs.startsBefore(mine)
+	})
 }

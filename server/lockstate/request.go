@@ -11,9 +11,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// NewStatus returns the status of a new code, which may be programmed later.
-func NewStatus(c *Code, caps capability.Set, taken []Occupant, now time.Time) Status {
-	if when := ProgramAt(c, caps); when != nil && when.After(now) || waitsForEarlier(taken, c.Occupant()) {
+// NewStatus returns the status of a new code, which may be programmed later: when it starts, or after the codes of the
+// same PIN among the others.
+func NewStatus(c *Code, caps capability.Set, others []Occupant, now time.Time) Status {
+	if when := ProgramAt(c, caps); when != nil && when.After(now) || WaitsForEarlier(others, c.Occupant()) {
 		return StatusUnset
 	}
 	return StatusSetting
@@ -97,12 +98,14 @@ func (l *Lock) applyChange(c *Code, ch Change) ([]FieldChange, error) {
 	}
 	moved := !sameTime(ch.StartsAt, c.StartsAt) || !sameTime(ch.EndsAt, c.EndsAt)
 	c.StartsAt, c.EndsAt = ch.StartsAt, ch.EndsAt
-	others := l.Occupants()
-	if was.PIN == c.PIN {
-		others = inTurnWith(others, before)
-	}
-	if err := CheckPIN(others, c.Occupant()); err != nil {
-		return nil, err
+	if was.PIN != c.PIN || moved {
+		others := l.Occupants()
+		if was.PIN == c.PIN {
+			others = inTurnWith(others, before)
+		}
+		if err := CheckPIN(others, c.Occupant()); err != nil {
+			return nil, err
+		}
 	}
 	if moved {
 		if err := checkMoreRoom(l.caps(), l.Occupants(), before, c.Occupant(), l.Now); err != nil {
@@ -164,8 +167,8 @@ func (l *Lock) waitsForStart(c *Code) bool {
 	return !l.Device.Removed && !c.mayBeOnDevice() && when != nil && when.After(l.Now)
 }
 
-// Unmanage leaves a code on its device and makes it unmanaged. It fails with Invalid, and with Conflict where a later
-// code waits for its PIN.
+// Unmanage leaves a code on its device and makes it unmanaged. It fails with Invalid, and with Conflict where another
+// code has the PIN afterwards.
 func (l *Lock) Unmanage(c *Code) (Requested, error) {
 	if c.Ref == "" || c.AppliedGen != c.DesiredGen {
 		return Requested{}, domain.Invalidf(
@@ -373,19 +376,24 @@ func (l *Lock) alignBackup(c *Code) error {
 	if backup == nil || (sameTime(backup.StartsAt, c.StartsAt) && sameTime(backup.EndsAt, c.EndsAt)) {
 		return nil
 	}
-	before := backup.Occupant()
+	before, others := backup.Occupant(), l.Occupants()
 	backup.StartsAt, backup.EndsAt = c.StartsAt, c.EndsAt
-	if err := CheckPIN(inTurnWith(l.Occupants(), before), backup.Occupant()); err != nil {
-		if e, ok := domain.AsError(err); ok {
-			e.Message = fmt.Sprintf("Backup access code %s replaces this code and gets its times. %s", backup.ID, e.Message)
-		}
-		return err
+	if err := CheckPIN(inTurnWith(others, before), backup.Occupant()); err != nil {
+		return onBackupError(err, backup.ID)
 	}
-	if err := checkMoreRoom(l.caps(), l.Occupants(), before, backup.Occupant(), l.Now); err != nil {
+	if err := checkMoreRoom(l.caps(), others, before, backup.Occupant(), l.Now); err != nil {
 		return err
 	}
 	l.requestWrite(backup)
 	return nil
+}
+
+// onBackupError says that an error is about the code that was pulled for the code to change.
+func onBackupError(err error, backup uuid.UUID) error {
+	if e, ok := domain.AsError(err); ok {
+		e.Message = fmt.Sprintf("Backup access code %s replaces this code and gets its times. %s", backup, e.Message)
+	}
+	return err
 }
 
 // pulledFor returns the managed code that was pulled for c and is not being removed, or nil.
