@@ -157,7 +157,7 @@ func (l *Lock) waitsForTurn(c *Code) bool {
 	}
 	mine := c.Occupant()
 	return slices.ContainsFunc(l.Codes, func(other *Code) bool {
-		if other == c || other.PIN != c.PIN {
+		if other == c || other.PIN != c.PIN && other.pinOnDevice() != c.PIN {
 			return false
 		}
 		theirs := other.Occupant()
