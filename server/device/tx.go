@@ -48,7 +48,7 @@ type deviceTx struct {
 // onDevice runs f in a transaction that locks a device and checks the fence. doing describes f in errors.
 func (s *Service) onDevice(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 	doing string,
 	f func(*deviceTx) error,

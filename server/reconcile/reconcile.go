@@ -63,6 +63,8 @@ type Reconciler struct {
 	written sync.Map
 	// busy maps a device to the time until which its vendor accepts no codes.
 	busy sync.Map
+	// slow maps a device that does not show a write at once to the time when that was noticed.
+	slow sync.Map
 	down outages
 }
 

@@ -37,7 +37,7 @@ const fanOutDeliveries = 5_000
 // the account that had the last turn.
 func (s *Service) FanOut(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	workspace, after uuid.UUID,
 	events int32,
 ) (woken []uuid.UUID, last uuid.UUID, err error) {
