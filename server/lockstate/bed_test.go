@@ -94,6 +94,7 @@ var profiles = func() map[string]capability.Set {
 			s.Convert, s.OfflineCodes, s.MaxCodes = capability.ConvertNever, true, 199
 			s.Constraints = []capability.Constraint{rule("start_date_in_future")}
 		}),
+		"yale": base,
 		"nuki": with(func(s *capability.Set) {
 			s.Subscription, s.MaxCodes = true, 100
 			s.Constraints = []capability.Constraint{{Type: "name_length", MaxLength: 20}}
