@@ -486,3 +486,25 @@ func TestReturnedLock_AllowedDisabledCode(t *testing.T) {
 		t.Errorf("changed: planned action %q", w.Action)
 	}
 }
+
+// A code of a returned device that is neither in its confirmed nor in its desired state is set again.
+func TestReturnedLock_ChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, shown := range map[string]PIN{"another PIN": "9999", "the former PIN": "2580", "the new PIN": "2581"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			c := b.on("2580", "k1")
+			b.update(c, change{PIN: "2581"})
+			b.away()
+			b.read(found("k1", shown))
+			want := map[PIN]Action{"9999": Put, "2580": Put, "2581": Nothing}[shown]
+			if w := b.work(c); w.Action != want {
+				t.Errorf("planned action %q, want %q", w.Action, want)
+			}
+			if got := b.code(c.ID); (got.AppliedGen > 0) != (shown != "9999") {
+				t.Errorf("confirmed generation %d", got.AppliedGen)
+			}
+		})
+	}
+}

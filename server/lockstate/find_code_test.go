@@ -98,3 +98,58 @@ func (b *bed) mayBeThere(c view) bool {
 	i := b.index(c.ID)
 	return i >= 0 && b.codes[i].mayBeOnDevice()
 }
+
+// uncertain returns a code of a lock without a code list that must leave although its creation is uncertain, and its
+// next operation.
+func uncertain(t *testing.T) (*bed, view, *Operation) {
+	t.Helper()
+	b := unlisted(t)
+	c, _ := b.create("2580")
+	b.begin(b.work(c)) // the answer is lost
+	b.deleteCode(c)
+	w := b.work(c)
+	if w.Action != Find || w.PIN != "2580" {
+		t.Fatalf("planned action %q", w.Action)
+	}
+	return b, c, w
+}
+
+// The vendor answers a repeated creation with the reference, by which the code is removed.
+func TestNoCodeList_FoundCodeIsRemoved(t *testing.T) {
+	t.Parallel()
+	b, c, w := uncertain(t)
+	if !b.started(w) {
+		t.Fatal("the search is not wanted")
+	}
+	b.end(w, Outcome{Ref: "k1"})
+	b.end(w, Outcome{Ref: "k2"}) // a second answer
+	again := b.work(c)
+	if again.Action != Delete || again.Ref != "k1" {
+		t.Fatalf("planned action %q of %q", again.Action, again.Ref)
+	}
+	if b.started(w) {
+		t.Error("the search continues")
+	}
+	b.taken(again)
+	if b.exists(c.ID) {
+		t.Error("the code still exists")
+	}
+}
+
+// The search pauses between its attempts, and an invalid reference is no answer.
+func TestNoCodeList_SearchPauses(t *testing.T) {
+	t.Parallel()
+	b, c, w := uncertain(t)
+	b.started(w)
+	b.end(w, Outcome{Failure: &Failure{Class: FailedForNow, Message: "busy", RetryAfter: time.Hour}})
+	if w := b.work(c); w.Action != Nothing {
+		t.Errorf("planned action %q in a pause", w.Action)
+	}
+	b.pass(time.Hour)
+	w = b.work(c)
+	b.started(w)
+	b.end(w, Outcome{Ref: "k\x00"})
+	if w := b.work(c); w.Action == Find || w.Ref != "" {
+		t.Errorf("planned action %q of %q", w.Action, w.Ref)
+	}
+}

@@ -143,3 +143,36 @@ func TestCrash_HiddenChangeIsRepeated(t *testing.T) {
 		t.Errorf("status %s", got.Status)
 	}
 }
+
+// A code moved to another reference only where nothing else explains that one.
+func TestMovedCode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		found func(f *Found)
+		then  func(b *bed, c view)
+		moved bool
+	}{
+		"moved":                       {moved: true},
+		"the vendor is removing it":   {found: func(f *Found) { f.Removing = true }},
+		"a write is on its way":       {then: func(b *bed, c view) { b.update(c, change{PIN: "4711"}); b.begin(b.work(c)) }},
+		"the list may be out of date": {then: func(b *bed, c view) { b.update(c, change{PIN: "4711"}); b.set(c, "k1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			code := b.on("2580", "k1")
+			b.pass(time.Hour)
+			if c.then != nil {
+				c.then(b, code)
+			}
+			is := Found{Ref: "k2", Key: code.ID, PIN: "2580", Confirmed: true}
+			if c.found != nil {
+				c.found(&is)
+			}
+			b.read(is)
+			if got := b.code(code.ID); (got.Ref == "k2") != c.moved {
+				t.Errorf("the code is at %q", got.Ref)
+			}
+		})
+	}
+}

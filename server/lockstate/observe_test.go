@@ -182,3 +182,115 @@ func TestConversion_Expired(t *testing.T) {
 		t.Error("the code is managed")
 	}
 }
+
+// A vendor may report that it gave up a change. The report counts once.
+func TestFailedChange_IsReportedRepeatedly(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		class   FailureClass
+		want    Action
+		attempt AttemptStatus
+	}{
+		"refused": {FailedInvalid, Nothing, Failed},
+		"failed":  {FailedForNow, Put, Pending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFreshBed(t, "august")
+			code := b.on("2580", "k1")
+			a := b.update(code, change{PIN: "4711"})
+			w := b.work(code)
+			b.begin(w)
+			b.end(w, Outcome{Ref: "k1"})
+			is := found("k1", "2580")
+			is.Failure = &Failure{Class: c.class, Message: "no"}
+			for range 5 {
+				b.read(is)
+			}
+			b.pass(2 * time.Second)
+			if got := b.code(code.ID); got.Attempts > 1 || b.attempt(a).Status != c.attempt {
+				t.Errorf("%d failures, attempt %s", got.Attempts, b.attempt(a).Status)
+			}
+			if w := b.work(code); w.Action != c.want {
+				t.Errorf("planned action %q", w.Action)
+			}
+		})
+	}
+}
+
+// A vendor shows that the creation of a code failed, which is being deleted.
+func TestFailedCreate_OfCodeBeingDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c, _ := b.create("2580")
+	b.begin(b.work(c)) // the answer is lost
+	a := b.deleteCode(c)
+	b.read(Found{Ref: "k1", Key: c.ID, PIN: "2580", Failure: &Failure{Class: FailedForNow, Message: "no"}})
+	if b.exists(c.ID) || b.attempt(a).Status != Succeeded {
+		t.Errorf("the code exists: %t, removal %s", b.exists(c.ID), b.attempt(a).Status)
+	}
+}
+
+// An observed code without an owner that is leaving or failed is not worth a row.
+func TestObserve_IgnoresLeavingStrangers(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	leaving, failed := found("k1", "1111"), found("k2", "2222")
+	leaving.Removing, failed.Failure = true, &Failure{Class: FailedForNow}
+	b.read(leaving, failed, found("k3", "3333"))
+	if us := b.unmanaged(); len(us) != 1 || us[0].PIN != "3333" {
+		t.Errorf("%d codes", len(us))
+	}
+}
+
+// A pending or leaving code is compared when it has arrived.
+func TestObserve_PendingCodeIsNotCompared(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]func(*Found){
+		"on its way": func(f *Found) { f.Confirmed = false },
+		"leaving":    func(f *Found) { f.Removing = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFreshBed(t, "august")
+			c := b.on("2580", "k1")
+			is := found("k1", "9999")
+			f(&is)
+			b.read(is)
+			if got := b.code(c.ID); got.Status != StatusSet || len(got.Errors) > 0 || len(b.unmanaged()) > 0 {
+				t.Errorf("status %s, errors %v", got.Status, got.Errors)
+			}
+		})
+	}
+}
+
+// A lock that accepts no past start has the time of the write instead, which is no drift.
+func TestObserve_StartIsTimeOfWrite(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		profile string
+		starts  time.Duration
+		ends    time.Duration
+		same    bool
+	}{
+		"later than asked for":               {"kwikset", 30 * time.Minute, time.Hour, true},
+		"later, but past starts are allowed": {"august", 30 * time.Minute, time.Hour, false},
+		"not begun":                          {"kwikset", 50 * time.Minute, time.Hour, false},
+		"another end":                        {"kwikset", 30 * time.Minute, 2 * time.Hour, false},
+		"a fraction of a second":             {"august", time.Millisecond, time.Hour + time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFreshBed(t, c.profile)
+			from := b.now()
+			code := b.onBetween("2580", from, from.Add(time.Hour), "k1")
+			b.pass(40 * time.Minute)
+			is := found("k1", "2580")
+			is.StartsAt, is.EndsAt = new(from.Add(c.starts)), new(from.Add(c.ends))
+			b.read(is)
+			if got := b.code(code.ID); (len(got.Errors) == 0) != c.same {
+				t.Errorf("errors %v", got.Errors)
+			}
+		})
+	}
+}

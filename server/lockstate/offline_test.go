@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,5 +75,83 @@ func TestOfflineCode_DuplicateFailsAlone(t *testing.T) {
 	}
 	if w := b.look(); len(w.Issues) > 0 || len(b.unmanaged()) != 1 {
 		t.Errorf("%d codes due, %d unmanaged codes", len(w.Issues), len(b.unmanaged()))
+	}
+}
+
+func TestOfflineCode_Issuance(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "igloohome")
+	b.timeouts.DelayAfter = time.Minute
+	c, a, err := b.add(Code{
+		StartsAt: new(b.now().Add(2 * time.Hour)),
+		EndsAt:   new(b.now().Add(5 * time.Hour)),
+		Offline:  OfflineHourly,
+	})
+	b.must(err)
+	issue := func() *Operation {
+		t.Helper()
+		p := b.look()
+		if len(p.Issues) != 1 || p.Issues[0].Offline != OfflineHourly || len(p.Operations) > 0 {
+			t.Fatalf("%d codes to issue, operations %v", len(p.Issues), p.Operations)
+		}
+		return &p.Issues[0]
+	}
+	op := issue()
+	if !b.started(op) {
+		t.Error("the code is not wanted")
+	}
+	b.end(op, Outcome{Failure: &Failure{Class: FailedForNow, Message: "busy"}})
+	if p := b.look(); len(p.Issues) > 0 || p.Deadline == nil || p.Deadline.After(b.now().Add(time.Second)) {
+		t.Errorf("after a failure: %d codes to issue, next look at %v", len(p.Issues), p.Deadline)
+	}
+	b.pass(b.timeouts.DelayAfter)
+	b.look()
+	if got := b.code(c.ID); !got.hasWarning(WarnDelayIssuing) {
+		t.Errorf("warnings %v", got.Warnings)
+	}
+	op = issue()
+	b.end(op, Outcome{Ref: "o1", PIN: "123456"})
+	b.end(op, Outcome{Ref: "o2", PIN: "654321"}) // a repeated answer
+	got := b.code(c.ID)
+	if got.PIN != "123456" || got.Ref != "o1" || got.Status != StatusUnset || len(got.Errors)+len(got.Warnings) > 0 {
+		t.Errorf("status %s at %q, errors %v, warnings %v", got.Status, got.Ref, got.Errors, got.Warnings)
+	}
+	if b.started(op) || b.attempt(a).Status != Succeeded {
+		t.Errorf("attempt %s", b.attempt(a).Status)
+	}
+	if p := b.look(); p.Deadline == nil || !p.Deadline.Equal(*c.StartsAt) {
+		t.Errorf("next look at %v, want %v", p.Deadline, c.StartsAt)
+	}
+	b.to(*c.StartsAt)
+	if p := b.look(); p.Deadline == nil || !p.Deadline.Equal(*c.EndsAt) || b.code(c.ID).Status != StatusSet {
+		t.Errorf("status %s, next look at %v", b.code(c.ID).Status, p.Deadline)
+	}
+	want := []string{
+		"access_code.created",
+		MutationsRequested,
+		"access_code." + WarnDelayIssuing,
+		"access_code.issued",
+		"access_code.set_on_device",
+	}
+	if events := b.events(c.ID); !slices.Equal(events, want) {
+		t.Errorf("events %v", events)
+	}
+	b.to(*c.EndsAt)
+	if b.look(); b.exists(c.ID) {
+		t.Error("the code still exists after its end")
+	}
+}
+
+func TestOfflineCode_RefusedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "igloohome")
+	c := b.offlineCode()
+	b.end(&b.look().Issues[0], Outcome{Failure: &Failure{Class: FailedInvalid, Message: "too long"}})
+	p := b.look()
+	if len(p.Issues) > 0 || p.Deadline == nil || !p.Deadline.Equal(*c.EndsAt) {
+		t.Errorf("%d codes to issue, next look at %v", len(p.Issues), p.Deadline)
+	}
+	if got := b.told("access_code.failed_to_issue"); len(got) != 1 {
+		t.Errorf("events %v", got)
 	}
 }

@@ -326,3 +326,55 @@ func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
 		})
 	}
 }
+
+// A device that accepts no past start gets the time of the write.
+func TestStartAt(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
+	past, future := new(now.Add(-time.Hour)), new(now.Add(time.Hour))
+	for _, c := range []struct {
+		name string
+		op   Operation
+		want *time.Time
+	}{
+		{"no start", Operation{NoPastStart: true}, nil},
+		{"past start", Operation{NoPastStart: true, StartsAt: past}, &now},
+		{"future start", Operation{NoPastStart: true, StartsAt: future}, future},
+		{"past start, allowed", Operation{StartsAt: past}, past},
+	} {
+		if got := c.op.StartAt(now); !sameTime(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Without a subscription, nothing is written, and requests say so. Codes continue when it is renewed.
+func TestSubscriptionMissing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "nuki")
+	c := b.on("258036", "k1")
+	b.device.SubscriptionMissing = true
+	fresh, creation := b.create("471135")
+	update := b.update(c, change{PIN: "369036"})
+	for _, one := range []view{c, fresh} {
+		if w := b.work(one); w.Action != Nothing {
+			t.Errorf("planned action %q", w.Action)
+		}
+	}
+	deletion := b.deleteCode(c)
+	if w := b.work(c); w.Action != Nothing {
+		t.Errorf("planned action %q", w.Action)
+	}
+	for _, a := range []result{creation, update, deletion} {
+		if got := b.attempt(a); got.Status != Failed || got.ErrorType != SubscriptionRequired {
+			t.Errorf("attempt %s %s", got.Status, got.ErrorType)
+		}
+	}
+	b.device.SubscriptionMissing = false
+	if w := b.work(c); w.Action != Delete {
+		t.Errorf("renewed: planned action %q", w.Action)
+	}
+	if w := b.work(fresh); w.Action != Put {
+		t.Errorf("renewed: planned action %q", w.Action)
+	}
+}

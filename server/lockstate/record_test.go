@@ -1,10 +1,13 @@
 package lockstate
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // A slot that was free is not the slot of a code whose removal failed, and our code is not deleted
@@ -442,5 +445,293 @@ func TestUnstorableReference_WriteFails(t *testing.T) {
 				t.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
 		})
+	}
+}
+
+// An operation that nothing needs any more is not sent.
+func TestStart_ObsoleteOperation(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(b *bed, c view, op *Operation){
+		"changed":             func(b *bed, c view, _ *Operation) { b.update(c, change{PIN: "4711"}) },
+		"deleted":             func(b *bed, c view, _ *Operation) { b.deleteCode(c) },
+		"device removed":      func(b *bed, _ view, _ *Operation) { b.device.Removed = true },
+		"device unmanaged":    func(b *bed, _ view, _ *Operation) { b.device.Managed = false },
+		"code unmanaged":      func(b *bed, c view, _ *Operation) { b.codes[b.index(c.ID)].Managed = false },
+		"no action":           func(_ *bed, _ view, op *Operation) { op.Action = Nothing },
+		"a wait":              func(_ *bed, _ view, op *Operation) { op.Action = Await },
+		"removal of a wanted": func(_ *bed, _ view, op *Operation) { op.Action = Delete },
+		"search for a wanted": func(_ *bed, _ view, op *Operation) { op.Action = Find },
+		"another code":        func(b *bed, _ view, op *Operation) { op.Code = b.newID() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			c := b.on("2580", "k1")
+			b.update(c, change{PIN: "2581"})
+			w := b.work(c)
+			then(b, c, w)
+			before := slices.Clone(b.codes)
+			var still bool
+			b.must(b.try(func(l *Lock) error { still = l.Start(*w); return nil }))
+			if still || !reflect.DeepEqual(before, b.codes) {
+				t.Error("the operation is wanted")
+			}
+		})
+	}
+}
+
+func TestRecordPlace_ObsoleteWrite(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(b *bed, c view){
+		"not started":    func(b *bed, c view) { b.edit(func(c *Code) { c.clearWrite() }) },
+		"deleted":        func(b *bed, c view) { b.deleteCode(c) },
+		"device removed": func(b *bed, _ view) { b.device.Removed = true },
+		"unmanaged":      func(b *bed, _ view) { b.device.Managed = false },
+		"gone":           func(b *bed, c view) { b.codes = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			c, _ := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			then(b, c)
+			b.step(func(l *Lock) {
+				if l.RecordPlace(*w, "5") {
+					t.Error("the place is recorded")
+				}
+			})
+		})
+	}
+}
+
+// A vendor that refused nothing to send makes no code uncertain.
+func TestUnsentWrite(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		listed, deleted, uncertain bool
+		placed                     string
+		left                       int
+		clear                      bool
+	}{
+		"a new code":                {left: 1, clear: true},
+		"deleted meanwhile":         {deleted: true, left: 0},
+		"an earlier write may be":   {uncertain: true, left: 1},
+		"it had a place":            {placed: "5", left: 1},
+		"a read shows what arrived": {listed: true, left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := unlisted(t)
+			b.device.Capabilities.ListCodes = c.listed
+			code, _ := b.create("2580")
+			w := b.work(code)
+			b.begin(w)
+			if c.uncertain {
+				w = b.work(code)
+				b.begin(w)
+			}
+			if c.placed != "" {
+				b.place(w, c.placed)
+			}
+			if c.deleted {
+				b.deleteCode(code)
+			}
+			b.end(w, Outcome{Unsent: true})
+			if len(b.managed()) != c.left {
+				t.Fatalf("%d codes", len(b.managed()))
+			}
+			if c.left > 0 && (b.code(code.ID).WriteGen == 0) != c.clear {
+				t.Errorf("uncertain: %t", b.code(code.ID).WriteGen > 0)
+			}
+		})
+	}
+}
+
+// A creation may return a code that differs from what was asked for. It is changed, or removed.
+func TestCreated_Differently(t *testing.T) {
+	t.Parallel()
+	mismatch := &Failure{Class: FailedForNow, Message: "another name"}
+	for name, c := range map[string]struct {
+		rigid, deleted bool
+		failure        *Failure
+		want           Action
+	}{
+		"changed in place":        {false, false, mismatch, Put},
+		"recreated":               {true, false, mismatch, Delete},
+		"deleted meanwhile":       {false, true, mismatch, Delete},
+		"refused for all changes": {false, false, &Failure{Class: FailedInvalid, Message: "no"}, Nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			b.device.Capabilities.ModifyInPlace = !c.rigid
+			code, _ := b.create("2580")
+			w := b.work(code)
+			b.begin(w)
+			if c.deleted {
+				b.deleteCode(code)
+			}
+			b.end(w, Outcome{Ref: "k1", Failure: c.failure})
+			b.pass(time.Minute)
+			if w := b.work(code); w.Action != c.want || w.Action != Nothing && w.Ref != "k1" {
+				t.Errorf("planned action %q of %q", w.Action, w.Ref)
+			}
+			if got := b.code(code.ID); got.Ref != "k1" || got.Status == StatusSet {
+				t.Errorf("status %s at %q", got.Status, got.Ref)
+			}
+		})
+	}
+}
+
+// The outcome of a write that comes after the deletion of its code leads to the removal.
+func TestDeletion_DuringWrite(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		on   bool
+		o    Outcome
+		left int
+		want Action
+	}{
+		"accepted":                 {false, Outcome{Ref: "k1"}, 1, Delete},
+		"confirmed":                {false, Outcome{Ref: "k1", Confirmed: true}, 1, Delete},
+		"refused":                  {false, Outcome{Failure: &Failure{Class: FailedInvalid, Message: "no"}}, 0, Nothing},
+		"failed":                   {false, Outcome{Failure: &Failure{Class: FailedForNow, Message: "no"}}, 1, Await},
+		"a change was refused":     {true, Outcome{Failure: &Failure{Class: FailedInvalid, Message: "no"}}, 1, Delete},
+		"a change may have failed": {true, Outcome{Failure: &Failure{Class: FailedForNow, Message: "no"}}, 1, Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			code, _ := b.create("2580")
+			if c.on {
+				b.set(code, "k1")
+				b.update(code, change{PIN: "4711"})
+			}
+			w := b.work(code)
+			b.begin(w)
+			b.deleteCode(code)
+			b.end(w, c.o)
+			if len(b.managed()) != c.left {
+				t.Fatalf("%d codes", len(b.managed()))
+			}
+			if w := b.work(code); w.Action != c.want {
+				t.Errorf("planned action %q", w.Action)
+			}
+			if got := b.told("access_code.failed_to_set_on_device", "access_code.failed_to_update"); len(got) > 0 {
+				t.Errorf("events %v", got)
+			}
+		})
+	}
+}
+
+// A change shows that the code is not on its lock, whose codes cannot be read.
+func TestNoCodeList_ChangeOfAbsentCode(t *testing.T) {
+	t.Parallel()
+	absent := Outcome{Failure: &Failure{Class: FailedForNow, Message: "unknown code", Absent: true}}
+	b := unlisted(t)
+	c := b.on("2580", "k1")
+	b.update(c, change{PIN: "4711"})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, absent)
+	if n := countOf(b.events(c.ID), "access_code.deleted_external_to_seam"); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	w = b.work(c)
+	if w.Action != Put || !w.New || w.PIN != "4711" {
+		t.Fatalf("planned action %q, new %t", w.Action, w.New)
+	}
+	// A vendor that forgets each code is asked with pauses.
+	for range 5 {
+		b.begin(w)
+		b.end(w, Outcome{Ref: "k2"})
+		b.begin(w)
+		w.Ref = "k2"
+		b.end(w, absent)
+		w = b.work(c)
+		b.pass(time.Hour)
+		if w.Action == Put {
+			t.Fatal("the code is put again without a pause")
+		}
+		w = b.work(c)
+	}
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != domain.ErrFailedToSet {
+		t.Errorf("errors %v", got.Errors)
+	}
+}
+
+// A read between a write and its answer shows the code as an unmanaged one.
+func TestWrite_ShownBeforeAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.begin(w)
+	b.read(found("5", ""))
+	if len(b.unmanaged()) != 1 {
+		t.Fatalf("%d unmanaged codes", len(b.unmanaged()))
+	}
+	b.end(w, Outcome{Ref: "5", Confirmed: true})
+	if got := b.code(c.ID); len(b.unmanaged()) != 0 || got.Ref != "5" || got.Status != StatusSet {
+		t.Errorf("%d unmanaged codes, status %s", len(b.unmanaged()), got.Status)
+	}
+}
+
+// The answer of a write is late for a code that changed meanwhile, and a read shows the former state.
+func TestWrite_ConfirmedByReadAfterChange(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	c := b.on("2580", "5")
+	b.pass(time.Minute)
+	b.update(c, change{Name: new("Guest")})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, Outcome{Ref: "5"})
+	b.update(c, change{Name: new("Cleaner")})
+	b.read(found("5", ""))
+	if got := b.code(c.ID); got.AppliedGen != 2 || got.Applied != nil || got.Status == StatusSet {
+		t.Errorf("confirmed generation %d, state known %t", got.AppliedGen, got.Applied != nil)
+	}
+	if w := b.work(c); w.Action != Put || w.Name != "Cleaner" {
+		t.Errorf("planned action %q", w.Action)
+	}
+	if w := b.pinOf(c); w != "" {
+		t.Error("the unknown PIN counts as known")
+	}
+}
+
+// pinOf returns the PIN that a code has on the device, as far as known.
+func (b *bed) pinOf(c view) PIN { return b.load().Code(c.ID).pinOnDevice() }
+
+// A vendor that does not support the removal of its own codes says so once.
+func TestRemovalOfUnmanaged_Unsupported(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.read(found("k1", "2580"))
+	u := b.unmanaged()[0]
+	a := b.deleteUnmanaged(u)
+	w := b.work(u)
+	b.started(w)
+	b.removal(w, false, &Failure{Class: FailedUnsupported, Message: "not ours"})
+	if got := b.attempt(a); got.Status != Failed || got.ErrorType != "cannot_delete_unmanaged_access_code" {
+		t.Errorf("attempt %s %s", got.Status, got.ErrorType)
+	}
+	if got := b.code(u.ID); got.Status != StatusSet || got.RemovingSince != nil || b.work(u).Action != Nothing {
+		t.Errorf("status %s", got.Status)
+	}
+}
+
+// Outcomes of operations of codes that are gone, or that stay, have no effect.
+func TestRecord_ObsoleteOutcome(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "k1")
+	gone := &Operation{Code: b.newID(), Action: Put, Gen: 1}
+	before := slices.Clone(b.codes)
+	b.end(gone, Outcome{Ref: "k2", Confirmed: true})
+	b.end(&Operation{Code: c.ID, Action: Delete, Ref: "k1"}, Outcome{Confirmed: true})
+	if !reflect.DeepEqual(before, b.codes) {
+		t.Error("the codes have changed")
 	}
 }

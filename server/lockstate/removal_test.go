@@ -160,3 +160,129 @@ func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
 		})
 	}
 }
+
+// A code of a removed device ends at its time. If the device can return with it, the code is removed then.
+func TestRemovedDevice_EndOfCode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		on, permanently bool
+		left            int
+		status          Status
+	}{
+		"on the device":                   {true, false, 1, StatusRemoving},
+		"not on the device":               {false, false, 0, ""},
+		"on the device, which is no more": {true, true, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			end := b.now().Add(time.Hour)
+			code := b.between("2580", b.now(), end)
+			if c.on {
+				b.set(code, "k1")
+			}
+			ongoing := b.on("4711", "k2")
+			b.leave(c.permanently)
+			if got := b.code(code.ID); got.Status != StatusUnknown {
+				t.Errorf("status %s", got.Status)
+			}
+			if due := b.look().Due; due == nil || !due.Equal(end) {
+				t.Errorf("due at %v, want %v", due, end)
+			}
+			b.to(end)
+			p := b.look()
+			if p.Due != nil || len(p.Operations) > 0 {
+				t.Errorf("afterwards: due at %v, operations %v", p.Due, p.Operations)
+			}
+			if b.exists(code.ID) != (c.left == 1) {
+				t.Fatalf("the code exists: %t", b.exists(code.ID))
+			}
+			if c.left == 1 && b.code(code.ID).Status != c.status {
+				t.Errorf("status %s", b.code(code.ID).Status)
+			}
+			if got := b.code(ongoing.ID); got.Status != StatusUnknown {
+				t.Errorf("the other code: status %s", got.Status)
+			}
+		})
+	}
+}
+
+// Unmanaged codes leave with their device, and what waited for it has failed. A deletion has succeeded if the device
+// cannot return.
+func TestRemovedDevice_Attempts(t *testing.T) {
+	t.Parallel()
+	for name, permanently := range map[string]bool{"may return": false, "cannot return": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			c := b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "1470"))
+			conversion := b.convert(b.unmanaged()[0], nil)
+			_, creation := b.create("4711")
+			deletion := b.deleteCode(c)
+			b.leave(permanently)
+			if len(b.unmanaged()) > 0 {
+				t.Error("the unmanaged code still exists")
+			}
+			if got := b.attempt(creation); got.Status != Failed || got.ErrorType != "device_removed" {
+				t.Errorf("creation %s %s", got.Status, got.ErrorType)
+			}
+			if got := b.attempt(conversion); got.Status != Failed {
+				t.Errorf("conversion %s %s", got.Status, got.ErrorType)
+			}
+			if got := b.attempt(deletion); (got.Status == Succeeded) != permanently || b.exists(c.ID) == permanently {
+				t.Errorf("deletion %s, the code exists: %t", got.Status, b.exists(c.ID))
+			}
+			if n := countOf(b.events(c.ID), "access_code.removed_from_device"); n > 0 {
+				t.Error("the code that still opens counts as removed")
+			}
+		})
+	}
+}
+
+// Forget keeps the codes of the pool, which are recognized wherever they show.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	b := newFreshBed(t, "august")
+	b.filled(b.now(), b.now().Add(time.Hour))
+	b.step(func(l *Lock) { l.Forget() })
+	if len(b.codes) != 3 || len(b.codesWith(func(c Code) bool { return c.InPool })) != 3 {
+		t.Errorf("%d codes are left", len(b.codes))
+	}
+	if got := b.told("access_code.removed_from_device", "access_code.deleted"); len(got) != 1 {
+		t.Errorf("events %v", got)
+	}
+}
+
+// The codes that a pending removal left behind on its device are removed when it returns.
+func TestReturnedDevice_ContinuesRemoval(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	c := b.on("2580", "k1")
+	a := b.deleteCode(c)
+	b.away()
+	if got := b.attempt(a); got.Status != Failed || got.ErrorType != "device_removed" {
+		t.Errorf("removal %s (%s)", got.Status, got.ErrorType)
+	}
+	b.read(found("k1", "2580"))
+	w := b.work(c)
+	if w.Action != Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
+		t.Fatalf("planned action %q of %q, %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
+	}
+	b.removal(w, true, nil)
+	b.read()
+	if len(b.managed()) != 0 {
+		t.Error("the code still exists")
+	}
+}
+
+// A read in progress when its device was removed does not count.
+func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.device.Removed = true
+	b.observed(0, []Found{found("late", "975310")})
+	if len(b.codes) > 0 {
+		t.Errorf("%d codes", len(b.codes))
+	}
+}

@@ -254,3 +254,179 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 		t.Errorf("read again: status %s", got.Status)
 	}
 }
+
+// A refused request has no effect.
+func TestRequests_Refused(t *testing.T) {
+	t.Parallel()
+	frame := func(b *bed, from, to time.Duration) (time.Time, time.Time) {
+		return b.now().Add(from * time.Hour), b.now().Add(to * time.Hour)
+	}
+	for name, c := range map[string]struct {
+		ask   func(b *bed) error
+		kind  domain.Kind
+		want  string
+		field string
+	}{
+		"create, full": {func(b *bed) error {
+			b.device.Capabilities.MaxCodes = 1
+			b.on("2580", "k1")
+			_, _, err := b.add(Code{PIN: "4711"})
+			return err
+		}, domain.Invalid, "no_space_for_access_code_on_device", "device_id"},
+		"create, PIN of another": {func(b *bed) error {
+			b.on("2580", "k1")
+			_, _, err := b.add(Code{PIN: "2580"})
+			return err
+		}, domain.Conflict, "duplicate_access_code", "code"},
+		"create, PIN of an unmanaged code": {func(b *bed) error {
+			b.read(found("k1", "2580"))
+			_, _, err := b.add(Code{PIN: "2580"})
+			return err
+		}, domain.Conflict, "duplicate_access_code", "code"},
+		"update, PIN of another": {func(b *bed) error {
+			b.on("2580", "k1")
+			_, err := b.tryUpdate(b.on("4711", "k2"), change{PIN: "2580"})
+			return err
+		}, domain.Conflict, "duplicate_access_code", "code"},
+		"update, full at that time": {func(b *bed) error {
+			b.device.Capabilities.MaxCodes = 1
+			from, to := frame(b, 100, 110)
+			b.between("2580", from, to)
+			from, to = frame(b, 300, 310)
+			c := b.between("4711", from, to)
+			from, to = frame(b, 105, 115)
+			_, err := b.tryUpdate(c, change{StartsAt: &from, EndsAt: &to})
+			return err
+		}, domain.Invalid, "no_space_for_access_code_on_device", "device_id"},
+		"unmanage, not on the device": {func(b *bed) error {
+			c, _ := b.create("2580")
+			_, err := b.request(func(l *Lock) (Requested, error) { return l.Unmanage(l.Code(c.ID)) })
+			return err
+		}, domain.Invalid, "", "is_managed"},
+		"unmanage, not confirmed": {func(b *bed) error {
+			c := b.on("2580", "k1")
+			b.update(c, change{PIN: "4711"})
+			_, err := b.request(func(l *Lock) (Requested, error) { return l.Unmanage(l.Code(c.ID)) })
+			return err
+		}, domain.Invalid, "", "is_managed"},
+		"convert, being deleted": {func(b *bed) error {
+			b.read(found("k1", "2580"))
+			u := b.unmanaged()[0]
+			b.deleteUnmanaged(u)
+			_, err := b.request(func(l *Lock) (Requested, error) { return l.Convert(l.Code(u.ID), nil) })
+			return err
+		}, domain.Conflict, "access_code_being_deleted", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			err := c.ask(b)
+			e, ok := domain.AsError(err)
+			if !ok || e.Kind != c.kind || c.want != "" && e.Type != c.want || e.Field != c.field {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestDeleteUnmanaged_UnsupportedByVendor(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.device.Capabilities.DeleteUnmanaged = false
+	b.read(found("k1", "2580"))
+	u := b.unmanaged()[0]
+	a := b.deleteUnmanaged(u)
+	if w := b.work(u); w.Action != Nothing {
+		t.Errorf("planned action %q", w.Action)
+	}
+	if got := b.attempt(a); got.Status != Failed || got.ErrorType != "cannot_delete_unmanaged_access_code" {
+		t.Errorf("attempt %s %s", got.Status, got.ErrorType)
+	}
+	if got := b.code(u.ID); got.RemovingSince != nil || got.Status != StatusSet {
+		t.Errorf("status %s", got.Status)
+	}
+}
+
+// A code that was requested and deleted before anything was stored leaves no trace but its events.
+func TestRemove_InTheStepOfTheCreation(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.step(func(l *Lock) {
+		r, err := l.Create(Code{ID: b.newID(), PIN: "2580"})
+		b.must(err)
+		_, err = l.Remove(l.Code(r.CodeID))
+		b.must(err)
+	})
+	if len(b.codes) > 0 || len(b.attempts) > 0 {
+		t.Errorf("%d codes, %d attempts", len(b.codes), len(b.attempts))
+	}
+	if got := b.told("access_code.created", "access_code.deleted"); len(got) != 2 {
+		t.Errorf("events %v", got)
+	}
+}
+
+// The creation of a code says when it is programmed.
+func TestCreate_IsAnnounced(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		starts   time.Duration
+		mutation string
+		status   Status
+		attempt  AttemptStatus
+	}{
+		"now":                {0, "creating", StatusSetting, Pending},
+		"days ahead":         {100 * time.Hour, "deferring_creation", StatusUnset, Succeeded},
+		"in the time before": {71 * time.Hour, "creating", StatusSetting, Pending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			from := b.now().Add(c.starts)
+			code, a, err := b.add(Code{PIN: "2580", StartsAt: &from, EndsAt: new(from.Add(time.Hour)), UsesBackupPool: true})
+			b.must(err)
+			if code.Status != c.status || a.Status != c.attempt {
+				t.Errorf("status %s, attempt %s", code.Status, a.Status)
+			}
+			asked := b.tales(MutationsRequested)
+			if len(asked) != 1 || asked[0].Mutation != c.mutation || len(b.told("access_code.created")) != 1 {
+				t.Errorf("events %+v", asked)
+			}
+			if !b.device.Pool.Enabled || b.wakes != 1 || b.device.ReadNeeded {
+				t.Errorf("pool %+v, woken %d times", b.device.Pool, b.wakes)
+			}
+		})
+	}
+}
+
+// What the client asked for is announced with the old and the new values.
+func TestUpdate_IsAnnounced(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "k1")
+	from, to := b.now(), b.now().Add(time.Hour)
+	b.update(c, change{Name: new("Guest"), PIN: "4711", StartsAt: &from, EndsAt: &to})
+	for _, eventType := range []string{MutationsRequested, "access_code.changed"} {
+		all := b.tales(eventType)
+		e := all[len(all)-1]
+		var fields []string
+		for _, f := range e.Requested {
+			fields = append(fields, f.Field)
+		}
+		if !slices.Equal(fields, []string{NameField, CodeField, TimeFrameField}) {
+			t.Errorf("%s: %v", eventType, fields)
+		}
+		if f := e.Requested[1]; f.From.PIN != "2580" || f.To.PIN != "4711" {
+			t.Errorf("%s has another PIN", eventType)
+		}
+	}
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, Outcome{Ref: "k1", Confirmed: true})
+	for field, eventType := range map[string]string{
+		NameField: "access_code.name_changed", CodeField: "access_code.code_changed", TimeFrameField: "access_code.time_frame_changed",
+	} {
+		if e := b.tales(eventType); len(e) != 1 || e[0].Change.Field != field || e[0].Description != changedByRequest {
+			t.Errorf("%s: %d events", eventType, len(e))
+		}
+	}
+}

@@ -238,3 +238,85 @@ func TestPINChange_WaitsForRemovalOfOther(t *testing.T) {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
+
+// A device that refuses a PIN which no code shows is asked again, unless a code may have it.
+func TestDuplicatePIN_ShownNowhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hidden   bool
+		other    Found
+		conflict string
+		retried  bool
+	}{
+		"no code has it":         {false, found("k1", "1111"), "", true},
+		"an unknown code has it": {false, found("k1", "1111"), "k7", true},
+		"a known code has it":    {false, found("k1", "1111"), "k1", false},
+		"a code may have it":     {false, found("k1", ""), "", false},
+		"the device hides PINs":  {true, found("k1", "1111"), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			b.device.Capabilities.PINVisible = !c.hidden
+			b.read(c.other)
+			code, a := b.create("2580")
+			w := b.work(code)
+			b.begin(w)
+			b.end(w, Outcome{Failure: &Failure{Class: FailedDuplicate, Message: "taken", ConflictRef: c.conflict}})
+			if got := b.attempt(a).Status; (got == Pending) != c.retried {
+				t.Errorf("attempt %s", got)
+			}
+			if got := b.code(code.ID); c.retried && got.NextAttemptAt.Before(b.now().Add(b.timeouts.ReadLag/2-time.Second)) {
+				t.Errorf("the next attempt is at %v", got.NextAttemptAt)
+			}
+		})
+	}
+}
+
+// A write that met a PIN which its code is about to change is retried.
+func TestDuplicatePIN_AboutToBeReleased(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	one, two := b.on("2580", "k1"), b.on("4711", "k2")
+	b.update(one, change{PIN: "9999"})
+	w := b.work(one)
+	b.begin(w)
+	b.update(two, change{PIN: "3690"})
+	b.end(w, Outcome{Failure: &Failure{Class: FailedDuplicate, Message: "taken", ConflictRef: "k2"}})
+	if got := b.code(one.ID); len(got.Errors) > 0 || got.BlockedGen > 0 || got.Attempts != 1 {
+		t.Errorf("errors %v", got.Errors)
+	}
+	b.set(two, "k2")
+	b.pass(time.Minute)
+	b.update(one, change{PIN: "8888"})
+	w = b.work(one)
+	b.begin(w)
+	b.end(w, Outcome{Failure: &Failure{Class: FailedDuplicate, Message: "taken", ConflictRef: "k2"}})
+	if got := b.code(one.ID); len(got.Errors) != 1 || got.Errors[0].Other != two.ID {
+		t.Errorf("errors %v", got.Errors)
+	}
+}
+
+// A code steps aside for a ring only while nothing of the ring is on its way.
+func TestSwappedPINs_PendingWrite(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	one, two := b.on("2580", "k1"), b.on("4711", "k2")
+	b.update(one, change{PIN: "9999"})
+	w := b.work(one)
+	b.begin(w)
+	b.end(w, Outcome{Ref: "k1"}) // accepted
+	b.update(two, change{PIN: "2580"})
+	b.update(one, change{PIN: "4711"})
+	for _, c := range []view{one, two} {
+		if w := b.work(c); w.Action == Delete {
+			t.Error("a code steps aside before the write has shown")
+		}
+	}
+	b.read(found("k1", "9999"), found("k2", "4711"))
+	for _, c := range []view{one, two} {
+		if w := b.work(c); w.Action == Delete {
+			t.Error("a code steps aside although there is no ring")
+		}
+	}
+}

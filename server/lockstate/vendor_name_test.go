@@ -2,6 +2,7 @@ package lockstate
 
 import (
 	"testing"
+	"time"
 )
 
 const (
@@ -66,6 +67,63 @@ func TestNames_ChangedInTheVendorsApp(t *testing.T) {
 			}
 			if *got.Name != longName || shown != c.want || len(got.Errors)+len(got.Warnings) > 0 || got.pending() {
 				t.Errorf("%q appears as %q: %v %v", *got.Name, shown, got.Errors, got.Warnings)
+			}
+		})
+	}
+}
+
+// A vendor that requires unique names gets a number where another code has the name, or may have it.
+func TestNames_Unique(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		other func(b *bed)
+		want  string
+	}{
+		"no other code": {func(*bed) {}, "Guest"},
+		"another case": {func(b *bed) {
+			b.read(Found{Ref: "k1", PIN: "4711", Name: "GUEST", Confirmed: true})
+		}, "Guest 2"},
+		"of a code that is being set": {func(b *bed) {
+			c, _, err := b.add(Code{PIN: "4711", Name: new("Guest")})
+			b.must(err)
+			b.begin(b.work(c))
+		}, "Guest 2"},
+		"of a code that was just planned": {func(b *bed) {
+			_, _, err := b.add(Code{PIN: "4711", Name: new("Guest")})
+			b.must(err)
+		}, "Guest 2"},
+		"of a code that is being renamed": {func(b *bed) {
+			c, _, err := b.add(Code{PIN: "4711", Name: new("Guest")})
+			b.must(err)
+			b.set(c, "k1")
+			b.update(c, change{Name: new("Cleaner")})
+			b.begin(b.work(c))
+		}, "Guest 2"},
+		"of a code that was renamed": {func(b *bed) {
+			c, _, err := b.add(Code{PIN: "4711", Name: new("Guest")})
+			b.must(err)
+			b.set(c, "k1")
+			b.update(c, change{Name: new("Cleaner")})
+			b.set(c, "k1")
+		}, "Guest"},
+		"of an offline code": {func(b *bed) {
+			_, _, err := b.add(Code{
+				Name:     new("Guest"),
+				StartsAt: new(b.now()),
+				EndsAt:   new(b.now().Add(time.Hour)),
+				Offline:  OfflineHourly,
+			})
+			b.must(err)
+		}, "Guest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "kwikset")
+			c.other(b)
+			code, _, err := b.add(Code{PIN: "2580", Name: new("Guest")})
+			b.must(err)
+			if w := b.work(code); w.Action != Put || w.Name != c.want {
+				t.Errorf("planned action %q as %q, want %q", w.Action, w.Name, c.want)
 			}
 		})
 	}
