@@ -350,8 +350,8 @@ func (b *bed) codesWith(has func(Code) bool) (out []view) {
 
 func (b *bed) attempt(r result) result { return b.results[r.ID] }
 
-// tales lists the events about codes with the given types, oldest first.
-func (b *bed) tales(types ...string) (out []Event) {
+// eventsOf lists the events about codes with the given types, oldest first.
+func (b *bed) eventsOf(types ...string) (out []Event) {
 	for _, e := range b.stream {
 		if e.Ended == nil && !e.Silent && slices.Contains(types, e.Type) {
 			out = append(out, e)
@@ -362,7 +362,7 @@ func (b *bed) tales(types ...string) (out []Event) {
 
 // told lists the types of those events.
 func (b *bed) told(types ...string) (out []string) {
-	for _, e := range b.tales(types...) {
+	for _, e := range b.eventsOf(types...) {
 		out = append(out, e.Type)
 	}
 	return out

@@ -22,7 +22,8 @@ func TestComplaints(t *testing.T) {
 				b.read(found("k1", "2580"))
 				b.quiet(c, time.Hour)
 			}
-			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || got.Errors[0].Other != b.unmanaged()[0].ID {
+			if got := b.code(c.ID); !got.hasError("duplicate_code_on_device") ||
+				got.Error.Other != b.unmanaged()[0].ID {
 				b.Errorf("errors %v", got.Errors)
 			}
 		},
@@ -38,7 +39,8 @@ func TestComplaints(t *testing.T) {
 				}
 				b.pass(time.Hour)
 			}
-			if got := b.code(c.ID); tries == 0 || tries > 3 || len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || b.attempt(a).Status != Failed {
+			if got := b.code(c.ID); tries == 0 || tries > 3 || !got.hasError("duplicate_code_on_device") ||
+				b.attempt(a).Status != Failed {
 				b.Errorf("%d tries, errors %v", tries, got.Errors)
 			}
 		},
@@ -81,7 +83,8 @@ func TestComplaints(t *testing.T) {
 			w := b.work(c)
 			b.begin(w)
 			b.end(w, Outcome{Failure: &Failure{Class: FailedFull, Message: "no room"}})
-			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "no_space_for_access_code_on_device" || b.attempt(a).ErrorType != "no_space_for_access_code_on_device" {
+			const full = "no_space_for_access_code_on_device"
+			if got := b.code(c.ID); !got.hasError(full) || b.attempt(a).ErrorType != full {
 				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).ErrorType)
 			}
 			b.read(found("k1", "1111"))
@@ -244,7 +247,7 @@ func TestComplaints(t *testing.T) {
 				b.pass(time.Hour)
 			}
 			got := b.code(c.ID)
-			if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != Failed {
+			if !got.hasError("failed_to_set_on_device") || b.attempt(a).Status != Failed {
 				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).Status)
 			}
 		},
@@ -258,7 +261,7 @@ func TestComplaints(t *testing.T) {
 				b.look()
 				b.pass(time.Hour)
 			}
-			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
+			if got := b.code(c.ID); !got.hasError("failed_to_remove_from_device") {
 				b.Errorf("errors %v", got.Errors)
 			}
 			b.removal(b.work(c), true, nil)
@@ -332,7 +335,7 @@ func fight(b *bed, otherwise Found) {
 	}
 	b.pass(10 * time.Second) // longer than the list may lag
 	b.read(otherwise)
-	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
+	if got := b.code(c.ID); !got.hasError("conflicting_external_modification") {
 		b.Errorf("errors %v", got.Errors)
 	}
 }

@@ -8,19 +8,19 @@ import (
 // If changes at the lock are allowed, the time frame on the lock decides whether the code opens.
 func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 	t.Parallel()
-	type frame struct{ from, to time.Duration } // relative to now; zero: none
+	type frame struct{ from, to int } // hours from now; zero: none
 	for name, c := range map[string]struct {
 		was, is frame
 		before  Status
 		after   Status
 		told    int // number of set events after the change
 	}{
-		"made permanent before its start": {frame{50 * time.Hour, 60 * time.Hour}, frame{}, StatusUnset, StatusSet, 1},
-		"begun before its start":          {frame{50 * time.Hour, 60 * time.Hour}, frame{-time.Hour, 60 * time.Hour}, StatusUnset, StatusSet, 1},
-		"with another start ahead":        {frame{50 * time.Hour, 60 * time.Hour}, frame{55 * time.Hour, 60 * time.Hour}, StatusUnset, StatusUnset, 0},
-		"put off once it opens":           {frame{-time.Hour, 60 * time.Hour}, frame{50 * time.Hour, 60 * time.Hour}, StatusSet, StatusUnset, 0},
-		"made longer while it opens":      {frame{-time.Hour, 60 * time.Hour}, frame{-time.Hour, 90 * time.Hour}, StatusSet, StatusSet, 0},
-		"given to an ongoing code":        {frame{}, frame{50 * time.Hour, 60 * time.Hour}, StatusSet, StatusUnset, 0},
+		"made permanent before its start": {frame{50, 60}, frame{}, StatusUnset, StatusSet, 1},
+		"begun before its start":          {frame{50, 60}, frame{-1, 60}, StatusUnset, StatusSet, 1},
+		"with another start ahead":        {frame{50, 60}, frame{55, 60}, StatusUnset, StatusUnset, 0},
+		"put off once it opens":           {frame{-1, 60}, frame{50, 60}, StatusSet, StatusUnset, 0},
+		"made longer while it opens":      {frame{-1, 60}, frame{-1, 90}, StatusSet, StatusSet, 0},
+		"given to an ongoing code":        {frame{}, frame{50, 60}, StatusSet, StatusUnset, 0},
 	} {
 		for _, disabled := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and disabled until later"}[disabled], func(t *testing.T) {
@@ -29,7 +29,8 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 				show := func(fr frame) Found {
 					f := found("k1", "2580")
 					if fr != (frame{}) {
-						f.StartsAt, f.EndsAt = new(b.now().Add(fr.from)), new(b.now().Add(fr.to))
+						f.StartsAt = new(b.now().Add(time.Duration(fr.from) * time.Hour))
+						f.EndsAt = new(b.now().Add(time.Duration(fr.to) * time.Hour))
 					}
 					return f
 				}
@@ -230,7 +231,7 @@ func TestDisabledCode_IsRepaired(t *testing.T) {
 			b := newFreshBed(t, "august")
 			c := b.on("2580", "k1")
 			b.read(disabled(pin))
-			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
+			if got := b.code(c.ID); !got.hasError("conflicting_external_modification") {
 				t.Errorf("errors %v", got.Errors)
 			}
 			w := b.work(c)

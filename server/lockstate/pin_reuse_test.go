@@ -116,6 +116,8 @@ func TestCheckPIN(t *testing.T) {
 		f(&o)
 		return o
 	}
+	stays := stay(at(5), at(6))
+	ongoing := stay(nil, nil)
 	type others = []Occupant
 	for name, c := range map[string]struct {
 		taken others
@@ -123,21 +125,41 @@ func TestCheckPIN(t *testing.T) {
 		says  []string // nil: the PIN is free
 		not   string   // what the message leaves out; empty: nothing
 	}{
-		"no other code":        {nil, stay(nil, nil), nil, ""},
-		"the code itself":      {others{{PIN: "2580"}}, Occupant{PIN: "2580"}, nil, ""},
-		"another PIN":          {others{stay(nil, nil)}, with(stay(nil, nil), func(o *Occupant) { o.PIN = "1" }), nil, ""},
-		"both without a PIN":   {others{{ID: uuid.New()}}, Occupant{ID: uuid.New()}, nil, ""},
-		"being removed":        {others{with(stay(nil, nil), func(o *Occupant) { o.Removing = true })}, stay(nil, nil), nil, ""},
-		"in the pool":          {others{with(stay(nil, nil), func(o *Occupant) { o.InPool = true })}, stay(nil, nil), nil, ""},
-		"ongoing":              {others{stay(nil, nil)}, stay(at(1), at(2)), []string{"which is ongoing. Choose another code."}, "next free"},
-		"from a time":          {others{stay(at(5), nil)}, stay(at(1), at(2)), []string{" from 2027-06-01T17:00:00Z."}, "next free"},
-		"until a time":         {others{stay(nil, at(5))}, stay(at(6), at(7)), []string{" until 2027-06-01T17:00:00Z."}, "next free"},
-		"offline":              {others{with(stay(at(5), at(6)), func(o *Occupant) { o.Offline = true })}, stay(at(1), at(2)), []string{", an offline code."}, "next free"},
-		"unmanaged":            {others{with(stay(at(5), at(6)), func(o *Occupant) { o.Managed = false })}, stay(at(1), at(2)), []string{"unmanaged access code", "Convert that one"}, "next free"},
-		"the new one ongoing":  {others{stay(at(5), at(6))}, stay(nil, nil), []string{" from 2027-06-01T17:00:00Z to 2027-06-01T18:00:00Z."}, "next free"},
-		"apart, later":         {others{stay(at(1), at(2))}, stay(at(3), at(4)), nil, ""},
-		"apart, earlier":       {others{stay(at(3), at(4))}, stay(at(1), at(2)), nil, ""},
-		"apart, on the device": {others{with(stay(at(1), at(2)), func(o *Occupant) { o.OnDevice = true })}, stay(at(3), at(4)), nil, ""},
+		"no other code":      {nil, stay(nil, nil), nil, ""},
+		"the code itself":    {others{{PIN: "2580"}}, Occupant{PIN: "2580"}, nil, ""},
+		"another PIN":        {others{stay(nil, nil)}, with(stay(nil, nil), func(o *Occupant) { o.PIN = "1" }), nil, ""},
+		"both without a PIN": {others{{ID: uuid.New()}}, Occupant{ID: uuid.New()}, nil, ""},
+		"being removed":      {others{with(ongoing, func(o *Occupant) { o.Removing = true })}, stay(nil, nil), nil, ""},
+		"in the pool":        {others{with(ongoing, func(o *Occupant) { o.InPool = true })}, stay(nil, nil), nil, ""},
+		"ongoing": {
+			others{stay(nil, nil)}, stay(at(1), at(2)),
+			[]string{"which is ongoing. Choose another code."}, "next free",
+		},
+		"from a time": {
+			others{stay(at(5), nil)}, stay(at(1), at(2)),
+			[]string{" from 2027-06-01T17:00:00Z."}, "next free",
+		},
+		"until a time": {
+			others{stay(nil, at(5))}, stay(at(6), at(7)),
+			[]string{" until 2027-06-01T17:00:00Z."}, "next free",
+		},
+		"offline": {
+			others{with(stays, func(o *Occupant) { o.Offline = true })}, stay(at(1), at(2)),
+			[]string{", an offline code."}, "next free",
+		},
+		"unmanaged": {
+			others{with(stays, func(o *Occupant) { o.Managed = false })}, stay(at(1), at(2)),
+			[]string{"unmanaged access code", "Convert that one"}, "next free",
+		},
+		"the new one ongoing": {
+			others{stay(at(5), at(6))}, stay(nil, nil),
+			[]string{" from 2027-06-01T17:00:00Z to 2027-06-01T18:00:00Z."}, "next free",
+		},
+		"apart, later":   {others{stay(at(1), at(2))}, stay(at(3), at(4)), nil, ""},
+		"apart, earlier": {others{stay(at(3), at(4))}, stay(at(1), at(2)), nil, ""},
+		"apart, on the device": {
+			others{with(stay(at(1), at(2)), func(o *Occupant) { o.OnDevice = true })}, stay(at(3), at(4)), nil, "",
+		},
 		"overlapping": {
 			others{stay(at(1), at(3))}, stay(at(2), at(4)),
 			[]string{"the next free start is 2027-06-01T15:15:00Z"}, "on the lock already",
@@ -155,11 +177,11 @@ func TestCheckPIN(t *testing.T) {
 			[]string{"the next free start is 2027-06-01T15:15:00Z"}, "",
 		},
 		"the later one is on the device": {
-			others{with(stay(at(5), at(6)), func(o *Occupant) { o.OnDevice = true })}, stay(at(1), at(2)),
+			others{with(stays, func(o *Occupant) { o.OnDevice = true })}, stay(at(1), at(2)),
 			[]string{"That one is on the lock already.", "the next free start is 2027-06-01T18:15:00Z"}, "cannot wait",
 		},
 		"the code itself is on the device": {
-			others{stay(at(1), at(2))}, with(stay(at(5), at(6)), func(o *Occupant) { o.OnDevice = true }),
+			others{stay(at(1), at(2))}, with(stays, func(o *Occupant) { o.OnDevice = true }),
 			[]string{"The code to change is on the lock already, so it cannot wait for that one. Choose another code."},
 			"next free",
 		},
@@ -168,7 +190,8 @@ func TestCheckPIN(t *testing.T) {
 			[]string{"the next free start is 2027-06-01T15:15:01Z"}, "",
 		},
 		"another of them is ongoing": {
-			others{stay(at(1), at(3)), stay(nil, nil)}, stay(at(2), at(4)), []string{"2027-06-01T15:00:00Z. Choose another code."}, "next free",
+			others{stay(at(1), at(3)), stay(nil, nil)}, stay(at(2), at(4)),
+			[]string{"2027-06-01T15:00:00Z. Choose another code."}, "next free",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

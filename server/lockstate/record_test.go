@@ -121,7 +121,9 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 			b.read(found("k9", ""))
 			return Outcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"without a code list": {true, false, func(b *bed, c view) Outcome { return Outcome{Ref: "r1", Confirmed: true} }, false},
+		"without a code list": {true, false, func(b *bed, c view) Outcome {
+			return Outcome{Ref: "r1", Confirmed: true}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -320,7 +322,7 @@ func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 		tries++
 		b.pass(time.Hour)
 	}
-	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_expire" {
+	if got := b.code(c.ID); !got.hasError("failed_to_expire") {
 		t.Errorf("after %d tries: errors %v", tries, got.Errors)
 	}
 	if got := b.told("access_code.failed_to_expire", "access_code.failed_to_remove_from_device"); !slices.Equal(got,
@@ -656,7 +658,7 @@ func TestNoCodeList_ChangeOfAbsentCode(t *testing.T) {
 		}
 		w = b.work(c)
 	}
-	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != domain.ErrFailedToSet {
+	if got := b.code(c.ID); !got.hasError(domain.ErrFailedToSet) {
 		t.Errorf("errors %v", got.Errors)
 	}
 }

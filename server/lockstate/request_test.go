@@ -387,7 +387,7 @@ func TestCreate_IsAnnounced(t *testing.T) {
 			if code.Status != c.status || a.Status != c.attempt {
 				t.Errorf("status %s, attempt %s", code.Status, a.Status)
 			}
-			asked := b.tales(MutationsRequested)
+			asked := b.eventsOf(MutationsRequested)
 			if len(asked) != 1 || asked[0].Mutation != c.mutation || len(b.told("access_code.created")) != 1 {
 				t.Errorf("events %+v", asked)
 			}
@@ -406,7 +406,7 @@ func TestUpdate_IsAnnounced(t *testing.T) {
 	from, to := b.now(), b.now().Add(time.Hour)
 	b.update(c, change{Name: new("Guest"), PIN: "4711", StartsAt: &from, EndsAt: &to})
 	for _, eventType := range []string{MutationsRequested, "access_code.changed"} {
-		all := b.tales(eventType)
+		all := b.eventsOf(eventType)
 		e := all[len(all)-1]
 		var fields []string
 		for _, f := range e.Requested {
@@ -423,9 +423,11 @@ func TestUpdate_IsAnnounced(t *testing.T) {
 	b.begin(w)
 	b.end(w, Outcome{Ref: "k1", Confirmed: true})
 	for field, eventType := range map[string]string{
-		NameField: "access_code.name_changed", CodeField: "access_code.code_changed", TimeFrameField: "access_code.time_frame_changed",
+		NameField:      "access_code.name_changed",
+		CodeField:      "access_code.code_changed",
+		TimeFrameField: "access_code.time_frame_changed",
 	} {
-		if e := b.tales(eventType); len(e) != 1 || e[0].Change.Field != field || e[0].Description != changedByRequest {
+		if e := b.eventsOf(eventType); len(e) != 1 || e[0].Change.Field != field || e[0].Description != changedByRequest {
 			t.Errorf("%s: %d events", eventType, len(e))
 		}
 	}

@@ -207,7 +207,7 @@ func TestRefusedChange_LastConfirmedStateCounts(t *testing.T) {
 	b.refuse(c)
 	b.to(from)
 	b.look()
-	told := b.tales("access_code.set_on_device", "access_code.code_changed")
+	told := b.eventsOf("access_code.set_on_device", "access_code.code_changed")
 	if len(told) != 2 || told[0].Type != "access_code.code_changed" {
 		t.Fatalf("events %v", b.events(c.ID))
 	}

@@ -23,7 +23,8 @@ func TestUnmanaged_FollowsDevice(t *testing.T) {
 	}
 	b.read(is)
 	got := b.code(u.ID)
-	if got.PIN != "4711" || domain.Value(got.Name) != "Gast" || !got.StartsAt.Equal(*is.StartsAt) || got.EndsAt.Year() != 9999 {
+	if got.PIN != "4711" || domain.Value(got.Name) != "Gast" || !got.StartsAt.Equal(*is.StartsAt) ||
+		got.EndsAt.Year() != 9999 {
 		t.Errorf("named %q from %v to %v", domain.Value(got.Name), got.StartsAt, got.EndsAt)
 	}
 	b.read(found("k1", "4711"))

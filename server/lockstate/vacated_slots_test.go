@@ -40,8 +40,12 @@ func TestClearedSlot_IsOurs(t *testing.T) {
 	for name, o := range map[string]*Failure{
 		"a crash, or the lock is out of reach": nil,
 		"in doubt":                             {Class: FailedForNow, Message: "no answer", Unsure: true},
-		"refused":                              {Class: FailedDuplicate, Message: "the lock has this PIN already", ConflictRef: "9"},
-		"refused permanently":                  {Class: FailedInvalid, Message: "not such a PIN"},
+		"refused": {
+			Class:       FailedDuplicate,
+			Message:     "the lock has this PIN already",
+			ConflictRef: "9",
+		},
+		"refused permanently": {Class: FailedInvalid, Message: "not such a PIN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
