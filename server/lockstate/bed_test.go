@@ -693,13 +693,14 @@ func (b *bed) quiet(c view, period time.Duration) {
 	}
 }
 
-// command requests a lock command.
-func (b *bed) command(actionType string) {
-	b.Helper()
+// command requests a command to the device itself.
+func (b *bed) command(actionType string) result {
+	r := result{ID: b.newID(), Status: Pending}
+	b.results[r.ID] = r
 	b.attempts = append(b.attempts, Attempt{
-		ID:       b.newID(),
+		ID:       r.ID,
 		Type:     actionType,
 		Deadline: b.now().Add(b.timeouts.Attempt),
 	})
-	b.results[b.attempts[len(b.attempts)-1].ID] = result{ID: b.attempts[len(b.attempts)-1].ID, Status: Pending}
+	return r
 }

@@ -56,13 +56,12 @@ func TestCommands_Jam(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, "yale")
-			b.command(c.kind)
-			id := b.attempts[0].ID
+			a := b.command(c.kind)
 			if c.started {
 				b.start(0)
 			}
 			b.step(func(l *Lock) { l.FailJammed(c.locked) })
-			if got := b.results[id]; (got.Status == Failed) != c.fails || c.fails && got.ErrorType != "lock_jammed" {
+			if got := b.attempt(a); (got.Status == Failed) != c.fails || c.fails && got.ErrorType != "lock_jammed" {
 				t.Errorf("attempt %s %s", got.Status, got.ErrorType)
 			}
 		})
@@ -99,8 +98,7 @@ func TestAttempts_Expire(t *testing.T) {
 			case domain.DeleteUnmanagedAccessCode:
 				r = b.deleteUnmanaged(u)
 			default:
-				b.command(c.kind)
-				r = b.results[b.attempts[0].ID]
+				r = b.command(c.kind)
 			}
 			b.device.Online = !c.offline
 			b.pass(b.timeouts.Attempt - time.Second)
