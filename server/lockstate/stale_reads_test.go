@@ -225,3 +225,44 @@ func TestRename_VendorKeepsName(t *testing.T) {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
+
+// A list that may be out of date is read once more when it no longer is.
+func TestStaleList_IsReadAgain(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "r1")
+	b.pass(time.Second)
+	b.read(found("r9", "9999"))
+	p := b.look()
+	if p.ReadNeeded || p.Due == nil || !p.Due.Equal(b.code(c.ID).AppliedAt.Add(b.timeouts.ReadLag)) {
+		t.Fatalf("read needed %t, due at %v", p.ReadNeeded, p.Due)
+	}
+	b.to(*p.Due)
+	if p := b.look(); !p.ReadNeeded {
+		t.Error("the list is not read again")
+	}
+}
+
+// Only a write that changes the name waits for the name.
+func TestRename_NotPartOfChange(t *testing.T) {
+	t.Parallel()
+	for name, shown := range map[string]string{"shown": "Guest", "not kept": "", "another, which the lock chose": "Code 1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFreshBed(t, "august")
+			c, _, err := b.add(Code{PIN: "2580", Name: new("Guest")})
+			b.must(err)
+			b.set(c, "k1")
+			b.update(c, change{PIN: "4711"})
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, Outcome{Ref: "k1"})
+			is := found("k1", "4711")
+			is.Name = shown
+			b.read(is)
+			if got := b.code(c.ID); got.Status != StatusSet || got.pending() {
+				t.Errorf("status %s", got.Status)
+			}
+		})
+	}
+}

@@ -320,3 +320,33 @@ func TestSwappedPINs_PendingWrite(t *testing.T) {
 		}
 	}
 }
+
+// A removal that failed for certain need not be repeated once the PINs differ again. One that may have succeeded must.
+func TestSwappedPINs_RevertedAfterFailedRemoval(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		unsure bool
+		want   Action
+	}{
+		"failed":             {false, Put},
+		"may have succeeded": {true, Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			one, two := b.on("2580", "k1"), b.on("4711", "k2")
+			b.update(two, change{PIN: "9090"})
+			b.update(one, change{PIN: "4711"})
+			b.update(two, change{PIN: "2580"})
+			w := b.work(one)
+			if w.Action != Delete || !w.TemporaryRemoval || !b.started(w) {
+				t.Fatalf("planned action %q", w.Action)
+			}
+			b.removal(w, false, &Failure{Class: FailedForNow, Message: "no answer", Unsure: c.unsure})
+			b.update(one, change{PIN: "3690"})
+			if w := b.work(one); w.Action != c.want || w.Ref != "k1" {
+				t.Errorf("planned action %q of %q, want %q", w.Action, w.Ref, c.want)
+			}
+		})
+	}
+}

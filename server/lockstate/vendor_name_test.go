@@ -3,6 +3,8 @@ package lockstate
 import (
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 const (
@@ -124,6 +126,32 @@ func TestNames_Unique(t *testing.T) {
 			b.must(err)
 			if w := b.work(code); w.Action != Put || w.Name != c.want {
 				t.Errorf("planned action %q as %q, want %q", w.Action, w.Name, c.want)
+			}
+		})
+	}
+}
+
+// The name on the lock is shown, unless a write will change it or may just have.
+func TestNames_PendingChangeKeepsName(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(b *bed, c view)
+		want string
+	}{
+		"no change":     {func(*bed, view) {}, "Gast"},
+		"to be changed": {func(b *bed, c view) { b.update(c, change{PIN: "471135"}) }, "New Access Code"},
+		"being changed": {func(b *bed, c view) { b.update(c, change{PIN: "471135"}); b.begin(b.work(c)) }, "New Access Code"},
+		"just set":      {func(b *bed, c view) { b.update(c, change{PIN: "471135"}); b.set(c, "k1") }, "New Access Code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "nuki")
+			code := b.on("258036", "k1")
+			b.pass(time.Hour)
+			c.then(b, code)
+			b.read(Found{Ref: "k1", PIN: b.code(code.ID).PIN, Name: "Gast", Confirmed: true})
+			if got := b.code(code.ID); domain.Value(got.VendorName) != c.want {
+				t.Errorf("named %q on the lock, want %q", domain.Value(got.VendorName), c.want)
 			}
 		})
 	}
