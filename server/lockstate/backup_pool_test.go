@@ -622,3 +622,58 @@ func TestBackupPool_LeavesReturnedDevice(t *testing.T) {
 		})
 	}
 }
+
+// A pool that is switched off, or of a device that stores no codes, is empty.
+func TestBackupPool_Off(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]func(d *Device){
+		"switched off":     func(d *Device) { d.Pool.Enabled = false },
+		"no codes at all":  func(d *Device) { d.Capabilities.OnlineCodes = false },
+		"unmanaged device": func(d *Device) { d.Managed = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			guest := b.backed()
+			off(&b.device)
+			if n := len(b.pool(guest)); n > 0 {
+				t.Errorf("%d puts planned", n)
+			}
+		})
+	}
+}
+
+// A refused pool code gets another PIN only where that can help.
+func TestBackupPool_KeepsRefusedPIN(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		class FailureClass
+		then  func(b *bed)
+		fresh bool
+	}{
+		"duplicate":          {FailedDuplicate, func(*bed) {}, true},
+		"rejected":           {FailedInvalid, func(*bed) {}, true},
+		"full":               {FailedFull, func(*bed) {}, false},
+		"for now":            {FailedForNow, func(*bed) {}, false},
+		"no PIN is free":     {FailedInvalid, func(b *bed) { b.outOfPINs = true }, false},
+		"vendor chooses PIN": {FailedInvalid, func(b *bed) { b.device.Capabilities.ProviderPIN = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			b.device.Capabilities.PINVisible = false // a duplicate is believed
+			w := b.pool(b.backed())[0]
+			b.begin(w)
+			c.then(b)
+			b.end(w, Outcome{Failure: &Failure{Class: c.class, Message: "no"}})
+			b.look()
+			got := b.code(w.Code)
+			if (got.PIN != w.PIN) != c.fresh || (got.DesiredGen > 1) != c.fresh {
+				t.Errorf("another PIN: %t, generation %d", got.PIN != w.PIN, got.DesiredGen)
+			}
+			if c.fresh && (got.Status != StatusSetting || len(got.Errors) > 0 || got.NextAttemptAt == nil) {
+				t.Errorf("status %s, errors %v, next attempt at %v", got.Status, got.Errors, got.NextAttemptAt)
+			}
+		})
+	}
+}

@@ -698,8 +698,12 @@ func TestWrite_ConfirmedByReadAfterChange(t *testing.T) {
 	if w := b.work(c); w.Action != Put || w.Name != "Cleaner" {
 		t.Errorf("planned action %q", w.Action)
 	}
-	if w := b.pinOf(c); w != "" {
+	if pin := b.pinOf(c); pin != "" {
 		t.Error("the unknown PIN counts as known")
+	}
+	b.refuse(c)
+	if got := b.code(c.ID); got.Status != StatusSet { // the state is unknown, but there is one
+		t.Errorf("refused: status %s", got.Status)
 	}
 }
 

@@ -300,24 +300,41 @@ func TestDuplicatePIN_AboutToBeReleased(t *testing.T) {
 // A code steps aside for a ring only while nothing of the ring is on its way.
 func TestSwappedPINs_PendingWrite(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, "august")
-	one, two := b.on("2580", "k1"), b.on("4711", "k2")
-	b.update(one, change{PIN: "9999"})
-	w := b.work(one)
-	b.begin(w)
-	b.end(w, Outcome{Ref: "k1"}) // accepted
-	b.update(two, change{PIN: "2580"})
-	b.update(one, change{PIN: "4711"})
-	for _, c := range []view{one, two} {
-		if w := b.work(c); w.Action == Delete {
-			t.Error("a code steps aside before the write has shown")
-		}
-	}
-	b.read(found("k1", "9999"), found("k2", "4711"))
-	for _, c := range []view{one, two} {
-		if w := b.work(c); w.Action == Delete {
-			t.Error("a code steps aside although there is no ring")
-		}
+	for name, c := range map[string]struct {
+		accepted bool
+		aside    int
+	}{
+		"accepted":           {true, 0},
+		"the answer is lost": {false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			one, two := b.on("2580", "k1"), b.on("4711", "k2")
+			b.update(one, change{PIN: "9999"})
+			w := b.work(one)
+			b.begin(w)
+			if c.accepted {
+				b.end(w, Outcome{Ref: "k1"})
+			}
+			b.update(two, change{PIN: "2580"})
+			b.update(one, change{PIN: "4711"})
+			aside := func() (n int) {
+				for _, w := range b.look().Codes {
+					if w.Action == Delete {
+						n++
+					}
+				}
+				return n
+			}
+			if n := aside(); n != c.aside {
+				t.Errorf("%d codes step aside, want %d", n, c.aside)
+			}
+			b.read(found("k1", "9999"), found("k2", "4711"))
+			if n := aside(); c.accepted && n > 0 {
+				t.Error("a code steps aside although there is no ring")
+			}
+		})
 	}
 }
 
