@@ -135,10 +135,11 @@ func TestPulledCode_IsSetOnceTimeFrameIsWritten(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
 	guest := b.filled(b.now(), b.now().Add(time.Hour))
+	woken := b.wakes
 	pulled, err := b.pull(guest)
 	b.must(err)
-	if pulled.Status != StatusSetting {
-		t.Errorf("status %s", pulled.Status)
+	if pulled.Status != StatusSetting || b.wakes != woken+1 {
+		t.Errorf("status %s, woken %d times", pulled.Status, b.wakes-woken)
 	}
 	w := b.work(pulled)
 	if w.Action != Put || w.EndsAt == nil {

@@ -606,10 +606,12 @@ func (b *bed) started(op *Operation) (still bool) {
 	return still
 }
 
-// begin starts a write.
+// begin starts a write that is planned.
 func (b *bed) begin(op *Operation) {
 	b.Helper()
-	op.Action = Put
+	if op.Action != Put {
+		b.Fatalf("planned action %q", op.Action)
+	}
 	if !b.started(op) {
 		b.Fatal("the write is not wanted")
 	}
@@ -618,6 +620,9 @@ func (b *bed) begin(op *Operation) {
 // end records the outcome of an operation.
 func (b *bed) end(op *Operation, o Outcome) {
 	b.Helper()
+	if op.Action == Nothing || op.Action == Await {
+		b.Fatalf("planned action %q", op.Action)
+	}
 	b.advance(func(l *Lock) { l.Record(*op, o) })
 }
 

@@ -95,6 +95,9 @@ func TestComplaints(t *testing.T) {
 			if w := b.work(c); w.Action != Put {
 				b.Errorf("planned action %q with a free slot", w.Action)
 			}
+			if got := b.code(c.ID); got.Status != StatusSetting {
+				b.Errorf("status %s with a free slot", got.Status)
+			}
 		},
 		"infinite loop on a masked PIN": func(b *bed) {
 			c := b.on("2580", "k1")

@@ -3,6 +3,8 @@ package lockstate
 import (
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // If changes at the lock are allowed, the time frame on the lock decides whether the code opens.
@@ -389,6 +391,9 @@ func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 	b.update(c, change{PIN: "4711"})
 	others := found("k9", "9999") // an empty list has a grace period
 	b.read(others)
+	if got := b.code(c.ID); got.Status != StatusSetting || len(got.Errors) > 0 {
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
+	}
 	w := b.work(c)
 	if w.Action != Put || w.PIN != "4711" || !w.New {
 		t.Fatalf("planned action %q", w.Action)
@@ -505,6 +510,38 @@ func TestReturnedLock_ChangedMeanwhile(t *testing.T) {
 			}
 			if got := b.code(c.ID); (got.AppliedGen > 0) != (shown != "9999") {
 				t.Errorf("confirmed generation %d", got.AppliedGen)
+			}
+		})
+	}
+}
+
+// Drift is repaired immediately, unless it keeps happening.
+func TestDrift_IntervalsGrow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		apart  time.Duration
+		paused bool
+	}{
+		"often":  {driftWindow, true},
+		"seldom": {driftWindow + time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFreshBed(t, "august")
+			code := b.on("2580", "k1")
+			for n := range 2 * failureThreshold {
+				b.read(found("k1", "9999"))
+				w := b.work(code)
+				if paused := w.Action != Put; paused != (c.paused && n+1 >= failureThreshold) {
+					t.Errorf("drift %d: planned action %q", n+1, w.Action)
+				}
+				if got := b.code(code.ID); got.ExternalChange != domain.ChangeModified || !got.hasError(domain.ErrExternal) {
+					t.Errorf("drift %d: %s, errors %v", n+1, got.ExternalChange, got.Errors)
+				}
+				drifted := b.now()
+				b.edit(func(c *Code) { c.NextAttemptAt = nil })
+				b.set(code, "k1")
+				b.to(drifted.Add(c.apart - time.Second))
 			}
 		})
 	}

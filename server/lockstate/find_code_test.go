@@ -118,6 +118,7 @@ func uncertain(t *testing.T) (*bed, view, *Operation) {
 func TestNoCodeList_FoundCodeIsRemoved(t *testing.T) {
 	t.Parallel()
 	b, c, w := uncertain(t)
+	vanished := b.on("4711", "k1") // the vendor has used its reference again
 	if !b.started(w) {
 		t.Fatal("the search is not wanted")
 	}
@@ -133,6 +134,9 @@ func TestNoCodeList_FoundCodeIsRemoved(t *testing.T) {
 	b.taken(again)
 	if b.exists(c.ID) {
 		t.Error("the code still exists")
+	}
+	if w := b.work(vanished); w.Action != Put || !w.New {
+		t.Errorf("planned action %q for the code of the reference", w.Action)
 	}
 }
 

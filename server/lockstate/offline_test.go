@@ -155,3 +155,26 @@ func TestOfflineCode_RefusedIsNotRepeated(t *testing.T) {
 		t.Errorf("events %v", got)
 	}
 }
+
+// A vendor answers a repeated request with the same code, and need not have references.
+func TestOfflineCode_IssuedAgain(t *testing.T) {
+	t.Parallel()
+	for name, ref := range map[string]string{"with a reference": "o1", "without": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "igloohome")
+			c := b.offlineCode()
+			b.create("2580") // has no reference either
+			b.issued(c, ref, "123456")
+			b.away()
+			b.issued(c, ref, "123456")
+			b.look()
+			if got := b.code(c.ID); got.Status != StatusSet || got.PIN != "123456" || len(got.Errors) > 0 {
+				t.Errorf("status %s, errors %v", got.Status, got.Errors)
+			}
+			if got := b.told("access_code.issued"); len(got) != 1 {
+				t.Errorf("%d events", len(got))
+			}
+		})
+	}
+}

@@ -281,3 +281,18 @@ func TestPINReuse_Unmanaged(t *testing.T) {
 		t.Errorf("without the second: %v", err)
 	}
 }
+
+// A code with the PIN of a stranger is in its way already, so its time frame can still change.
+func TestPINReuse_MovedNextToStranger(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	from := b.now().Add(100 * time.Hour)
+	c := b.between("2580", from, from.Add(time.Hour))
+	b.read(found("k1", "2580")) // entered at the keypad
+	if _, err := b.tryUpdate(c, change{EndsAt: new(from.Add(2 * time.Hour))}); err != nil {
+		t.Errorf("moved: %v", err)
+	}
+	if _, err := b.tryUpdate(b.on("4711", "k2"), change{PIN: "2580"}); err == nil {
+		t.Error("another code gets the PIN")
+	}
+}

@@ -546,6 +546,12 @@ func TestUnsentWrite(t *testing.T) {
 			if c.left > 0 && (b.code(code.ID).WriteGen == 0) != c.clear {
 				t.Errorf("uncertain: %t", b.code(code.ID).WriteGen > 0)
 			}
+			if c.clear {
+				b.deleteCode(code)
+			}
+			if len(b.tombstones) > 0 {
+				t.Error("the code counts as sent")
+			}
 		})
 	}
 }

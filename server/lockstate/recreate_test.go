@@ -204,7 +204,8 @@ func TestRecreation_PendingCodeIsKept(t *testing.T) {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 	b.update(c, change{PIN: "2591"})
-	b.removal(b.work(c), true, nil)
+	b.taken(b.work(c))
+	b.pass(b.timeouts.ReadLag)
 	b.read(found("k9", "9999"))
 	w = b.work(c)
 	b.begin(w)
@@ -252,7 +253,8 @@ func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	}
 	// Two changes back to the first state, while the lock accepted the one in between.
 	b.update(c, change{PIN: "2591"})
-	b.removal(b.work(c), true, nil)
+	b.taken(b.work(c))
+	b.pass(b.timeouts.ReadLag)
 	b.read(found("k9", "9999"))
 	w := b.work(c)
 	b.begin(w)

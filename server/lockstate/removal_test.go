@@ -286,3 +286,31 @@ func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 		t.Errorf("%d codes", len(b.codes))
 	}
 }
+
+// The status of a code on a returned device is unknown until the first look.
+func TestReturnedDevice_Status(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c, refused := b.on("2580", "k1"), b.on("4711", "k2")
+	later := b.between("3690", b.now().Add(100*time.Hour), b.now().Add(101*time.Hour))
+	b.update(refused, change{PIN: "1470"})
+	b.refuse(refused)
+	b.away()
+	for _, one := range []view{c, refused, later} {
+		if got := b.code(one.ID).Status; got != StatusUnknown {
+			t.Errorf("away: status %s", got)
+		}
+	}
+	b.look()
+	for i, want := range []Status{StatusSetting, StatusUnset, StatusUnset} {
+		if got := b.code([]view{c, refused, later}[i].ID).Status; got != want {
+			t.Errorf("back: status %s, want %s", got, want)
+		}
+	}
+	b.read(found("k1", "2580"), found("k2", "4711"))
+	for i, want := range []Status{StatusSet, StatusSet, StatusUnset} {
+		if got := b.code([]view{c, refused, later}[i].ID).Status; got != want {
+			t.Errorf("read: status %s, want %s", got, want)
+		}
+	}
+}

@@ -432,3 +432,70 @@ func TestUpdate_IsAnnounced(t *testing.T) {
 		}
 	}
 }
+
+// A code that is being deleted shows no error of its setting.
+func TestRemove_ClearsError(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	c := b.on("2580", "k1")
+	b.update(c, change{PIN: "4711"})
+	b.refuse(c)
+	b.deleteCode(c)
+	if got := b.code(c.ID); got.Status != StatusRemoving || len(got.Errors) > 0 {
+		t.Errorf("status %s, errors %v", got.Status, got.Errors)
+	}
+	if w := b.work(c); w.Action != Delete {
+		t.Errorf("planned action %q", w.Action)
+	}
+}
+
+// A request wakes its device, also where it changes no code. Where the device may differ from the records, it is read.
+func TestRequests_WakeDevice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ask  func(b *bed, ours, foreign view)
+		read bool
+	}{
+		"create":           {func(b *bed, _, _ view) { b.create("3690") }, false},
+		"update":           {func(b *bed, ours, _ view) { b.update(ours, change{PIN: "3690"}) }, false},
+		"delete":           {func(b *bed, ours, _ view) { b.deleteCode(ours) }, false},
+		"delete unmanaged": {func(b *bed, _, foreign view) { b.deleteUnmanaged(foreign) }, false},
+		"convert":          {func(b *bed, _, foreign view) { b.convert(foreign, nil) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			ours := b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "1470"))
+			before := b.wakes
+			c.ask(b, ours, b.unmanaged()[0])
+			if b.wakes != before+1 || b.device.ReadNeeded != c.read {
+				t.Errorf("woken %d times, to read: %t", b.wakes-before, b.device.ReadNeeded)
+			}
+			before = b.wakes
+			switch name {
+			case "update":
+				b.update(ours, change{PIN: "3690"})
+			case "delete":
+				b.deleteCode(ours)
+			default:
+				return
+			}
+			if b.wakes != before+1 {
+				t.Errorf("repeated: woken %d times", b.wakes-before)
+			}
+		})
+	}
+}
+
+func TestRequests_WakeDeviceWithoutSupport(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	b.device.Capabilities.DeleteUnmanaged = false
+	b.read(found("k2", "1470"))
+	before := b.wakes
+	b.deleteUnmanaged(b.unmanaged()[0]) // to end the attempt
+	if b.wakes != before+1 {
+		t.Errorf("woken %d times", b.wakes-before)
+	}
+}
