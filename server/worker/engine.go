@@ -270,14 +270,16 @@ func (e *Engine) process(ctx context.Context, w wakeUp, c *claim) (outcome strin
 		if !held {
 			return heldElsewhere, false
 		}
-		if again > 0 {
-			e.schedule(w, again)
-		}
+		e.schedule(w, again)
+		woken := e.takeWakeUps(w)
 		due, err := lane.Due(store.WithStatementTimeout(ctx, queryTimeout), w.ID)
 		if err != nil && ctx.Err() == nil {
 			log.ErrorContext(ctx, "could not check for more work; the next sweep does", "error", err)
 		}
-		if err != nil || !due {
+		if err != nil {
+			return done, woken
+		}
+		if !due {
 			return done, false
 		}
 		if time.Since(begin) > maxTurn || c.outdated(w.ID) {
@@ -319,9 +321,25 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 	return lane.Drain(ctx, lease, id)
 }
 
-// schedule enqueues a key after d. It replaces an earlier timer of the key. Timers may be lost, because the sweep finds
-// due keys.
+// takeWakeUps reports whether a key was woken since its turn began or since the last call. A query that begins
+// afterwards sees everything that the wake-ups are about.
+func (e *Engine) takeWakeUps(w wakeUp) (woken bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	woken = e.looking[w]
+	e.looking[w] = false
+	return woken
+}
+
+// schedule enqueues a key after d; 0 means never. It replaces an earlier timer of the key. Timers may be lost, because
+// the sweep finds due keys.
 func (e *Engine) schedule(w wakeUp, d time.Duration) {
+	if d <= 0 {
+		if old, loaded := e.timers.LoadAndDelete(w); loaded {
+			old.(*time.Timer).Stop()
+		}
+		return
+	}
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
 		e.enqueue(w, traces.Cause{}, false)
