@@ -338,18 +338,30 @@ func (t *deviceTx) setOnline(ctx context.Context, online bool) (eventDue *time.T
 }
 
 // ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
-// after seq makes it due immediately.
+// after seq makes it due immediately. In the work of a lane, it takes effect when the lease is released.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
 	arg := dbsqlc.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
 	if due != nil { // a duration, because the database's clock may differ
 		arg.After = due.Sub(s.opt.Now())
+	}
+	if worker.AtRelease(ctx, func(ctx context.Context, tx store.Tx) error { return tx.ScheduleDevice(ctx, arg) }) {
+		return nil
 	}
 	return s.db.ScheduleDevice(ctx, arg)
 }
 
 // DeviceDue reports whether the device is due.
 func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error) {
-	due, err := s.db.DeviceDue(ctx, device)
+	return isDue(s.db.DeviceDue(ctx, device))
+}
+
+// DeviceDueIn is DeviceDue in a transaction, as a single query.
+func (s *Service) DeviceDueIn(ctx context.Context, tx store.Tx, device uuid.UUID) (bool, error) {
+	return isDue(tx.DeviceDue(ctx, device))
+}
+
+// isDue returns the answer of DeviceDue. A device that was erased with its workspace is not due.
+func isDue(due bool, err error) (bool, error) {
 	if store.IsNoRows(err) {
 		return false, nil
 	}

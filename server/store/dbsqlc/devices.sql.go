@@ -86,9 +86,10 @@ func (q *Queries) DetachDevices(ctx context.Context, deviceIds []uuid.UUID) ([]D
 }
 
 const DeviceDue = `-- name: DeviceDue :one
-select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = $1
+select coalesce(due_at <= clock_timestamp(), false)::boolean as due from devices where device_id = $1
 `
 
+// The transaction may be older than a wake-up that the query sees.
 func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, error) {
 	row := q.db.QueryRow(ctx, DeviceDue, deviceID)
 	var due bool

@@ -186,7 +186,8 @@ where device_id = @device_id returning failures;
 update devices set failures = 0 where device_id = @device_id and failures > 0;
 
 -- name: DeviceDue :one
-select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
+-- The transaction may be older than a wake-up that the query sees.
+select coalesce(due_at <= clock_timestamp(), false)::boolean as due from devices where device_id = @device_id;
 
 -- name: DeviceOwners :many
 select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
