@@ -89,6 +89,8 @@ func (r *Reconciler) Lanes() []worker.Lane { return []worker.Lane{deviceLane{r},
 
 type deviceLane struct{ *Reconciler }
 
+var _ worker.Transactional = deviceLane{}
+
 func (deviceLane) Name() string { return domain.DeviceLane }
 
 func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -157,6 +160,49 @@ func TestTransactionalLane_ReleasesInItsLastTransaction(t *testing.T) {
 	w := start(t, db, worker.Options{Sweep: never}, l)
 	wake(t, db, w, id)
 	testenv.Until(t, "the key is drained while it is due", func() bool { return drains.Load() >= 3 })
+}
+
+// A look at a key needs no transaction for its lease alone.
+func TestTransactionalLane_LeaseHasNoTransactionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	alone := &leaseStatements{}
+	db, err := store.Open(
+		t.Context(),
+		storetest.New(t),
+		20,
+		func(c *pgxpool.Config) { c.ConnConfig.Tracer = alone },
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	for _, release := range []bool{false, true} {
+		id, c := uuid.New(), &transactional{newCounter(), db, release}
+		c.want(id)
+		wake(t, db, start(t, db, worker.Options{Sweep: never}, c), id)
+		testenv.Until(t, "the key is done and free", func() bool { return c.finished() && !leaseState(t, db, id) })
+	}
+	if n := alone.Load(); n != 0 {
+		t.Errorf("%d transactions of leases", n)
+	}
+}
+
+// leaseStatements counts statements that change a lease outside of a transaction and of a batch.
+type leaseStatements struct{ storetest.Trips }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (n *leaseStatements) TraceQueryStart(
+	ctx context.Context, conn *pgx.Conn, q pgx.TraceQueryStartData,
+) context.Context {
+	if conn.PgConn().TxStatus() == 'I' && strings.Contains(q.SQL, "Lease :") {
+		n.Add(1)
+	}
+	return ctx
+}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (*leaseStatements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
 }
 
 // A key that another instance works on is no failure, which would delay it.
