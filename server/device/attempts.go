@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -26,13 +27,13 @@ type Attempt struct {
 }
 
 // AttemptStatus is the state of an attempt.
-type AttemptStatus string
+type AttemptStatus = lockstate.AttemptStatus
 
 // Attempt states.
 const (
-	Pending   AttemptStatus = "pending"
-	Succeeded AttemptStatus = "success"
-	Failed    AttemptStatus = "error"
+	Pending   = lockstate.Pending
+	Succeeded = lockstate.Succeeded
+	Failed    = lockstate.Failed
 )
 
 // attemptOptions are applied when the attempt succeeds.
@@ -52,73 +53,6 @@ func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 		Message:   domain.Value(r.ErrorMessage),
 		CreatedAt: r.CreatedAt,
 	}
-}
-
-// maxWaiting is how many attempts of one type may wait for one code, because each pass over its device reads
-// them all.
-const maxWaiting = 20
-
-// newAttempt inserts an attempt about a code on its locked device. At the maximum of waiting attempts a removal
-// returns the last of them. Anything else fails with TooMany.
-func (s *Service) newAttempt(
-	ctx context.Context,
-	tx store.Tx,
-	c dbsqlc.AccessCode,
-	actionType string,
-	opt attemptOptions,
-) (dbsqlc.ActionAttempt, error) {
-	last, err := tx.GetNthPendingAttempt(ctx, dbsqlc.GetNthPendingAttemptParams{
-		DeviceID:     c.DeviceID,
-		AccessCodeID: c.AccessCodeID,
-		ActionType:   actionType,
-		Others:       maxWaiting - 1,
-	})
-	switch {
-	case err == nil && (actionType == domain.DeleteAccessCode || actionType == domain.DeleteUnmanagedAccessCode):
-		return last, nil
-	case err == nil:
-		return last, &domain.Error{
-			Kind: domain.TooMany,
-			Type: "too_many_requests",
-			Data: map[string]any{"access_code_id": c.AccessCodeID},
-			Message: fmt.Sprintf(
-				"%d such requests already wait for the device of this access code. Try again when one of them "+
-					"has ended; /action_attempts/list with its device_id shows them.",
-				maxWaiting,
-			),
-		}
-	case !store.IsNoRows(err):
-		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
-	}
-	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
-}
-
-// doneAttempt inserts an attempt that has already succeeded.
-func (s *Service) doneAttempt(
-	ctx context.Context,
-	tx store.Tx,
-	c dbsqlc.AccessCode,
-	actionType string,
-) (dbsqlc.ActionAttempt, error) {
-	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
-}
-
-func (s *Service) insertAttempt(
-	ctx context.Context,
-	tx store.Tx,
-	c dbsqlc.AccessCode,
-	actionType string,
-	status AttemptStatus,
-	opt attemptOptions,
-) (dbsqlc.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
-	if err != nil {
-		return r, fmt.Errorf("write the action attempt: %w", err)
-	}
-	if status == Pending {
-		tx.Begins()
-	}
-	return r, nil
 }
 
 // attemptOf returns the row of an attempt about a code.
@@ -149,12 +83,7 @@ func (s *Service) finish(
 	status AttemptStatus,
 	errorType, message string,
 ) (ended bool, err error) {
-	n, err := tx.FinishActionAttempt(ctx, dbsqlc.FinishActionAttemptParams{
-		ActionAttemptID: r.ActionAttemptID,
-		Status:          string(status),
-		ErrorType:       domain.NonEmpty(errorType),
-		ErrorMessage:    domain.NonEmpty(domain.Storable(message)),
-	})
+	n, err := tx.FinishActionAttempt(ctx, finishOf(r.ActionAttemptID, status, errorType, message))
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
@@ -162,6 +91,16 @@ func (s *Service) finish(
 		tx.AfterCommit(func() { s.waiting.notify(r.ActionAttemptID) })
 	}
 	return n == 1, nil
+}
+
+// finishOf returns the columns of an ended attempt.
+func finishOf(id uuid.UUID, status AttemptStatus, errorType, message string) dbsqlc.FinishActionAttemptParams {
+	return dbsqlc.FinishActionAttemptParams{
+		ActionAttemptID: id,
+		Status:          string(status),
+		ErrorType:       domain.NonEmpty(errorType),
+		ErrorMessage:    domain.NonEmpty(domain.Storable(message)),
+	}
 }
 
 func options(r dbsqlc.ActionAttempt) (o attemptOptions) {
@@ -251,44 +190,6 @@ func (s *Service) ListAttempts(
 		out[i] = toAttempt(r)
 	}
 	return out, more, nil
-}
-
-// expireAttempts fails the attempts that are past their deadline.
-func (t *deviceTx) expireAttempts(ctx context.Context) error {
-	for _, late := range []struct {
-		what    func(dbsqlc.ActionAttempt) bool
-		message string
-	}{
-		{
-			func(a dbsqlc.ActionAttempt) bool { return a.ActionType == domain.ConfigureAutoLock },
-			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again.",
-		},
-		{movesBolt, "The device did not confirm in time. Look at its locked property before you try again."},
-		{func(dbsqlc.ActionAttempt) bool { return true }, t.expired()},
-	} {
-		over := func(a dbsqlc.ActionAttempt) bool { return t.pastDeadline(a) && late.what(a) }
-		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// expired returns the message of an expired attempt.
-func (t *deviceTx) expired() string {
-	if !t.d.Online {
-		return "The device was offline all the time. The server applies the change when the device is back."
-	}
-	return "The device did not confirm in time. The server keeps retrying."
-}
-
-// unconverted is expired for a conversion, which the server does not retry.
-func (t *deviceTx) unconverted() string {
-	if !t.d.Online {
-		return "The device was offline all the time. " +
-			"The code stays unmanaged. Convert it when the device is back."
-	}
-	return "The device could not be read in time. The code stays unmanaged. Convert it again."
 }
 
 // EndLateAttempts fails the attempts on a workspace itself whose deadline has passed.

@@ -11,20 +11,21 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Status is the state of a code on its device.
-type Status string
+type Status = lockstate.Status
 
 // Code states.
 const (
-	StatusUnset    Status = "unset"    // not on the device, or on it but not open yet
-	StatusSetting  Status = "setting"  // being set
-	StatusSet      Status = "set"      // opens
-	StatusRemoving Status = "removing" // being removed
-	StatusUnknown  Status = "unknown"  // the device cannot be read
+	StatusUnset    = lockstate.StatusUnset
+	StatusSetting  = lockstate.StatusSetting
+	StatusSet      = lockstate.StatusSet
+	StatusRemoving = lockstate.StatusRemoving
+	StatusUnknown  = lockstate.StatusUnknown
 )
 
 // Code is an access code: managed by the workspace, or found on a device and unmanaged.
@@ -121,13 +122,9 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible(), !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, domain.Value(
-		r.PulledBackupCodeID,
-	), backupAvailable(
-		r,
-		d.BackupPool,
-		s.opt.Now(),
-	)
+	lockCode := toLockCode(r)
+	c.Backup, c.PulledBackup = r.IsBackup, lockCode.PulledBackup
+	c.BackupAvailable = toPool(d.BackupPool).BackupAvailable(&lockCode, s.opt.Now())
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, domain.Problem{
 			Code:    *r.ErrorCode,
@@ -210,7 +207,8 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps capability.Set) ([]Mutatio
 	case r.AppliedGen > 0:
 		return s.pendingUpdates(r)
 	}
-	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
+	code := toLockCode(r)
+	if when := lockstate.ProgramAt(&code, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
 		return []Mutation{{
 			Code:        "deferring_creation",
 			Message:     "The server programs the code shortly before its time frame.",
@@ -225,61 +223,64 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps capability.Set) ([]Mutatio
 // device confirmed still counts, because the device has not confirmed the revert.
 func (s *Service) pendingUpdates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	const message = "The change is on its way to the device."
-	wanted, err := s.stateOf(r)
+	pins := s.pinsOn(r.DeviceID)
+	c, err := pins.load(r)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := s.appliedOf(r)
-	if err != nil {
-		return nil, err
+	applied, changes := domain.Value(c.Applied), []lockstate.FieldChange(nil)
+	if c.Applied != nil {
+		changes = applied.ChangesTo(c.State())
 	}
-	if applied != nil {
-		for _, c := range applied.changes(wanted) {
-			out = append(out, Mutation{
-				Code:    "updating_" + c.what,
-				Message: message,
-				At:      r.DesiredAt,
-				From:    c.from,
-				To:      c.to,
-			})
+	if changes == nil { // an update always carries from and to, even if they are equal
+		changes = []lockstate.FieldChange{{Field: lockstate.CodeField, From: applied, To: c.State()}}
+	}
+	for _, change := range changes {
+		fields, err := pins.changeFields(change)
+		if err != nil {
+			return nil, err
 		}
-	} else {
-		applied = &codeState{}
-	}
-	if out == nil { // an update always carries from and to, even if they are equal
-		out = []Mutation{{
-			Code:    "updating_code",
+		out = append(out, Mutation{
+			Code:    "updating_" + fields.what,
 			Message: message,
 			At:      r.DesiredAt,
-			From:    map[string]any{"code": applied.PIN},
-			To:      map[string]any{"code": wanted.PIN},
-		}}
+			From:    fields.from,
+			To:      fields.to,
+		})
 	}
 	return out, nil
 }
 
-const (
-	nativeAhead  = 72 * time.Hour   // for a device that enforces time frames
-	programAhead = 60 * time.Minute // for any other device
-)
-
-// programAt returns when a time-bound code must be on its device, or nil for an ongoing code.
-func programAt(r dbsqlc.AccessCode, caps capability.Set) *time.Time {
-	if r.StartsAt == nil || offline(r) {
-		return nil
+// pendingTimeFrame returns a warning for a pulled code whose device does not have its time frame yet: it opens
+// at any time.
+func (s *Service) pendingTimeFrame(c dbsqlc.AccessCode) ([]domain.Problem, error) {
+	if !c.IsBackup || c.InPool || c.EndsAt == nil || c.AppliedGen == 0 || c.AppliedGen >= c.DesiredGen {
+		return nil, nil
 	}
-	ahead := programAhead
-	if nativeSchedule(r, caps) {
-		ahead = nativeAhead
+	applied, err := s.appliedOf(c)
+	if err != nil || applied == nil || applied.EndsAt != nil {
+		return nil, err
 	}
-	t := r.StartsAt.Add(-ahead)
-	return &t
-}
-
-// nativeSchedule reports whether the device enforces the code's time frame. A pulled backup code is not
-// recreated for that: it opens immediately and is removed at its end.
-func nativeSchedule(r dbsqlc.AccessCode, caps capability.Set) bool {
-	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.RecreateToChange() || !r.IsBackup)
+	if c.RemovingSince != nil {
+		return []domain.Problem{
+			{
+				Code:  lockstate.WarnDelayRemoving,
+				Scope: domain.OfCode,
+				At:    *c.RemovingSince,
+				Message: "The device never accepted the time frame of the code, so the code opens until it is " +
+					"removed. The server keeps retrying.",
+			},
+		}, nil
+	}
+	return []domain.Problem{
+		{
+			Code:  lockstate.WarnDelaySetting,
+			Scope: domain.OfCode,
+			At:    c.DesiredAt,
+			Message: "The code opens, but the device does not have its time frame yet. Until then the code " +
+				"also opens after ends_at. The server keeps retrying.",
+		},
+	}, nil
 }
 
 func codeNotFound(id string) *domain.Error {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -27,31 +27,37 @@ type CodeChange struct {
 	EvenIfOffline               bool
 }
 
-// onCode runs f on a code in a transaction with its device locked. It fails with NotFound for an unknown code
-// or one of the other kind.
+// hasFields reports whether a change names a field that the device stores, even with its current value.
+func (ch CodeChange) hasFields() bool {
+	return ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
+}
+
+// onCode runs f on a code in a transaction with its device locked, and returns the attempt that f requests. It fails
+// with NotFound for an unknown code or one of the other kind.
 func (s *Service) onCode(
 	ctx context.Context,
 	p domain.Principal,
 	id string,
 	managed bool,
-	f func(store.Tx, dbsqlc.Device, dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error),
+	f func(*deviceTx, *lockstate.Code) (lockstate.Requested, error),
 ) (Attempt, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return Attempt{}, codeNotFound(id)
 	}
-	var a dbsqlc.ActionAttempt
+	var t *deviceTx
+	var requested lockstate.Requested
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		c, err := tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed})
+		at, err := tx.FindAccessCode(ctx, dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed})
 		if store.IsNoRows(err) {
 			return codeNotFound(id)
 		}
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockWorkspaceDevice(
+		l, err := tx.LockWorkspaceDeviceWithCodes(
 			ctx,
-			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Scope: p.Scope},
+			dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: at.DeviceID, Scope: p.Scope},
 		)
 		if store.IsNoRows(err) { // or erased since, with its codes
 			return codeNotFound(id)
@@ -59,71 +65,28 @@ func (s *Service) onCode(
 		if err != nil {
 			return err
 		}
-		if !d.IsManaged && d.RemovedAt == nil {
+		if !l.Device.IsManaged && l.Device.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
-		c, err = tx.FindAccessCode(
-			ctx,
-			dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed},
-		) // the current row
-		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
-			return codeNotFound(id)
-		}
-		if err != nil {
+		if t, err = s.load(tx, l); err != nil {
 			return err
 		}
-		a, err = f(tx, d, c)
-		return err
+		c := t.lock.Code(parsed)
+		if c == nil || c.InPool || c.Managed != managed {
+			return codeNotFound(id)
+		}
+		if requested, err = f(t, c); err != nil {
+			return err
+		}
+		return t.write(ctx, tx.BatchLast)
 	})
-	if _, ok := domain.AsError(err); err != nil && !ok {
-		err = fmt.Errorf("change access code %s: %w", id, err)
+	switch _, ok := domain.AsError(err); {
+	case err != nil && !ok:
+		return Attempt{}, fmt.Errorf("change access code %s: %w", id, err)
+	case err != nil:
+		return Attempt{}, err
 	}
-	return toAttempt(a), err
-}
-
-// saveCode writes a row.
-func saveCode(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
-	return tx.UpdateAccessCode(ctx, dbsqlc.UpdateAccessCodeParams{
-		AccessCodeID:                c.AccessCodeID,
-		IsManaged:                   c.IsManaged,
-		Name:                        c.Name,
-		VendorName:                  c.VendorName,
-		PinSealed:                   c.PinSealed,
-		PinMac:                      c.PinMac,
-		StartsAt:                    c.StartsAt,
-		EndsAt:                      c.EndsAt,
-		Status:                      c.Status,
-		ExternalModificationAllowed: c.ExternalModificationAllowed,
-		VendorRef:                   c.VendorRef,
-		DesiredGen:                  c.DesiredGen,
-		AppliedGen:                  c.AppliedGen,
-		AppliedAt:                   c.AppliedAt,
-		BlockedGen:                  c.BlockedGen,
-		WriteGen:                    c.WriteGen,
-		WriteRef:                    c.WriteRef,
-		WritePinMac:                 c.WritePinMac,
-		WriteAt:                     c.WriteAt,
-		WriteAccepted:               c.WriteAccepted,
-		Attempts:                    c.Attempts,
-		NextAttemptAt:               c.NextAttemptAt,
-		RemovingSince:               c.RemovingSince,
-		ErrorCode:                   c.ErrorCode,
-		ErrorMessage:                c.ErrorMessage,
-		ErrorAt:                     c.ErrorAt,
-		ErrorCodeID:                 c.ErrorCodeID,
-		WarningCode:                 c.WarningCode,
-		WarningMessage:              c.WarningMessage,
-		WarningAt:                   c.WarningAt,
-		DriftCount:                  c.DriftCount,
-		DriftedAt:                   c.DriftedAt,
-		ExternalChange:              c.ExternalChange,
-		DesiredAt:                   c.DesiredAt,
-		AppliedSealed:               c.AppliedSealed,
-		CommonCodeKey:               c.CommonCodeKey,
-		IsBackup:                    c.IsBackup,
-		InPool:                      c.InPool,
-		PulledBackupCodeID:          c.PulledBackupCodeID,
-	})
+	return toAttempt(t.attempt(requested)), nil
 }
 
 // UpdateCode changes a managed code. It returns the attempt to program the change, which has already succeeded
@@ -134,137 +97,65 @@ func saveCode(ctx context.Context, tx store.Tx, c dbsqlc.AccessCode) error {
 // TooMany where twenty changes of it wait. It fails with Conflict where the PIN is on the device already
 // (duplicate_access_code) or the code is being deleted.
 func (s *Service) UpdateCode(ctx context.Context, p domain.Principal, ch CodeChange) (Attempt, error) {
-	return s.onCode(
-		ctx,
-		p,
-		ch.ID,
-		true,
-		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
-			if ch.DeviceID != "" && !domain.IsID(ch.DeviceID, c.DeviceID) {
-				return a, codeNotFound(ch.ID)
+	return s.onCode(ctx, p, ch.ID, true, func(t *deviceTx, c *lockstate.Code) (r lockstate.Requested, err error) {
+		switch {
+		case ch.DeviceID != "" && !domain.IsID(ch.DeviceID, t.d.DeviceID):
+			return r, codeNotFound(ch.ID)
+		case c.RemovingSince != nil:
+			return r, &domain.Error{
+				Kind: domain.Conflict,
+				Type: "access_code_being_deleted",
+				Message: "The access code is being removed from its device and cannot be changed. Create " +
+					"a new one.",
 			}
-			if c.RemovingSince != nil {
-				return a, &domain.Error{
-					Kind: domain.Conflict,
-					Type: "access_code_being_deleted",
-					Message: "The access code is being removed from its device and cannot be changed. Create " +
-						"a new one.",
-				}
-			}
-			if offline(c) {
-				return a, offlineUnchangeable(ch)
-			}
-			if ch.Managed != nil && !*ch.Managed {
-				return s.unmanage(ctx, tx, d, c)
-			}
-			return s.update(ctx, tx, d, c, ch)
-		},
-	)
+		case c.Offline != "":
+			return r, offlineUnchangeable(ch)
+		case ch.Managed != nil && !*ch.Managed:
+			return t.lock.Unmanage(c)
+		}
+		return t.update(c, ch)
+	})
 }
 
 // update changes a managed code on its locked device.
-func (s *Service) update(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	c dbsqlc.AccessCode,
-	ch CodeChange,
-) (a dbsqlc.ActionAttempt, err error) {
-	if !d.Online && !ch.EvenIfOffline {
-		return a, &domain.Error{
+func (t *deviceTx) update(c *lockstate.Code, ch CodeChange) (lockstate.Requested, error) {
+	if !t.d.Online && !ch.EvenIfOffline {
+		return lockstate.Requested{}, &domain.Error{
 			Kind:    domain.Invalid,
 			Type:    "device_offline",
 			Message: "The device is offline. Leave attempt_for_offline_device out to apply the change when it returns.",
 		}
 	}
-	undo, err := s.allow(ctx, tx, &c, ch.ExternalModificationAllowed)
+	change, err := t.checkChange(c, ch)
 	if err != nil {
-		return a, err
+		return lockstate.Requested{}, err
 	}
-	changes, err := s.applyChange(ctx, tx, d, &c, ch)
-	if err != nil {
-		return a, err
-	}
-	if again := undo || ch.hasFields() && isBlocked(c); len(changes) == 0 && !again {
-		return s.answerUnchanged(ctx, tx, d, c, ch)
-	}
-	s.requestWrite(&c)
-	if c.AppliedGen == 0 { // not on the device yet: the new time frame determines its status
-		c.Status = string(StatusSetting)
-		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
-			c.Status = string(StatusUnset)
-			clearError(&c)
-		}
-	}
-	if err := saveCode(ctx, tx, c); err != nil {
-		return a, err
-	}
-	if len(changes) > 0 { // otherwise the change was already announced
-		if err := s.emitRequested(ctx, tx, event.AboutCode(d, c), changes); err != nil {
-			return a, err
-		}
-	}
-	if err := s.alignBackup(ctx, tx, d, c); err != nil {
-		return a, err
-	}
-	if a, err = s.newAttempt(ctx, tx, c, domain.UpdateAccessCode, attemptOptions{}); err != nil {
-		return a, err
-	}
-	return a, s.accounts.WakeDevice(ctx, tx, d.DeviceID, false)
+	return t.lock.Update(c, change)
 }
 
-// applyChange applies a CodeChange to a row. It returns the changes of what the device has.
-func (s *Service) applyChange(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	c *dbsqlc.AccessCode,
-	ch CodeChange,
-) ([]codeChange, error) {
-	caps := capabilities(d)
-	was, err := s.stateOf(*c)
-	if err != nil {
-		return nil, err
+// checkChange checks the values of a change against the rules of the device. It fails with Invalid.
+func (t *deviceTx) checkChange(c *lockstate.Code, ch CodeChange) (out lockstate.Change, err error) {
+	caps := t.lock.Device.Capabilities
+	out = lockstate.Change{
+		PIN:                         t.pins.of(ch.PIN),
+		ExternalModificationAllowed: ch.ExternalModificationAllowed,
+		HasFields:                   ch.hasFields(),
 	}
-	named, coded := ch.Name != nil &&
-		*ch.Name != domain.Value(c.Name), ch.PIN != "" &&
-		ch.PIN != domain.Value(was.PIN)
-	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
+	if ch.Name != nil && *ch.Name != domain.Value(c.Name) {
+		out.Name = ch.Name
+	}
+	if out.PIN == c.PIN {
+		out.PIN = ""
+	}
+	out.StartsAt, out.EndsAt, err = changedTimeFrame(c, ch, t.s.opt.Now())
 	violations := []error{err}
-	if coded {
+	if out.PIN != "" {
 		violations = append(violations, checkChangedPIN(ch.PIN, caps))
 	}
-	if (named || coded) && nativeSchedule(*c, caps) {
-		violations = append(violations, checkWhole(starts, ends))
+	if (out.Name != nil || out.PIN != "") && lockstate.NativeSchedule(c, caps) {
+		violations = append(violations, checkWhole(out.StartsAt, out.EndsAt))
 	}
-	if err := domain.All(violations...); err != nil {
-		return nil, err
-	}
-	if named {
-		c.Name = ch.Name
-	}
-	moved := !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt)
-	var taken []dbsqlc.ListOccupiedPINsRow
-	if coded || moved && caps.MaxCodes > 0 {
-		if taken, err = tx.ListOccupiedPINs(ctx, d.DeviceID); err != nil {
-			return nil, err
-		}
-	}
-	if coded {
-		if err := s.checkFree(d.DeviceID, taken, c.AccessCodeID, ch.PIN); err != nil {
-			return nil, err
-		}
-		s.setPIN(c, ch.PIN)
-	}
-	before := *c
-	c.StartsAt, c.EndsAt = starts, ends
-	if moved {
-		if err := checkMoreRoom(caps, taken, before, *c, s.opt.Now()); err != nil {
-			return nil, err
-		}
-	}
-	now, err := s.stateOf(*c)
-	return was.changes(now), err
+	return out, domain.All(violations...)
 }
 
 // checkChangedPIN fails with Invalid where a device does not accept the PIN for an existing code.
@@ -280,7 +171,7 @@ func checkChangedPIN(pin string, caps capability.Set) error {
 
 // changedTimeFrame returns the time frame after a change. A single new bound is combined with the existing
 // other one.
-func changedTimeFrame(c dbsqlc.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
+func changedTimeFrame(c *lockstate.Code, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
 	switch {
 	case ch.Type == "ongoing" && (ch.StartsAt != "" || ch.EndsAt != ""):
 		return nil, nil, domain.Invalidf("type", "An ongoing access code has neither starts_at nor ends_at")
@@ -308,194 +199,27 @@ func changedTimeFrame(c dbsqlc.AccessCode, ch CodeChange, now time.Time) (*time.
 	return checkTimeFrame(*c.StartsAt, ends, now)
 }
 
-func sameTime(a, b *time.Time) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Equal(*b)
-}
-
-// unmanage leaves a code on its device and makes it unmanaged.
-func (s *Service) unmanage(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	c dbsqlc.AccessCode,
-) (a dbsqlc.ActionAttempt, err error) {
-	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
-		return a, domain.Invalidf(
-			"is_managed",
-			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",
-		)
-	}
-	if c.IsBackup {
-		if err := tx.ClearPulledBackup(
-			ctx,
-			dbsqlc.ClearPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
-		); err != nil {
-			return a, err
-		}
-	}
-	c.Status = string(StatusSet) // also before it starts, as with all unmanaged codes
-	c.IsManaged, c.IsBackup = false, false
-	c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = nil, nil, nil, nil
-	if err := saveCode(ctx, tx, c); err != nil {
-		return a, err
-	}
-	if err := s.events.Emit(ctx, tx, "access_code.unmanaged.created", event.AboutCode(d, c)); err != nil {
-		return a, err
-	}
-	return s.doneAttempt(ctx, tx, c, domain.UpdateAccessCode)
-}
-
 // DeleteCode marks a managed code for removal. The row is deleted when the device confirms, or immediately if
 // the code never reached the device. A repeated request returns another attempt of the same removal, of which
 // there are at most twenty. It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p domain.Principal, id, deviceID string) (Attempt, error) {
-	return s.onCode(
-		ctx,
-		p,
-		id,
-		true,
-		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
-			if deviceID != "" && !domain.IsID(deviceID, c.DeviceID) {
-				return dbsqlc.ActionAttempt{}, codeNotFound(id)
-			}
-			if err := s.checkOfflineDeletion(d, c); err != nil {
-				return dbsqlc.ActionAttempt{}, err
-			}
-			return s.remove(ctx, tx, d, c, domain.DeleteAccessCode)
-		},
-	)
+	return s.onCode(ctx, p, id, true, func(t *deviceTx, c *lockstate.Code) (lockstate.Requested, error) {
+		if deviceID != "" && !domain.IsID(deviceID, t.d.DeviceID) {
+			return lockstate.Requested{}, codeNotFound(id)
+		}
+		if err := checkOfflineDeletion(t.d, c); err != nil {
+			return lockstate.Requested{}, err
+		}
+		return t.lock.Remove(c)
+	})
 }
 
 // DeleteUnmanagedCode marks an unmanaged code for removal from its device. It fails with NotFound. Where the
 // vendor does not support the removal, the attempt fails.
 func (s *Service) DeleteUnmanagedCode(ctx context.Context, p domain.Principal, id string) (Attempt, error) {
-	return s.onCode(
-		ctx,
-		p,
-		id,
-		false,
-		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (dbsqlc.ActionAttempt, error) {
-			if !capabilities(d).DeleteUnmanaged {
-				a, err := s.newAttempt(ctx, tx, c, domain.DeleteUnmanagedAccessCode, attemptOptions{})
-				if err != nil {
-					return a, err
-				}
-				return a, s.accounts.WakeDevice(ctx, tx, d.DeviceID, false)
-			}
-			return s.remove(ctx, tx, d, c, domain.DeleteUnmanagedAccessCode)
-		},
-	)
-}
-
-func (s *Service) remove(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	c dbsqlc.AccessCode,
-	actionType string,
-) (a dbsqlc.ActionAttempt, err error) {
-	if err := s.removeBackup(ctx, tx, d, c); err != nil {
-		return a, err
-	}
-	neverSent := c.VendorRef == nil && c.WriteGen == 0 || offline(c)
-	if neverSent || d.RemovedAt != nil { // no code on the device, or no device
-		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
-			return a, err
-		}
-		return a, s.deleteCode(ctx, tx, d, c)
-	}
-	if c.RemovingSince == nil {
-		now := s.opt.Now().UTC()
-		c.RemovingSince, c.Status = &now, string(StatusRemoving)
-		c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
-		c.Attempts, c.NextAttemptAt = 0, nil
-		if c.VendorRef != nil { // a pending write is irrelevant; without a reference the code must be found first
-			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
-		}
-		if err := saveCode(ctx, tx, c); err != nil {
-			return a, err
-		}
-		if c.IsManaged {
-			if err := s.emitMutation(ctx, tx, event.AboutCode(d, c), "deleting"); err != nil {
-				return a, err
-			}
-		}
-	}
-	if a, err = s.newAttempt(ctx, tx, c, actionType, attemptOptions{}); err != nil {
-		return a, err
-	}
-	return a, s.accounts.WakeDevice(ctx, tx, d.DeviceID, false)
-}
-
-// deleteCode deletes a code that is off its device, emits the events, and ends the attempts that wait for the
-// code.
-func (s *Service) deleteCode(ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) error {
-	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
-		return err
-	}
-	if err := s.addTombstone(ctx, tx, d, c); err != nil {
-		return err
-	}
-	if c.IsBackup {
-		if err := tx.ClearPulledBackup(
-			ctx,
-			dbsqlc.ClearPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID},
-		); err != nil {
-			return err
-		}
-	}
-	pending, err := tx.PendingAttemptsOfDevice(ctx, d.DeviceID)
-	if err != nil {
-		return err
-	}
-	for _, a := range pending {
-		if domain.Value(a.AccessCodeID) != c.AccessCodeID {
-			continue
-		}
-		switch a.ActionType {
-		case domain.DeleteAccessCode, domain.DeleteUnmanagedAccessCode:
-			_, err = s.finish(ctx, tx, a, Succeeded, "", "")
-		case domain.ConvertAccessCode:
-			err = s.failConversion(
-				ctx,
-				tx,
-				d,
-				c,
-				a,
-				"access_code_not_found",
-				"The code was removed from its device before it could be converted.",
-			)
-		default:
-			_, err = s.finish(
-				ctx,
-				tx,
-				a,
-				Failed,
-				"access_code_deleted",
-				"The access code was deleted before the device confirmed.",
-			)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !c.IsManaged {
-		return s.events.Emit(ctx, tx, "access_code.unmanaged.removed", event.AboutCode(d, c))
-	}
-	if c.AppliedGen > 0 && !offline(c) &&
-		d.RemovedAt == nil { // the code stays on a removed device and continues to open
-		if err := s.events.Emit(ctx, tx, "access_code.removed_from_device", event.AboutCode(d, c)); err != nil {
-			return err
-		}
-	}
-	deleted, err := s.aboutWithPIN(d, c)
-	if err != nil {
-		return err
-	}
-	return s.events.Emit(ctx, tx, "access_code.deleted", deleted)
+	return s.onCode(ctx, p, id, false, func(t *deviceTx, c *lockstate.Code) (lockstate.Requested, error) {
+		return t.lock.RemoveUnmanaged(c)
+	})
 }
 
 // ConvertCode requests to make an unmanaged code managed. That happens after the next read of the device, if
@@ -507,98 +231,21 @@ func (s *Service) ConvertCode(
 	id string,
 	externalModificationAllowed *bool,
 ) (Attempt, error) {
-	return s.onCode(
-		ctx,
-		p,
-		id,
-		false,
-		func(tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode) (a dbsqlc.ActionAttempt, err error) {
-			if c.RemovingSince != nil {
-				return a, &domain.Error{
-					Kind:    domain.Conflict,
-					Type:    "access_code_being_deleted",
-					Message: "The access code is being removed from its device and cannot be converted.",
-				}
-			}
-			if a, err = s.newAttempt(
-				ctx,
-				tx,
-				c,
-				domain.ConvertAccessCode,
-				attemptOptions{ExternalModificationAllowed: externalModificationAllowed},
-			); err != nil {
-				return a, err
-			}
-			return a, s.accounts.WakeDevice(ctx, tx, d.DeviceID, true)
-		},
-	)
+	return s.onCode(ctx, p, id, false, func(t *deviceTx, c *lockstate.Code) (lockstate.Requested, error) {
+		return t.lock.Convert(c, externalModificationAllowed)
+	})
 }
 
-func (s *Service) failConversion(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	c dbsqlc.AccessCode,
-	a dbsqlc.ActionAttempt,
-	errorType, message string,
-) error {
-	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
-		return err
-	}
-	why := []domain.Problem{{
-		Code:    errorType,
-		Message: message,
-		Scope:   domain.OfCode,
-		At:      s.opt.Now(),
-	}}
-	failed, err := s.withProblems(ctx, tx, event.AboutCode(d, c), d)
+// PullBackupCode takes a code out of the device's pool to replace another one (lockstate.Lock.PullBackup). It fails with
+// NotFound, Invalid, and Conflict.
+func (s *Service) PullBackupCode(ctx context.Context, p domain.Principal, id string) (Code, error) {
+	var pulled uuid.UUID
+	_, err := s.onCode(ctx, p, id, true, func(t *deviceTx, c *lockstate.Code) (r lockstate.Requested, err error) {
+		pulled, err = t.lock.PullBackup(c)
+		return r, err
+	})
 	if err != nil {
-		return err
+		return Code{}, err
 	}
-	return s.events.Emit(
-		ctx,
-		tx,
-		"access_code.unmanaged.failed_to_convert_to_managed",
-		failed.With("access_code_errors", domain.ProblemFields("error_code", why)).
-			With("access_code_warnings", []any{}),
-	)
-}
-
-// hasFields reports whether a change names a field that the device stores, even with its current value.
-func (ch CodeChange) hasFields() bool {
-	return ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
-}
-
-// isBlocked reports whether the device has refused the desired state of a code, so that the server does not retry.
-func isBlocked(c dbsqlc.AccessCode) bool {
-	return c.AppliedGen < c.DesiredGen && c.BlockedGen >= c.DesiredGen && !staysOff(c)
-}
-
-// staysOff reports whether a code was deleted at its device with permission and has not been changed since.
-func staysOff(c dbsqlc.AccessCode) bool {
-	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil &&
-		domain.Value(c.WarningCode) == domain.WarnExternal
-}
-
-// answerUnchanged answers a change without differences. Its attempt ends when the device has confirmed the desired
-// state, or immediately if no write is pending.
-func (s *Service) answerUnchanged(
-	ctx context.Context, tx store.Tx, d dbsqlc.Device, c dbsqlc.AccessCode, ch CodeChange,
-) (a dbsqlc.ActionAttempt, err error) {
-	if err := saveCode(ctx, tx, c); err != nil {
-		return a, err
-	}
-	if !ch.hasFields() || c.AppliedGen >= c.DesiredGen || staysOff(c) || s.waits(d, c) {
-		return s.doneAttempt(ctx, tx, c, domain.UpdateAccessCode)
-	}
-	if a, err = s.newAttempt(ctx, tx, c, domain.UpdateAccessCode, attemptOptions{}); err != nil {
-		return a, err
-	}
-	return a, s.accounts.WakeDevice(ctx, tx, d.DeviceID, false)
-}
-
-// waits reports whether the only thing left for a code is to wait for its programming time.
-func (s *Service) waits(d dbsqlc.Device, c dbsqlc.AccessCode) bool {
-	when := programAt(c, capabilities(d))
-	return d.RemovedAt == nil && c.VendorRef == nil && c.WriteGen == 0 && when != nil && when.After(s.opt.Now())
+	return s.GetCode(ctx, p, true, pulled.String(), "", "")
 }

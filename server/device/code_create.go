@@ -3,7 +3,6 @@ package device
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -49,7 +49,7 @@ func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode)
 		if err := s.joinKey(ctx, tx, p, &n); err != nil {
 			return err
 		}
-		at, err := lockPlace(ctx, tx, p, device)
+		at, err := s.lockPlace(ctx, tx, p, device)
 		if err != nil {
 			return err
 		}
@@ -102,16 +102,14 @@ func (s *Service) insertCode(
 		return r, a, err
 	}
 	if events[1], err = s.events.NewRow(
-		mutationsRequested,
+		lockstate.MutationsRequested,
 		withRequestedMutation(event.AboutCode(d, c), mutation),
 	); err != nil {
 		return r, a, err
 	}
-	if row.UsesBackupPool {
-		if err := s.enablePool(ctx, tx, d); err != nil {
-			return r, a, err
-		}
-	}
+	pool := readPool(d)
+	enables := row.UsesBackupPool && !pool.Enabled
+	pool.Enabled = true
 	var waits bool
 	if err := s.waker.WakeIf(ctx, tx, domain.OutboxLane, d.WorkspaceID, &waits); err != nil {
 		return r, a, err
@@ -121,7 +119,7 @@ func (s *Service) insertCode(
 			return r, a, err
 		}
 	}
-	err = write(ctx,
+	steps := []func(store.Tx) error{
 		func(tx store.Tx) (err error) { r, err = tx.InsertAccessCode(ctx, row); return err },
 		func(tx store.Tx) (err error) { a, err = tx.InsertActionAttempt(ctx, attempt); return err },
 		func(tx store.Tx) (err error) { waits, err = tx.InsertEvent(ctx, events[0]); return err },
@@ -131,7 +129,17 @@ func (s *Service) insertCode(
 				return tx.AdvanceDeviceDue(ctx, dbsqlc.AdvanceDeviceDueParams{DeviceID: d.DeviceID, After: ahead})
 			}
 			return tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: d.DeviceID})
+		},
+	}
+	if enables {
+		steps = append(steps, func(tx store.Tx) error {
+			return tx.SetBackupPool(ctx, dbsqlc.SetBackupPoolParams{
+				DeviceID:   d.DeviceID,
+				BackupPool: domain.MustJSON(pool),
+			})
 		})
+	}
+	err = write(ctx, steps...)
 	return r, a, err
 }
 
@@ -141,11 +149,11 @@ type together func(context.Context, ...func(store.Tx) error) error
 // ahead returns how long a new code needs no work on its device. It is 0 where the device is due now, also
 // where a backup pool may need to make room for the code.
 func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time.Duration {
-	when := programAt(
-		dbsqlc.AccessCode{
+	when := lockstate.ProgramAt(
+		&lockstate.Code{
 			StartsAt:               row.StartsAt,
 			PreferNativeScheduling: row.PreferNativeScheduling,
-			OfflineKind:            row.OfflineKind,
+			Offline:                lockstate.OfflineKind(domain.Value(row.OfflineKind)),
 		},
 		capabilities(d),
 	)
@@ -158,7 +166,7 @@ func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time
 // newCode returns the row of a code on d, checked against the device and its codes.
 func (s *Service) newCode(
 	d dbsqlc.Device,
-	taken []dbsqlc.ListOccupiedPINsRow,
+	taken []lockstate.Occupant,
 	n NewCode,
 ) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
@@ -199,50 +207,37 @@ func (s *Service) newCode(
 	); err != nil {
 		return r, err
 	}
-	row := dbsqlc.AccessCode{
-		AccessCodeID:           domain.NewID(),
-		DeviceID:               d.DeviceID,
-		IsManaged:              true,
-		StartsAt:               starts,
-		EndsAt:                 ends,
-		PreferNativeScheduling: n.NativeScheduling,
+	c := &lockstate.Code{
+		ID:                          domain.NewID(),
+		Managed:                     true,
+		Name:                        &name,
+		StartsAt:                    starts,
+		EndsAt:                      ends,
+		ExternalModificationAllowed: n.ExternalModificationAllowed,
+		PreferNativeScheduling:      n.NativeScheduling,
+		CommonCodeKey:               n.CommonCodeKey,
+		UsesBackupPool:              n.BackupPool,
+		DesiredAt:                   s.opt.Now().UTC(),
 	}
-	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
+	if err := lockstate.CheckRoom(caps, taken, c.Occupant(), s.opt.Now()); err != nil {
 		return r, err
 	}
 	switch {
 	case caps.ProviderPIN:
 	case n.PIN == "":
-		if n.PIN, err = s.generatePIN(d.DeviceID, caps, taken, n.PreferredLength); err != nil {
+		if n.PIN, err = generatePIN(caps, n.PreferredLength, s.takenOn(d.DeviceID, taken)); err != nil {
 			return r, err
 		}
 	default:
-		if err := s.checkFree(d.DeviceID, taken, uuid.Nil, n.PIN); err != nil {
+		c.PIN = s.pinsOn(d.DeviceID).of(n.PIN)
+		if err := lockstate.CheckPIN(taken, c.Occupant()); err != nil {
 			return r, err
 		}
 	}
-	s.setPIN(&row, n.PIN)
-	status := StatusSetting
-	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
-		status = StatusUnset
-	}
-	return dbsqlc.InsertAccessCodeParams{
-		AccessCodeID:                row.AccessCodeID,
-		WorkspaceID:                 d.WorkspaceID,
-		DeviceID:                    d.DeviceID,
-		IsManaged:                   true,
-		Name:                        &name,
-		PinSealed:                   row.PinSealed,
-		PinMac:                      row.PinMac,
-		StartsAt:                    starts,
-		EndsAt:                      ends,
-		Status:                      string(status),
-		ExternalModificationAllowed: n.ExternalModificationAllowed,
-		PreferNativeScheduling:      n.NativeScheduling,
-		DesiredAt:                   s.opt.Now().UTC(),
-		CommonCodeKey:               domain.NonEmpty(n.CommonCodeKey),
-		UsesBackupPool:              n.BackupPool,
-	}, nil
+	c.Status = lockstate.NewStatus(c, caps, s.opt.Now())
+	sealed := dbsqlc.AccessCode{AccessCodeID: c.ID, DeviceID: d.DeviceID}
+	s.setPIN(&sealed, n.PIN)
+	return insertOf(d, c, sealed), nil
 }
 
 // checkNewPIN fails with Invalid where a device does not accept the PIN for a new code. An empty PIN passes.
@@ -258,32 +253,4 @@ func checkNewPIN(pin string, caps capability.Set) error {
 	default:
 		return checkPIN(pin, caps)
 	}
-}
-
-// checkFree fails with Conflict where another code than self has the PIN. It ignores codes that are being
-// removed and those of the backup pool, which are removed before this one is set.
-func (s *Service) checkFree(device uuid.UUID, taken []dbsqlc.ListOccupiedPINsRow, self uuid.UUID, pin string) error {
-	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	i := slices.IndexFunc(taken, func(c dbsqlc.ListOccupiedPINsRow) bool {
-		return c.AccessCodeID != self && !c.Removing && !c.InPool && s.keys.Match(c.PinMac, mac)
-	})
-	if i < 0 {
-		return nil
-	}
-	e := &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Field: "code"}
-	if other := taken[i]; other.IsManaged {
-		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: managed access code %s. Choose another code.",
-			other.AccessCodeID,
-		)
-	} else {
-		e.Data = map[string]any{"unmanaged_access_code_id": other.AccessCodeID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: unmanaged access code %s. Convert that one, delete it, or "+
-				"choose another code.",
-			other.AccessCodeID,
-		)
-	}
-	return e
 }

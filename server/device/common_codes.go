@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -27,7 +28,7 @@ type NewCodes struct {
 // place is a device for a new code.
 type place struct {
 	device dbsqlc.Device
-	taken  []dbsqlc.ListOccupiedPINsRow
+	taken  []lockstate.Occupant
 	unread bool // taken was not read
 }
 
@@ -54,7 +55,7 @@ func (s *Service) CreateCodes(ctx context.Context, p domain.Principal, n NewCode
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		codes = nil
-		places, err := lockPlaces(ctx, tx, p, ids)
+		places, err := s.lockPlaces(ctx, tx, p, ids)
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (s *Service) CreateCodes(ctx context.Context, p domain.Principal, n NewCode
 
 // createShared creates a code on one of the devices: with the shared PIN or, if mayDiffer, with its own.
 func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n NewCode, mayDiffer bool) (Code, error) {
-	at, err := at.read(ctx, tx)
+	at, err := s.read(ctx, tx, at)
 	if err != nil {
 		return Code{}, err
 	}
@@ -133,13 +134,15 @@ func onDeviceError(err error, device uuid.UUID) error {
 }
 
 // lockPlaces locks the devices in a fixed order, and reads the codes on them up to maxTaken.
-func lockPlaces(ctx context.Context, tx store.Tx, p domain.Principal, ids []uuid.UUID) (map[uuid.UUID]place, error) {
+func (s *Service) lockPlaces(
+	ctx context.Context, tx store.Tx, p domain.Principal, ids []uuid.UUID,
+) (map[uuid.UUID]place, error) {
 	places, taken := map[uuid.UUID]place{}, 0
 	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
 		var at place
 		var err error
 		if taken < maxTaken {
-			at, err = lockPlace(ctx, tx, p, id)
+			at, err = s.lockPlace(ctx, tx, p, id)
 		} else {
 			at.unread = true
 			at.device, err = lockManagedDevice(ctx, tx, p, id)
@@ -154,15 +157,20 @@ func lockPlaces(ctx context.Context, tx store.Tx, p domain.Principal, ids []uuid
 }
 
 // read returns the place with its codes, which cannot change under the lock.
-func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
-	if at.unread {
-		at.taken, err = tx.ListOccupiedPINs(ctx, at.device.DeviceID)
+func (s *Service) read(ctx context.Context, tx store.Tx, at place) (place, error) {
+	if !at.unread {
+		return at, nil
 	}
+	rows, err := tx.ListOccupiedPINs(ctx, at.device.DeviceID)
+	at.taken = toOccupants(s, rows)
 	return at, err
 }
 
 // lockPlace is lockManagedDevice for a device that will get a code.
-func lockPlace(ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUID) (at place, err error) {
+func (s *Service) lockPlace(
+	ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUID,
+) (at place, err error) {
+	var rows []dbsqlc.ListOccupiedPINsRow
 	err = tx.Batch(ctx,
 		func(tx store.Tx) (err error) {
 			at.device, err = tx.LockWorkspaceDevice(
@@ -171,7 +179,8 @@ func lockPlace(ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUI
 			)
 			return err
 		},
-		func(tx store.Tx) (err error) { at.taken, err = tx.ListOccupiedPINs(ctx, id); return err })
+		func(tx store.Tx) (err error) { rows, err = tx.ListOccupiedPINs(ctx, id); return err })
+	at.taken = toOccupants(s, rows)
 	return at, mayWorkOn(at.device, id, p, err)
 }
 
@@ -277,12 +286,11 @@ func (s *Service) freeOnAll(
 		if len(pins) == 0 {
 			break
 		}
-		at, err := places[id].read(ctx, tx)
+		at, err := s.read(ctx, tx, places[id])
 		if err != nil {
 			return nil, err
 		}
-		there := s.pinsOf(at.taken)
-		pins = slices.DeleteFunc(pins, func(pin string) bool { return there[s.pinOn(id, pin)] })
+		pins = slices.DeleteFunc(pins, s.takenOn(id, at.taken))
 	}
 	return pins, nil
 }
@@ -388,31 +396,11 @@ func (s *Service) UpdateCodes(ctx context.Context, p domain.Principal, key strin
 			codes = nil
 		}
 		for _, c := range codes {
-			d, err := tx.LockDevice(ctx, c.DeviceID)
-			if store.IsNoRows(err) { // erased since, with its codes
-				continue
-			}
+			done, err := s.updateShared(ctx, tx, key, c, ch)
 			if err != nil {
 				return err
 			}
-			if !d.IsManaged && d.RemovedAt == nil {
-				return onDeviceError(deviceUnmanaged(), d.DeviceID)
-			}
-			c, err = tx.FindAccessCode(
-				ctx,
-				dbsqlc.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID},
-			) // the current row
-			if store.IsNoRows(err) ||
-				(err == nil && (domain.Value(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if _, err := s.update(ctx, tx, d, c, ch); err != nil {
-				return onDeviceError(err, d.DeviceID)
-			}
-			changed++
+			changed += done
 		}
 		if changed == 0 {
 			return &domain.Error{
@@ -428,4 +416,32 @@ func (s *Service) UpdateCodes(ctx context.Context, p domain.Principal, key strin
 		err = fmt.Errorf("change the access codes of a key: %w", err)
 	}
 	return err
+}
+
+// updateShared changes one code of a key. It returns 1, or 0 for a code that has left the key meanwhile.
+func (s *Service) updateShared(
+	ctx context.Context, tx store.Tx, key string, c dbsqlc.AccessCode, ch CodeChange,
+) (int, error) {
+	l, err := tx.LockDeviceWithCodes(ctx, c.DeviceID)
+	if store.IsNoRows(err) { // erased since, with its codes
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !l.Device.IsManaged && l.Device.RemovedAt == nil {
+		return 0, onDeviceError(deviceUnmanaged(), l.Device.DeviceID)
+	}
+	t, err := s.load(tx, l)
+	if err != nil {
+		return 0, err
+	}
+	code := t.lock.Code(c.AccessCodeID) // the current row
+	if code == nil || code.CommonCodeKey != key || code.RemovingSince != nil || code.InPool {
+		return 0, nil
+	}
+	if _, err := t.update(code, ch); err != nil {
+		return 0, onDeviceError(err, l.Device.DeviceID)
+	}
+	return 1, t.write(ctx, tx.Batch)
 }

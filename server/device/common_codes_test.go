@@ -68,7 +68,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 		for i, id := range ids {
 			parsed[len(ids)-1-i] = uuid.MustParse(id)
 		}
-		places, err := lockPlaces(t.Context(), tx, p, parsed)
+		places, err := s.lockPlaces(t.Context(), tx, p, parsed)
 		kept := 0
 		for _, at := range places {
 			kept += len(at.taken)

@@ -69,17 +69,12 @@ func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id strin
 			return err
 		}
 		if name := toDevice(toAnnouncedDevice(t.d)).Name; name != was {
-			if err := s.events.Emit(
-				ctx,
-				t.tx,
-				"device.name_changed",
-				event.AboutDevice(t.d).With("device_name", name),
-			); err != nil {
+			if err := t.emit(ctx, "device.name_changed", event.AboutDevice(t.d).With("device_name", name)); err != nil {
 				return err
 			}
 		}
 		if c.BackupPool != nil {
-			if err := t.switchPool(ctx, *c.BackupPool); err != nil {
+			if err := t.switchPool(*c.BackupPool); err != nil {
 				return err
 			}
 		}
@@ -96,15 +91,8 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	ev := "device.unmanaged.converted_to_managed"
 	if t.d.IsManaged = managed; !managed {
 		ev = "device.converted_to_unmanaged"
-		if err := t.end(
-			ctx, func(dbsqlc.ActionAttempt) bool { return true },
-			Failed, "device_unmanaged", "The device became unmanaged.",
-		); err != nil {
-			return err
-		}
-		if err := t.dropPool(ctx); err != nil {
-			return err
-		}
+		t.lock.EndAll("device_unmanaged", "The device became unmanaged.")
+		t.lock.DropPool()
 	}
 	if err := t.tx.SetDeviceManaged(ctx, dbsqlc.SetDeviceManagedParams{
 		DeviceID:  t.d.DeviceID,
@@ -112,7 +100,7 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	}); err != nil {
 		return err
 	}
-	if err := t.s.events.Emit(ctx, t.tx, ev, event.AboutDevice(t.d)); err != nil {
+	if err := t.emit(ctx, ev, event.AboutDevice(t.d)); err != nil {
 		return err
 	}
 	return t.s.waker.Wake(ctx, t.tx, domain.DeviceLane, t.d.DeviceID)
@@ -149,15 +137,8 @@ func (s *Service) DeleteDevice(ctx context.Context, p domain.Principal, id strin
 			return err
 		}
 		t.d.RemovedAt = &t.now
-		for _, c := range slices.Clone(t.codes) {
-			if c.InPool {
-				continue
-			}
-			if err := t.deleteCode(ctx, c); err != nil {
-				return err
-			}
-		}
-		if err := s.events.Emit(ctx, t.tx, "device.deleted", event.AboutDevice(t.d)); err != nil {
+		t.lock.Forget()
+		if err := t.emit(ctx, "device.deleted", event.AboutDevice(t.d)); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, t.tx, domain.DeviceLane, t.d.DeviceID)

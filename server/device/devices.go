@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -59,7 +60,7 @@ type Device struct {
 	// TimeZone is the IANA time zone that a client reported.
 	TimeZone string
 
-	BackupPool    BackupPool
+	BackupPool    lockstate.BackupPool
 	AccountErrors []domain.Problem
 }
 
@@ -67,7 +68,7 @@ type Device struct {
 func (d Device) Errors() []domain.Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []domain.Problem {
-	return append(append(d.connectionErrors(), d.subscriptionErrors()...), d.BackupPool.errors()...)
+	return append(append(d.connectionErrors(), d.subscriptionErrors()...), d.BackupPool.Errors()...)
 }
 
 func (d Device) connectionErrors() []domain.Problem {
@@ -400,9 +401,7 @@ func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt
 		a.Status, a.ErrorType, a.Message = Failed, "device_refused", refusal
 	}
 	return a, s.onDevice(ctx, noFence{}, device, "end a simulation", func(t *deviceTx) error {
-		return t.end(
-			ctx, func(r dbsqlc.ActionAttempt) bool { return r.ActionAttemptID == a.ID },
-			a.Status, a.ErrorType, a.Message,
-		)
+		t.lock.End(a.ID, a.Status, a.ErrorType, a.Message)
+		return nil
 	})
 }

@@ -60,9 +60,9 @@ func lost(d dbsqlc.Device) bool {
 // Warnings returns the problems that impair the device without preventing it from working.
 func (d Device) Warnings() []domain.Problem {
 	if d.FlakySince.IsZero() {
-		return d.BackupPool.warnings()
+		return d.BackupPool.Warnings()
 	}
-	return append(d.BackupPool.warnings(), domain.Problem{
+	return append(d.BackupPool.Warnings(), domain.Problem{
 		Code:  "device_has_flaky_connection",
 		Scope: domain.OfDevice,
 		At:    d.FlakySince,

@@ -223,7 +223,7 @@ func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.Ins
 		SeenAt:             now,
 		HubDisconnected:    f.HubDisconnected,
 	}
-	row.AutoLockEnabled, row.AutoLockDelaySeconds = f.AutoLock.columns()
+	row.AutoLockEnabled, row.AutoLockDelaySeconds = autoLockColumns(f.AutoLock)
 	if f.BatteryLevel != nil {
 		row.AnnouncedBattery = new(BatteryStatus(*f.BatteryLevel))
 	}
@@ -265,7 +265,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 	case missing == nil:
 		missing = new(s.opt.Now().UTC())
 	}
-	on, delay := f.AutoLock.columns()
+	on, delay := autoLockColumns(f.AutoLock)
 	err := tx.UpdateDevice(ctx, dbsqlc.UpdateDeviceParams{
 		DeviceID:              r.DeviceID,
 		OnlineChangedAt:       onlineAt,

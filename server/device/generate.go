@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -25,15 +26,13 @@ func (s *Service) GenerateCode(ctx context.Context, p domain.Principal, deviceID
 	if err != nil {
 		return d, "", fmt.Errorf("read the codes of device %s: %w", d.ID, err)
 	}
-	pin, err := s.generatePIN(d.ID, d.Capabilities, taken, 0)
+	pin, err := generatePIN(d.Capabilities, 0, s.takenOn(d.ID, toOccupants(s, taken)))
 	return d, pin, err
 }
 
-// generatePIN returns a random PIN that obeys the rules of the device and is not in use on it. Its length is the
+// generatePIN returns a random PIN that obeys the rules of a device and is not taken on it. Its length is the
 // preferred one if the device supports it, else the shortest supported one. It fails with Invalid.
-func (s *Service) generatePIN(
-	device uuid.UUID, caps capability.Set, taken []dbsqlc.ListOccupiedPINsRow, preferred int,
-) (string, error) {
+func generatePIN(caps capability.Set, preferred int, taken func(digits string) bool) (string, error) {
 	if caps.ProviderPIN {
 		return "", domain.Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
 	}
@@ -44,10 +43,9 @@ func (s *Service) generatePIN(
 	if preferred > 0 && preferred <= 12 && slices.Contains(caps.CodeLengths, preferred) {
 		length = preferred
 	}
-	there := s.pinsOf(taken)
 	for range 1000 {
 		pin, err := randomPIN(length)
-		if err != nil || fits(pin, caps) && !there[s.pinOn(device, pin)] {
+		if err != nil || fits(pin, caps) && !taken(pin) {
 			return pin, err
 		}
 	}
@@ -77,16 +75,33 @@ func fits(pin string, caps capability.Set) bool {
 	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil
 }
 
-// pinOn returns the MAC of a PIN on a device.
-func (s *Service) pinOn(device uuid.UUID, pin string) string {
-	return string(s.keys.Lift(s.keys.MAC(pinScope(device), []byte(pin))))
+// takenOn returns a function that reports whether one of the codes of a device has a PIN.
+func (s *Service) takenOn(device uuid.UUID, codes []lockstate.Occupant) func(digits string) bool {
+	there := make(map[lockstate.PIN]bool, len(codes))
+	for _, c := range codes {
+		there[c.PIN] = true
+	}
+	pins := s.pinsOn(device)
+	return func(digits string) bool { return there[pins.of(digits)] }
 }
 
-// pinsOf returns the MACs of the PINs of codes.
-func (s *Service) pinsOf(taken []dbsqlc.ListOccupiedPINsRow) map[string]bool {
-	there := make(map[string]bool, len(taken))
-	for _, c := range taken {
-		there[string(s.keys.Lift(c.PinMac))] = true
+// toOccupants returns what the codes of a device mean for a new one.
+func toOccupants(s *Service, rows []dbsqlc.ListOccupiedPINsRow) []lockstate.Occupant {
+	out := make([]lockstate.Occupant, len(rows))
+	for i, r := range rows {
+		out[i] = lockstate.Occupant{
+			ID:                     r.AccessCodeID,
+			Managed:                r.IsManaged,
+			Removing:               r.Removing,
+			InPool:                 r.InPool,
+			IsBackup:               r.IsBackup,
+			Offline:                r.OfflineKind != nil,
+			PreferNativeScheduling: r.PreferNativeScheduling,
+			OnDevice:               r.OnDevice,
+			PIN:                    s.pinOfMAC(r.PinMac),
+			StartsAt:               r.StartsAt,
+			EndsAt:                 r.EndsAt,
+		}
 	}
-	return there
+	return out
 }

@@ -10,16 +10,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
-
-// LockCommandWork is a lock command.
-type LockCommandWork struct {
-	Attempt uuid.UUID
-	Lock    bool // false: unlock
-	Started bool // the command may have been sent; it is never sent twice, and the device shows its result
-}
 
 // RunLockCommand requests to lock or unlock a door. It returns the attempt, which ends when the device confirms. On
 // an offline device the attempt has already failed, because a door must not open later than its user expects.
@@ -181,55 +175,11 @@ func (s *Service) finishWithEvent(
 	errorType, message string,
 ) error {
 	ended, err := s.finish(ctx, tx, r, status, errorType, message)
-	prefix, announced := event.AttemptEvents[r.ActionType]
+	occurrence, announced := endOf(d, r.ActionAttemptID, r.ActionType, status)
 	if err != nil || !ended || !announced {
 		return err
 	}
-	outcome := ".succeeded"
-	if status == Failed {
-		outcome = ".failed"
-	}
-	a := event.AboutDevice(
-		d,
-	).With("action_attempt_id", r.ActionAttemptID).
-		With("action_type", r.ActionType).
-		With("status", string(status))
-	return s.events.Emit(ctx, tx, prefix+outcome, a)
-}
-
-func movesBolt(a dbsqlc.ActionAttempt) bool {
-	return a.ActionType == domain.LockDoor || a.ActionType == domain.UnlockDoor
-}
-
-// nextLockCommand returns the next lock command. Attempts run one at a time, in the order of the requests.
-func (t *deviceTx) nextLockCommand() (work *LockCommandWork, poll *time.Time) {
-	for _, a := range t.pending {
-		if !movesBolt(a) {
-			continue
-		}
-		if a.StartedAt != nil {
-			again := pollAfter(*a.StartedAt, t.now)
-			poll = &again
-		}
-		return &LockCommandWork{
-			Attempt: a.ActionAttemptID,
-			Lock:    a.ActionType == domain.LockDoor,
-			Started: a.StartedAt != nil,
-		}, poll
-	}
-	return nil, nil
-}
-
-// Interruption says why the server must not write to a device now.
-type Interruption struct {
-	HasLockCommand bool // a lock command waits, which precedes the codes
-	Removed        bool // the device left its account or is unmanaged
-}
-
-// HasUrgentWork returns what happened between a decision about a device and the next write to it.
-func (s *Service) HasUrgentWork(ctx context.Context, device uuid.UUID) (Interruption, error) {
-	r, err := s.db.HasUrgentWork(ctx, device)
-	return Interruption(r), err
+	return s.events.Emit(ctx, tx, occurrence.Type, occurrence.About)
 }
 
 // RecordLockCommandStarted records that a lock command or auto-lock setting is about to be sent, so that it is not
@@ -238,12 +188,12 @@ func (s *Service) RecordLockCommandStarted(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w LockCommandWork,
+	w lockstate.Command,
 ) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
-		for _, a := range t.pending {
-			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.pastDeadline(a) && t.d.RemovedAt == nil {
+		for _, a := range t.lock.Attempts {
+			if a.ID == w.Attempt && a.StartedAt == nil && a.Deadline.After(t.now) && t.d.RemovedAt == nil {
 				still = true
 				return t.tx.StartActionAttempt(
 					ctx,
@@ -261,7 +211,7 @@ func (s *Service) RecordLockCommandNotStarted(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w LockCommandWork,
+	w lockstate.Command,
 ) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
 		return t.tx.StartActionAttempt(ctx, dbsqlc.StartActionAttemptParams{ActionAttemptID: w.Attempt})
@@ -273,11 +223,11 @@ func (s *Service) RecordLockCommandDone(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w LockCommandWork,
+	w lockstate.Command,
 ) error {
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
-		for _, a := range t.pending {
-			if a.ActionAttemptID == w.Attempt {
+		for _, a := range t.lock.Attempts {
+			if a.ID == w.Attempt {
 				return t.recordMoved(ctx, a, nil)
 			}
 		}
@@ -290,29 +240,22 @@ func (s *Service) RecordLockCommandFailed(
 	ctx context.Context,
 	h domain.Fence,
 	device uuid.UUID,
-	w LockCommandWork,
+	w lockstate.Command,
 	errorType, message string,
 ) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
-		return t.end(
-			ctx,
-			func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt },
-			Failed,
-			errorType,
-			message,
-		)
+		t.lock.End(w.Attempt, Failed, errorType, message)
+		return nil
 	})
 }
 
 // recordMoved ends the attempt successfully and announces the bolt's position. at is when it moved; nil means
 // now.
-func (t *deviceTx) recordMoved(ctx context.Context, a dbsqlc.ActionAttempt, at *time.Time) error {
-	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
-		return err
-	}
-	about := event.AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ActionAttemptID)
+func (t *deviceTx) recordMoved(ctx context.Context, a lockstate.Attempt, at *time.Time) error {
+	t.lock.End(a.ID, Succeeded, "", "")
+	about := event.AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ID)
 	about.At = at
-	return t.emitLock(ctx, a.ActionType == domain.LockDoor, about)
+	return t.emitLock(ctx, a.Type == domain.LockDoor, about)
 }
 
 // emitLock records the position of the bolt, unless it has moved since, and announces it.
@@ -336,7 +279,7 @@ func (t *deviceTx) emitLock(ctx context.Context, locked bool, a event.About) err
 	if locked {
 		event = "lock.locked"
 	}
-	return t.s.events.Emit(ctx, t.tx, event, a)
+	return t.emit(ctx, event, a)
 }
 
 // advanceOperatedAt records when the bolt moved, by the vendor's clock. It returns false for a time before the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -110,11 +111,12 @@ func (t *deviceTx) recordOperation(ctx context.Context, o Operation) error {
 	}
 	switch o.Kind {
 	case AccessDenied:
-		return t.s.events.Emit(ctx, t.tx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
+		return t.emit(ctx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
 	case BoltJammed:
-		return t.failJammed(ctx, o)
+		t.lock.FailJammed(o.Locked)
+		return nil
 	case Tampered:
-		return t.s.events.Emit(ctx, t.tx, "device.tampered", a)
+		return t.emit(ctx, "device.tampered", a)
 	}
 	// A report without a method reaches all servers on the account, of which one sent the command.
 	silent := o.Method == "unknown" && o.ID == ""
@@ -129,7 +131,7 @@ func (t *deviceTx) recordOperation(ctx context.Context, o Operation) error {
 	}
 	a = t.aboutCodeUsed(a.With("method", o.Method), o.CodeRef)
 	if c := t.codeUsed(o.CodeRef); c != nil {
-		pin, err := t.s.pinOf(*c)
+		pin, err := t.pins.digits(c.PIN)
 		if err != nil {
 			return err
 		}
@@ -152,21 +154,22 @@ func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error
 	if o.Locked {
 		action = domain.LockDoor
 	}
-	for _, a := range t.pending {
-		if a.ActionType == action && a.StartedAt != nil {
+	for _, a := range t.lock.Attempts {
+		if a.Type == action && a.StartedAt != nil {
 			var at *time.Time
 			if !o.At.IsZero() {
 				at = &o.At
 			}
 			if o.Method == "remote" { // otherwise it may still say so
-				if err := t.tx.MarkAttemptReported(ctx, a.ActionAttemptID); err != nil {
+				if err := t.tx.MarkAttemptReported(ctx, a.ID); err != nil {
 					return false, err
 				}
 			}
 			if err := t.recordMoved(ctx, a, at); err != nil {
 				return false, err
 			}
-			return true, t.s.accounts.WakeDevice(ctx, t.tx, t.d.DeviceID, false) // to run the next command
+			t.wake(false) // to run the next command
+			return true, nil
 		}
 	}
 	if o.Method != "remote" {
@@ -192,16 +195,9 @@ func (t *deviceTx) isOwnOperation(ctx context.Context, o Operation) (bool, error
 	return true, t.tx.MarkAttemptReported(ctx, a.ActionAttemptID)
 }
 
-// failJammed fails the attempt whose command met a jam.
-func (t *deviceTx) failJammed(ctx context.Context, o Operation) error {
-	return t.end(ctx, func(a dbsqlc.ActionAttempt) bool {
-		return movesBolt(a) && a.StartedAt != nil && (a.ActionType == domain.LockDoor) == o.Locked
-	}, Failed, "lock_jammed", "The bolt is jammed. Look at the door: something may be in its way.")
-}
-
 // codeUsed returns the code of a vendor reference, or nil if it is unknown or in the backup pool.
-func (t *deviceTx) codeUsed(ref string) *dbsqlc.AccessCode {
-	if c := t.code(t.codeByRef(ref)); c != nil && !c.InPool {
+func (t *deviceTx) codeUsed(ref string) *lockstate.Code {
+	if c := t.lock.CodeByRef(ref); c != nil && !c.InPool {
 		return c
 	}
 	return nil
@@ -213,8 +209,8 @@ func (t *deviceTx) aboutCodeUsed(a event.About, ref string) event.About {
 	if c == nil {
 		return a
 	}
-	a.Code = &c.AccessCodeID
-	if managed := c.IsManaged; a.Fields["method"] != nil {
+	a.Code = &c.ID
+	if managed := c.Managed; a.Fields["method"] != nil {
 		a = a.With("access_code_is_managed", managed)
 	}
 	return a

@@ -3,22 +3,18 @@ package device
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // AutoLock is the auto-lock setting of a device.
-type AutoLock struct {
-	Enabled bool `json:"enabled"`
-	// Delay is the time from unlocking to locking, in seconds.
-	Delay float64 `json:"delay_seconds"`
-}
+type AutoLock = lockstate.AutoLock
 
 func autoLockOf(d dbsqlc.Device) *AutoLock {
 	return toAutoLock(d.AutoLockEnabled, d.AutoLockDelaySeconds)
@@ -35,20 +31,12 @@ func toAutoLock(enabled *bool, delaySeconds *float64) *AutoLock {
 	return a
 }
 
-func (a *AutoLock) columns() (enabled *bool, delay *float64) {
+// autoLockColumns returns the columns of a setting.
+func autoLockColumns(a *AutoLock) (enabled *bool, delay *float64) {
 	if a == nil {
 		return nil, nil
 	}
 	return &a.Enabled, &a.Delay
-}
-
-// AutoLockWork is a pending change of a device's auto-lock setting.
-type AutoLockWork struct {
-	// Attempt is the action attempt of the change.
-	Attempt uuid.UUID
-	AutoLock
-	// Started is true if the setting may have been sent. It is sent only once; a read shows the result.
-	Started bool
 }
 
 // ConfigureAutoLock requests a change of a device's auto-lock setting; delay is in seconds, 1 to 60. It returns the
@@ -115,30 +103,19 @@ func (s *Service) ConfigureAutoLock(
 	return a, err
 }
 
-// autoLock returns the oldest pending auto-lock change, and when to check whether the device shows it.
-func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
-	for _, a := range t.pending {
-		setting := options(a).AutoLock
-		if a.ActionType != domain.ConfigureAutoLock || setting == nil {
-			continue
-		}
-		if a.StartedAt != nil {
-			again := pollAfter(*a.StartedAt, t.now)
-			poll = &again
-		}
-		return &AutoLockWork{Attempt: a.ActionAttemptID, AutoLock: *setting, Started: a.StartedAt != nil}, poll
-	}
-	return nil, nil
-}
-
 // RecordAutoLockSet records that the device has applied an auto-lock change.
-func (s *Service) RecordAutoLockSet(ctx context.Context, h domain.Fence, device uuid.UUID, w AutoLockWork) error {
+func (s *Service) RecordAutoLockSet(
+	ctx context.Context,
+	h domain.Fence,
+	device uuid.UUID,
+	w lockstate.AutoLockCommand,
+) error {
 	return s.onDevice(ctx, h, device, "record a setting", func(t *deviceTx) error {
 		setting := w.AutoLock
 		if was := autoLockOf(t.d); !setting.Enabled && was != nil { // the device keeps its delay
 			setting.Delay = was.Delay
 		}
-		on, delay := setting.columns()
+		on, delay := autoLockColumns(&setting)
 		err := t.tx.SetDeviceAutoLock(ctx, dbsqlc.SetDeviceAutoLockParams{
 			DeviceID:             device,
 			AutoLockEnabled:      on,
@@ -147,21 +124,13 @@ func (s *Service) RecordAutoLockSet(ctx context.Context, h domain.Fence, device 
 		if err != nil {
 			return err
 		}
-		return t.end(
-			ctx,
-			func(a dbsqlc.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt },
-			Succeeded,
-			"",
-			"",
-		)
+		t.lock.End(w.Attempt, Succeeded, "", "")
+		return nil
 	})
 }
 
 const (
-	hubDisconnected      = "hub_disconnected"
-	subscriptionRequired = "subscription_required"
-
-	unpaid = "The vendor of the device requires a subscription for access codes, and there is none."
+	hubDisconnected = "hub_disconnected"
 )
 
 func (d Device) subscriptionErrors() []domain.Problem {
@@ -169,10 +138,10 @@ func (d Device) subscriptionErrors() []domain.Problem {
 		return nil
 	}
 	return []domain.Problem{{
-		Code:    subscriptionRequired,
+		Code:    lockstate.SubscriptionRequired,
 		Scope:   domain.OfDevice,
 		At:      d.SubscriptionMissing,
-		Message: unpaid + " The server applies pending changes when the subscription is renewed.",
+		Message: lockstate.Unpaid + " The server applies pending changes when the subscription is renewed.",
 	}}
 }
 

@@ -1,12 +1,10 @@
 package device
 
 import (
-	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -16,16 +14,13 @@ import (
 // (developers.igloohome.co, algoPIN).
 
 // OfflineKind is the kind of validity of an offline code.
-type OfflineKind string
+type OfflineKind = lockstate.OfflineKind
 
 // The offline kinds.
 const (
-	// OfflineHourly is valid for 1 to 672 hours.
-	OfflineHourly OfflineKind = "hourly"
-	// OfflineDaily is valid for 29 to 367 days.
-	OfflineDaily OfflineKind = "daily"
-	// OfflineOneTime opens once, within 24 hours.
-	OfflineOneTime OfflineKind = "one_time"
+	OfflineHourly  = lockstate.OfflineHourly
+	OfflineDaily   = lockstate.OfflineDaily
+	OfflineOneTime = lockstate.OfflineOneTime
 )
 
 const (
@@ -42,7 +37,7 @@ func offline(c dbsqlc.AccessCode) bool { return c.OfflineKind != nil }
 
 // newOfflineCode returns the row of a new offline code on d. It fails with Invalid.
 func (s *Service) newOfflineCode(
-	d dbsqlc.Device, taken []dbsqlc.ListOccupiedPINsRow, n NewCode,
+	d dbsqlc.Device, taken []lockstate.Occupant, n NewCode,
 ) (r dbsqlc.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
@@ -73,13 +68,8 @@ func (s *Service) newOfflineCode(
 	if err != nil {
 		return r, err
 	}
-	code := dbsqlc.AccessCode{
-		IsManaged:   true,
-		StartsAt:    &starts,
-		EndsAt:      &ends,
-		OfflineKind: new(string(kind)),
-	}
-	if err := checkRoom(caps, taken, code, s.opt.Now()); err != nil {
+	code := lockstate.Occupant{Managed: true, StartsAt: &starts, EndsAt: &ends, Offline: true}
+	if err := lockstate.CheckRoom(caps, taken, code, s.opt.Now()); err != nil {
 		return r, err
 	}
 	name := defaultName
@@ -97,7 +87,7 @@ func (s *Service) newOfflineCode(
 		Status:                 string(StatusSetting),
 		PreferNativeScheduling: true,
 		DesiredAt:              s.opt.Now().UTC(),
-		OfflineKind:            code.OfflineKind,
+		OfflineKind:            new(string(kind)),
 	}, nil
 }
 
@@ -216,9 +206,9 @@ func offlineUnchangeable(ch CodeChange) error {
 
 // checkOfflineDeletion checks that a code is not an issued offline code, which cannot be revoked. It fails with
 // Invalid.
-func (s *Service) checkOfflineDeletion(d dbsqlc.Device, c dbsqlc.AccessCode) error {
+func checkOfflineDeletion(d dbsqlc.Device, c *lockstate.Code) error {
 	// The PIN is the sign of issuance, because the generations restart when the device returns.
-	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil {
+	if c.Offline == "" || c.PIN == "" || d.RemovedAt != nil {
 		return nil
 	}
 	return &domain.Error{
@@ -230,92 +220,4 @@ func (s *Service) checkOfflineDeletion(d dbsqlc.Device, c dbsqlc.AccessCode) err
 			". It cannot be revoked remotely. Block it at the lock with the vendor's app; " +
 			"the server deletes it when it ends.",
 	}
-}
-
-// IssueWork is an offline code to issue.
-type IssueWork struct {
-	ID uuid.UUID
-	// Gen is the generation of the desired state.
-	Gen              int64
-	Kind             OfflineKind
-	StartsAt, EndsAt time.Time
-}
-
-// issue returns the work of an offline code that must be issued now, and otherwise when to look again.
-func (t *deviceTx) issue(c *dbsqlc.AccessCode) (*IssueWork, *time.Time) {
-	switch {
-	case c.AppliedGen >= c.DesiredGen && c.StartsAt.After(t.now):
-		return nil, c.StartsAt
-	case c.AppliedGen >= c.DesiredGen, c.BlockedGen >= c.DesiredGen:
-		return nil, c.EndsAt
-	case c.NextAttemptAt != nil && c.NextAttemptAt.After(t.now):
-		return nil, c.NextAttemptAt
-	}
-	return &IssueWork{
-		ID:       c.AccessCodeID,
-		Gen:      c.DesiredGen,
-		Kind:     OfflineKind(*c.OfflineKind),
-		StartsAt: *c.StartsAt,
-		EndsAt:   *c.EndsAt,
-	}, nil
-}
-
-// RecordIssued records the outcome of the issuance of an offline code.
-func (s *Service) RecordIssued(ctx context.Context, h domain.Fence, device uuid.UUID, w IssueWork, o PutOutcome) error {
-	return s.onDevice(ctx, h, device, "record an offline code", func(t *deviceTx) error {
-		o.check()
-		c := t.code(w.ID)
-		switch {
-		case c == nil || c.AppliedGen >= w.Gen:
-			return nil
-		case o.Failure != nil:
-			return t.recordFailure(ctx, c, w.Gen, *o.Failure)
-		}
-		taken, err := t.claimIssued(ctx, c, o)
-		if err != nil {
-			return err
-		}
-		if taken != nil {
-			return t.recordFailure(ctx, c, w.Gen, *taken)
-		}
-		first := c.PinMac == nil // otherwise its device has returned
-		t.s.setPIN(c, o.PIN)
-		c.VendorRef, c.AppliedGen, c.AppliedAt = &o.Ref, w.Gen, &t.now
-		c.Attempts, c.NextAttemptAt = 0, nil
-		clearError(c)
-		clearWarning(c)
-		if err := t.settle(ctx, c, w.Gen, Succeeded, "", ""); err != nil {
-			return err
-		}
-		if err := t.recordConfirmed(ctx, c, changedByRequest); err != nil {
-			return err
-		}
-		c.Status = string(StatusUnset)
-		if !first {
-			return nil
-		}
-		// applyDue emits the event of its start.
-		return t.emitWithPIN(ctx, "access_code.issued", c)
-	})
-}
-
-// claimIssued ensures that no other row has the reference of an offline code that was just issued, or returns the
-// failure. A vendor that lists offline codes may have shown this one as unmanaged before its response. A vendor that
-// derives codes from their hours returns the same code for two requests.
-func (t *deviceTx) claimIssued(ctx context.Context, c *dbsqlc.AccessCode, o PutOutcome) (*Failure, error) {
-	for _, other := range t.codes {
-		if other == c || domain.Value(other.VendorRef) != o.Ref {
-			continue
-		}
-		shows := other.PinMac == nil || t.s.keys.Match(
-			other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)),
-		)
-		if other.IsManaged || !shows {
-			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of " +
-				"another code of this device, because it generates a single code for the same hours. " +
-				"Use that one, or create an access code of other hours."}, nil
-		}
-		return nil, t.deleteCode(ctx, other)
-	}
-	return nil, nil
 }

@@ -138,53 +138,6 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 	return tx.DetachDevice(ctx, r.DeviceID)
 }
 
-// onDeviceRemoved ends the attempts of a removed device. Its codes stay, in case the device comes back, but can be
-// deleted immediately. Leaving codes stay, too, if they may be on the device.
-func (t *deviceTx) onDeviceRemoved(ctx context.Context) error {
-	all := func(dbsqlc.ActionAttempt) bool { return true }
-	const message = "The device was removed from its vendor account."
-	returns := !isDetached(t.d)
-	if returns {
-		if err := t.end(ctx, all, Failed, "device_removed", message); err != nil {
-			return err
-		}
-	}
-	for _, c := range append([]*dbsqlc.AccessCode(nil), t.codes...) {
-		if hasEnd(*c) && !c.EndsAt.After(t.now) { // the device may come back with it
-			if err := t.expire(ctx, c); err != nil {
-				return err
-			}
-		}
-		stays := c.InPool || c.RemovingSince == nil || returns && (c.VendorRef != nil || c.WriteGen > 0)
-		if !c.IsManaged || !stays { // a code of the pool is recognized wherever it shows
-			if err := t.deleteCode(ctx, c); err != nil {
-				return err
-			}
-			continue
-		}
-		c.WriteAccepted = false // the other fields are needed to recognize it
-		if c.RemovingSince == nil || c.InPool {
-			c.Status, c.AppliedGen = string(StatusUnknown), 0
-		}
-	}
-	return t.end(ctx, all, Failed, "device_removed", message)
-}
-
-// nextEnd returns the next end time among the codes of a removed device.
-func (t *deviceTx) nextEnd() (next *time.Time) {
-	for _, c := range t.codes {
-		if hasEnd(*c) {
-			next = earlier(next, *c.EndsAt)
-		}
-	}
-	return next
-}
-
-// hasEnd reports whether a code has an end time at which it is removed.
-func hasEnd(c dbsqlc.AccessCode) bool {
-	return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil
-}
-
 // isDetached reports whether a device has lost its reference (DetachDevice, ForgetDevice), so that the vendor's next
 // one is a different device.
 func isDetached(d dbsqlc.Device) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // settings counts the auto-lock settings sent to a lock. answer decides each response.
@@ -153,7 +154,7 @@ func TestAutoLock_LostLease(t *testing.T) {
 		t.Context(),
 		holder{},
 		b.id(),
-		device.LockCommandWork{Attempt: old.Attempt},
+		lockstate.Command{Attempt: old.Attempt},
 	)
 	b.must(err)
 	if !still {
@@ -163,7 +164,7 @@ func TestAutoLock_LostLease(t *testing.T) {
 		t.Context(),
 		holder{},
 		b.id(),
-		device.LockCommandWork{Attempt: old.Attempt},
+		lockstate.Command{Attempt: old.Attempt},
 	); err != nil ||
 		still {
 		t.Errorf("the setting is due again (%v)", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // backed creates a code with a backup pool.
@@ -39,7 +40,7 @@ func (b *bed) backedAttempt(pin string) (device.Code, device.Attempt) {
 }
 
 // pool returns the planned work for pool codes.
-func (b byHand) pool(known ...device.Code) (out []device.CodeWork) {
+func (b byHand) pool(known ...device.Code) (out []work) {
 	b.Helper()
 	for _, w := range b.look().Codes {
 		if !slices.ContainsFunc(known, func(c device.Code) bool { return c.ID == w.ID }) {
@@ -56,7 +57,7 @@ func TestBackupPool_CrashWhileFilling(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	guest := b.backed()
 	first := b.pool(guest)
-	if len(first) != 3 || first[0].Action != device.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
+	if len(first) != 3 || first[0].Action != lockstate.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
 		t.Fatalf("%d puts planned", len(first))
 	}
 	b.begin(first[0]) // a crash: the outcome is unknown
@@ -67,7 +68,7 @@ func TestBackupPool_CrashWhileFilling(t *testing.T) {
 		t.Error("the code on the lock counts as unmanaged")
 	}
 	for _, w := range again {
-		if !slices.ContainsFunc(first, func(f device.CodeWork) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
+		if !slices.ContainsFunc(first, func(f work) bool { return f.ID == w.ID && f.PIN == w.PIN }) {
 			t.Error("another code is added to the pool")
 		}
 	}
@@ -89,11 +90,11 @@ func TestBackupPool_RefillsAfterDeletionAtLock(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ReadLag: time.Nanosecond}})
 	guest := b.backed()
-	others := []device.Found{}
+	others := []shown{}
 	for i, w := range b.pool(guest) {
 		b.begin(w)
 		f := found(string(rune('a'+i)), w.PIN)
-		b.end(w, device.PutOutcome{Ref: f.Ref, Confirmed: true})
+		b.end(w, outcome{Ref: f.Ref, Confirmed: true})
 		others = append(others, f)
 	}
 	if len(b.pool(guest)) != 0 || !b.code(guest.ID).BackupAvailable {
@@ -148,7 +149,7 @@ func (b byHand) filled(from, to time.Time) device.Code {
 	b.must(err)
 	for i, w := range b.pool() {
 		b.begin(w)
-		b.end(w, device.PutOutcome{Ref: string(rune('a' + i)), Confirmed: true})
+		b.end(w, outcome{Ref: string(rune('a' + i)), Confirmed: true})
 	}
 	b.look()
 	return guest
@@ -170,11 +171,11 @@ func TestPulledCode_IsSetOnceTimeFrameIsWritten(t *testing.T) {
 		t.Errorf("status %s, warnings %v", pulled.Status, pulled.Warnings)
 	}
 	w := b.work(pulled)
-	if w.Action != device.Put || w.EndsAt == nil {
+	if w.Action != lockstate.Put || w.EndsAt == nil {
 		t.Fatalf("there is %s to do", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
+	b.end(w, outcome{Ref: w.Ref, Confirmed: true})
 	if got := b.code(pulled.ID); got.Status != device.StatusSet || len(got.Warnings) > 0 {
 		t.Errorf("with its time frame on the lock: status %s, warnings %v", got.Status, got.Warnings)
 	}
@@ -235,7 +236,7 @@ func TestPulledCode_BecomesUnmanaged(t *testing.T) {
 	b.must(err)
 	w := b.work(pulled)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
+	b.end(w, outcome{Ref: w.Ref, Confirmed: true})
 	b.update(device.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
 	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") ||
 		!got.BackupAvailable {
@@ -268,7 +269,7 @@ func TestBackupPool_TriesAnotherPIN(t *testing.T) {
 	refused := b.pool(guest)
 	for _, w := range refused {
 		b.begin(w)
-		b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "Not that one."}})
+		b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "Not that one."}})
 	}
 	b.look()
 	// Skips the backoff.
@@ -292,7 +293,7 @@ func TestBackupPool_NoFreePIN(t *testing.T) {
 	guest := b.backed()
 	w := b.pool(guest)[0]
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "a", Confirmed: true})
+	b.end(w, outcome{Ref: "a", Confirmed: true})
 	b.look()
 	if !b.code(guest.ID).BackupAvailable {
 		t.Fatal("nothing can be pulled")

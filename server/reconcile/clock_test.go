@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // The database's clock decides when an attempt expires. A server whose clock is behind, such as a
@@ -31,7 +32,7 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 			)
 			a := b.door(false)
 			w := b.look()
-			if w.LockCommand == nil {
+			if w.Command == nil {
 				t.Fatalf("a new attempt: %+v", b.attempt(a))
 			}
 			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
@@ -41,7 +42,7 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 				"update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1",
 				a.ID)
 			b.must(err)
-			still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *w.LockCommand)
+			still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *w.Command)
 			b.must(err)
 			if still {
 				t.Error("an expired command is planned")
@@ -60,7 +61,7 @@ func TestClockStepsBack_DelaysNothing(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1"})
+	b.end(w, outcome{Ref: "k1"})
 	clock.pass(-6 * time.Hour)
 	looks := 0
 	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
@@ -68,12 +69,12 @@ func TestClockStepsBack_DelaysNothing(t *testing.T) {
 		if due == nil {
 			t.Fatal("the code was given up")
 		}
-		if b.work(c).Action == device.Put {
+		if b.work(c).Action == lockstate.Put {
 			break
 		}
 		clock.to(*due)
 	}
-	if b.work(c).Action != device.Put || looks > 60 {
+	if b.work(c).Action != lockstate.Put || looks > 60 {
 		t.Errorf("after %d looks: planned action %q", looks, b.work(c).Action)
 	}
 }
@@ -82,7 +83,7 @@ func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
 	b.door(false)
-	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().LockCommand)
+	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().Command)
 	b.must(err)
 	clock.pass(-6 * time.Hour)
 	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
@@ -102,7 +103,7 @@ func TestClockStepsBack_EmptyListCounts(t *testing.T) {
 		b.read()
 		clock.pass(time.Minute)
 	}
-	if w := b.work(c); w.Action != device.Put {
+	if w := b.work(c); w.Action != lockstate.Put {
 		t.Errorf("planned action %q", w.Action)
 	}
 }

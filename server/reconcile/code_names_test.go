@@ -75,7 +75,7 @@ func TestNames_ShownByTheLock(t *testing.T) {
 	b.begin(w)
 	shows := func(name string) {
 		t.Helper()
-		b.read(device.Found{Ref: "1", Key: code.ID.String(), PIN: "345678", Name: name, Confirmed: true})
+		b.read(shown{Ref: "1", Key: code.ID.String(), PIN: "345678", Name: name, Confirmed: true})
 	}
 	shows(atNuki) // the answer was lost
 	if got := b.code(code.ID); got.Status != device.StatusSet || *got.Name != longName || *got.VendorName != atNuki {
@@ -85,7 +85,7 @@ func TestNames_ShownByTheLock(t *testing.T) {
 	b.renameOnly(code, "Ana")
 	w = b.work(code)
 	b.begin(w)
-	b.must(b.access.Devices.RecordPut(t.Context(), holder{}, b.id(), w, device.PutOutcome{Ref: "1"}))
+	b.must(b.put(w, outcome{Ref: "1"}))
 	if shows(atNuki); len(b.code(code.ID).Mutations) == 0 {
 		t.Error("the previous name counts as the new one")
 	}
@@ -109,9 +109,9 @@ func TestNames_ChangedInTheVendorsApp(t *testing.T) {
 			b.renameOnly(code, longName)
 			w := b.work(code)
 			b.begin(w)
-			outcome := device.PutOutcome{Ref: "1", Confirmed: true}
-			b.must(b.access.Devices.RecordPut(t.Context(), holder{}, b.id(), w, outcome))
-			b.read(device.Found{Ref: "1", PIN: "345678", Name: c.shown, Confirmed: true})
+			outcome := outcome{Ref: "1", Confirmed: true}
+			b.must(b.put(w, outcome))
+			b.read(shown{Ref: "1", PIN: "345678", Name: c.shown, Confirmed: true})
 			got := b.code(code.ID)
 			shown := ""
 			if got.VendorName != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // The deletion of a code was reported as successful. If the vendor delivers the code afterwards,
@@ -20,7 +21,7 @@ func TestTombstone_LateCreateIsRemoved(t *testing.T) {
 			if refused {
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "full"}})
+				b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "full"}})
 			}
 			a := b.deleteCode(c)
 			for n := 0; len(b.managed()) > 0; n++ {
@@ -43,7 +44,7 @@ func TestTombstone_LateCreateIsRemoved(t *testing.T) {
 			}
 			b.read(found("k9", "9999"), late, stranger)
 			w := b.look()
-			if len(w.Codes) != 1 || w.Codes[0].Action != device.Delete || w.Codes[0].Ref != "k1" {
+			if len(w.Codes) != 1 || w.Codes[0].Action != lockstate.Delete || w.Codes[0].Ref != "k1" {
 				t.Fatalf("planned actions %v", w.Codes)
 			}
 			b.taken(w.Codes[0])
@@ -57,7 +58,7 @@ func TestTombstone_LateCreateIsRemoved(t *testing.T) {
 
 // deletedInDoubt returns the code that a vendor may still deliver for a code deleted while its
 // create was uncertain.
-func deletedInDoubt(b byHand, clock *testClock) device.Found {
+func deletedInDoubt(b byHand, clock *testClock) shown {
 	b.Helper()
 	c, _ := b.create("2580")
 	b.begin(b.work(c))
@@ -79,8 +80,8 @@ func TestTombstone_LateCreateCannotBeRemoved(t *testing.T) {
 	b.read(found("k9", "9999"), late)
 	for _, w := range b.look().Codes {
 		b.must(
-			b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false,
-				&device.Failure{Class: device.FailedUnsupported, Message: "no"}),
+			b.removal(w, false,
+				&lockstate.Failure{Class: lockstate.FailedUnsupported, Message: "no"}),
 		)
 	}
 	b.read(found("k9", "9999"), late)
@@ -112,14 +113,14 @@ func TestUnlistedCode_IsDeletedExplicitly(t *testing.T) {
 			b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339), EndsAt: clock.now().Add(101 * time.Hour).Format(time.RFC3339)})
 		},
 	} {
-		for what, shown := range map[string][]device.Found{"nothing": nil, "a part": {found("k9", "9999")}} {
+		for what, shown := range map[string][]shown{"nothing": nil, "a part": {found("k9", "9999")}} {
 			t.Run(name+", "+what+" is shown", func(t *testing.T) {
 				t.Parallel()
 				b, clock := timeBound(t, "smartthings")
 				c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+				b.end(w, outcome{Ref: "k1", Confirmed: true})
 				b.read(append(shown, found("k1", ""))...)
 				clock.pass(time.Minute)
 				leave(b, c, clock)
@@ -128,12 +129,12 @@ func TestUnlistedCode_IsDeletedExplicitly(t *testing.T) {
 					t.Fatal("the code counts as gone without a deletion")
 				}
 				w = b.work(c)
-				if w.Action != device.Delete || w.Ref != "k1" {
+				if w.Action != lockstate.Delete || w.Ref != "k1" {
 					t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 				}
 				b.taken(w)
 				b.read(shown...)
-				if got := b.work(c); got.Action != device.Nothing {
+				if got := b.work(c); got.Action != lockstate.Nothing {
 					t.Errorf("afterwards: planned action %q of %q", got.Action, got.Ref)
 				}
 				if left, stays := len(b.managed()) == 1, name == "postponed"; left != stays {
@@ -146,7 +147,7 @@ func TestUnlistedCode_IsDeletedExplicitly(t *testing.T) {
 
 func TestUnlistedCode_UnmanagedIsDeletedExplicitly(t *testing.T) {
 	t.Parallel()
-	for what, shown := range map[string][]device.Found{"nothing": nil, "a part": {found("k9", "9999")}} {
+	for what, shown := range map[string][]shown{"nothing": nil, "a part": {found("k9", "9999")}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
@@ -156,7 +157,7 @@ func TestUnlistedCode_UnmanagedIsDeletedExplicitly(t *testing.T) {
 			b.must(err)
 			b.read(shown...)
 			w := b.work(u)
-			if w.Action != device.Delete || w.Ref != "k1" || b.attempt(a).Status != device.Pending {
+			if w.Action != lockstate.Delete || w.Ref != "k1" || b.attempt(a).Status != device.Pending {
 				t.Fatalf("planned action %q of %q, attempt %s", w.Action, w.Ref, b.attempt(a).Status)
 			}
 			b.taken(w)
@@ -186,7 +187,7 @@ func TestUnlistedCode_UndeletableIsGone(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1"})
+			b.end(w, outcome{Ref: "k1"})
 			return c
 		}, true},
 	} {
@@ -201,10 +202,10 @@ func TestUnlistedCode_UndeletableIsGone(t *testing.T) {
 			began := clock.now()
 			for n := 0; len(b.managed()) > 0; n++ {
 				b.read(found("k9", "9999"))
-				if w := b.work(code); w.Action == device.Delete {
+				if w := b.work(code); w.Action == lockstate.Delete {
 					b.must(
-						b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false,
-							&device.Failure{Class: device.FailedForNow, Message: "no such code"}),
+						b.removal(w, false,
+							&lockstate.Failure{Class: lockstate.FailedForNow, Message: "no such code"}),
 					)
 				}
 				if clock.pass(10 * time.Second); n > 60 {
@@ -219,12 +220,12 @@ func TestUnlistedCode_UndeletableIsGone(t *testing.T) {
 }
 
 // taken runs the deletion of a code like the engine.
-func (b byHand) taken(w device.CodeWork) {
+func (b byHand) taken(w work) {
 	b.Helper()
-	if still, err := b.access.Devices.RecordDeleteStarted(b.Context(), holder{}, b.id(), w); err != nil || !still {
+	if still, err := b.started(w); err != nil || !still {
 		b.Fatal("the deletion is not wanted", err)
 	}
-	b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
+	b.must(b.removal(w, true, nil))
 }
 
 // A slot that was free is not the slot of a code whose removal failed, and our code is not deleted
@@ -236,14 +237,14 @@ func TestFreedSlot_BelongsToNextCode(t *testing.T) {
 	clock.pass(time.Minute)
 	b.deleteCode(c)
 	b.must(
-		b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), false,
-			&device.Failure{Class: device.FailedForNow, Message: "busy"}),
+		b.removal(b.work(c), false,
+			&lockstate.Failure{Class: lockstate.FailedForNow, Message: "busy"}),
 	)
 	b.read(found("9", "9999"))
 	next, _ := b.create("4711")
 	w := b.work(next)
 	b.begin(w)
-	b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "5")) // the answer is lost
+	b.must(b.place(w, "5")) // the answer is lost
 	b.read(found("9", "9999"), found("5", "4711"))
 	if got := b.managed(); len(got) != 1 || got[0].ID != next.ID || got[0].Status != device.StatusSet {
 		t.Errorf("%d managed codes", len(got))
@@ -252,7 +253,7 @@ func TestFreedSlot_BelongsToNextCode(t *testing.T) {
 
 // hides returns a code of a lock that hides its PINs. Its slot is being cleared before another PIN
 // is written.
-func hides(t *testing.T) (byHand, *testClock, device.Code, device.CodeWork) {
+func hides(t *testing.T) (byHand, *testClock, device.Code, work) {
 	t.Helper()
 	b, clock := timeBound(t, "smartthings")
 	c := b.on("2580", "1")
@@ -260,11 +261,11 @@ func hides(t *testing.T) (byHand, *testClock, device.Code, device.CodeWork) {
 	b.read(found("1", ""))
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "4711"})
 	w := b.work(c)
-	if w.Action != device.Put || w.Ref != "1" {
+	if w.Action != lockstate.Put || w.Ref != "1" {
 		t.Fatalf("planned action %q at %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, w.Ref))
+	b.must(b.place(w, w.Ref))
 	return b, clock, c, w
 }
 
@@ -282,17 +283,17 @@ func (b byHand) external(c device.Code) bool {
 // A slot that was cleared for a PIN that is then refused does not count as deleted externally.
 func TestClearedSlot_IsOurs(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]*device.Failure{
+	for name, o := range map[string]*lockstate.Failure{
 		"a crash, or the lock is out of reach": nil,
-		"in doubt":                             {Class: device.FailedForNow, Message: "no answer", Unsure: true},
-		"refused":                              {Class: device.FailedDuplicate, Message: "the lock has this PIN already", ConflictRef: "9"},
-		"refused permanently":                  {Class: device.FailedInvalid, Message: "not such a PIN"},
+		"in doubt":                             {Class: lockstate.FailedForNow, Message: "no answer", Unsure: true},
+		"refused":                              {Class: lockstate.FailedDuplicate, Message: "the lock has this PIN already", ConflictRef: "9"},
+		"refused permanently":                  {Class: lockstate.FailedInvalid, Message: "not such a PIN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, clock, c, w := hides(t)
 			if o != nil {
-				b.end(w, device.PutOutcome{Failure: o})
+				b.end(w, outcome{Failure: o})
 			}
 			b.read(found("9", ""))
 			clock.pass(time.Minute)
@@ -302,7 +303,7 @@ func TestClearedSlot_IsOurs(t *testing.T) {
 			if n := countOf(b.events(c.ID), "access_code.removed_from_device"); n != 1 {
 				t.Errorf("%d removal events", n)
 			}
-			if w := b.work(c); w.Action != device.Put || !w.New || w.PIN != "4711" {
+			if w := b.work(c); w.Action != lockstate.Put || !w.New || w.PIN != "4711" {
 				t.Errorf("planned action %q, new: %v", w.Action, w.New)
 			}
 		})
@@ -314,12 +315,12 @@ func TestClearedSlot_RetriedIsOurs(t *testing.T) {
 	t.Parallel()
 	b, clock, c, w := hides(t)
 	b.end(w,
-		device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer", Unsure: true}})
+		outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer", Unsure: true}})
 	b.read() // an empty list has a grace period
 	clock.pass(2 * time.Second)
 	b.begin(w)
 	b.end(w,
-		device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "slot 1 of the lock is empty"}})
+		outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "slot 1 of the lock is empty"}})
 	clock.pass(time.Minute)
 	b.read()
 	clock.pass(time.Minute)
@@ -327,7 +328,7 @@ func TestClearedSlot_RetriedIsOurs(t *testing.T) {
 	if b.external(c) {
 		t.Errorf("the code was announced as deleted externally: %v", b.code(c.ID).Errors)
 	}
-	if w := b.work(c); w.Action != device.Put || !w.New || w.PIN != "4711" {
+	if w := b.work(c); w.Action != lockstate.Put || !w.New || w.PIN != "4711" {
 		t.Errorf("planned action %q, new: %v", w.Action, w.New)
 	}
 }
@@ -337,18 +338,18 @@ func TestClearedSlot_TakenByAnotherCode(t *testing.T) {
 	t.Parallel()
 	b, clock, c, w := hides(t)
 	b.end(w,
-		device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer", Unsure: true}})
+		outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer", Unsure: true}})
 	other, _ := b.create("8642")
 	next := b.work(other)
 	b.begin(next)
-	b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), next, "1"))
-	b.end(next, device.PutOutcome{Ref: "1", Confirmed: true})
+	b.must(b.place(next, "1"))
+	b.end(next, outcome{Ref: "1", Confirmed: true})
 	clock.pass(time.Minute)
 	b.read(found("1", ""))
 	if b.external(c) {
 		t.Errorf("the code was announced as deleted externally: %v", b.code(c.ID).Errors)
 	}
-	if w := b.work(c); w.Action != device.Put || !w.New {
+	if w := b.work(c); w.Action != lockstate.Put || !w.New {
 		t.Errorf("planned action %q, new: %v", w.Action, w.New)
 	}
 	if got := b.code(other.ID); got.Status != device.StatusSet {
@@ -360,9 +361,9 @@ func TestClearedSlot_TakenByAnotherCode(t *testing.T) {
 // that the slot was not cleared.
 func TestDeletedAtLock_HiddenPINIsAnnounced(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]device.PutOutcome{
+	for name, o := range map[string]outcome{
 		"the change is made":    {Ref: "1", Confirmed: true},
-		"the change is refused": {Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}},
+		"the change is refused": {Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "not such a PIN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // TestComplaints covers common complaints about similar programs, each
@@ -20,7 +21,7 @@ func TestComplaints(t *testing.T) {
 			c, _ := b.create("9988")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
 			for range 24 {
 				b.read(found("k1", "2580"))
 				b.quiet(c, clock, time.Hour)
@@ -34,10 +35,10 @@ func TestComplaints(t *testing.T) {
 			tries := 0
 			for range 24 {
 				b.read(found("k1", "2580"))
-				if w := b.work(c); w.Action == device.Put {
+				if w := b.work(c); w.Action == lockstate.Put {
 					tries++
 					b.begin(w)
-					b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken"}})
+					b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken"}})
 				}
 				clock.pass(time.Hour)
 			}
@@ -48,22 +49,22 @@ func TestComplaints(t *testing.T) {
 		"already exists after it was deleted": func(b byHand, clock *testClock) {
 			one := b.on("2580", "k1")
 			b.deleteCode(one)
-			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.must(b.removal(b.work(one), true, nil))
 			b.read()
 			two, a := b.create("2580")
 			w := b.work(two)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
 			if got := b.attempt(a); got.Status != device.Pending {
 				b.Errorf("attempt status %s", got.Status)
 			}
 			clock.pass(time.Minute)
 			w = b.work(two)
-			if w.Action != device.Put {
+			if w.Action != lockstate.Put {
 				b.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+			b.end(w, outcome{Ref: "k2", Confirmed: true})
 			if got := b.code(two.ID); got.Status != device.StatusSet || len(got.Errors) > 0 || b.attempt(a).Status != device.Succeeded {
 				b.Errorf("status %s, errors %v", got.Status, got.Errors)
 			}
@@ -83,7 +84,7 @@ func TestComplaints(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "no room"}})
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "no_space_for_access_code_on_device" || b.attempt(a).ErrorType != "no_space_for_access_code_on_device" {
 				b.Errorf("errors %v, attempt %s", got.Errors, b.attempt(a).ErrorType)
 			}
@@ -92,7 +93,7 @@ func TestComplaints(t *testing.T) {
 			b.read() // a slot is free again
 			clock.pass(time.Minute)
 			b.read()
-			if w := b.work(c); w.Action != device.Put {
+			if w := b.work(c); w.Action != lockstate.Put {
 				b.Errorf("planned action %q with a free slot", w.Action)
 			}
 		},
@@ -111,7 +112,7 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", ""))
 			u := b.unmanaged()[0]
 			b.read(found("k1", ""))
-			if w := b.work(u); w.Action != device.Nothing || b.unmanaged()[0].ID != u.ID {
+			if w := b.work(u); w.Action != lockstate.Nothing || b.unmanaged()[0].ID != u.ID {
 				b.Errorf("planned action %q for an unmanaged code", w.Action)
 			}
 			ours, a := b.create("2580")
@@ -120,7 +121,7 @@ func TestComplaints(t *testing.T) {
 				b.Errorf("our code is put at %q", w.Ref)
 			}
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k2"})
+			b.end(w, outcome{Ref: "k2"})
 			b.read(found("k1", ""), found("k2", ""))
 			b.quiet(ours, clock, time.Hour)
 			if got := b.code(ours.ID); got.Status != device.StatusSet || b.attempt(a).Status != device.Succeeded {
@@ -131,7 +132,7 @@ func TestComplaints(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "beyond the lock's capacity"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "beyond the lock's capacity"}})
 			if got := b.attempt(a); got.Status != device.Failed {
 				b.Errorf("attempt status %s", got.Status)
 			}
@@ -141,9 +142,9 @@ func TestComplaints(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "?"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "?"}})
 			clock.pass(time.Minute)
-			if w := b.work(c); w.Action != device.Put {
+			if w := b.work(c); w.Action != lockstate.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
 		},
@@ -182,7 +183,7 @@ func TestComplaints(t *testing.T) {
 			b.read() // now they are really gone
 			clock.pass(time.Minute)
 			b.read()
-			if w := b.work(mine); w.Action != device.Put || len(b.unmanaged()) != 0 {
+			if w := b.work(mine); w.Action != lockstate.Put || len(b.unmanaged()) != 0 {
 				b.Errorf("a lock that stays empty does not count: %q, %d", w.Action, len(b.unmanaged()))
 			}
 		},
@@ -230,7 +231,7 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k0", "1111"), found("k1", "2580"))
 			clock.pass(time.Minute)
 			b.read(found("k0", "1111"))
-			if w := b.work(c); w.Action != device.Put {
+			if w := b.work(c); w.Action != lockstate.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
 			if got := b.code(c.ID); got.Status != device.StatusSetting {
@@ -242,7 +243,7 @@ func TestComplaints(t *testing.T) {
 			for range 4 {
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Ref: "k1"})
+				b.end(w, outcome{Ref: "k1"})
 				b.read()
 				clock.pass(2 * time.Hour)
 				// By the database's clock, too.
@@ -260,7 +261,7 @@ func TestComplaints(t *testing.T) {
 			c := b.on("2580", "k1")
 			b.deleteCode(c)
 			for range 4 {
-				b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), false, nil))
+				b.must(b.removal(b.work(c), false, nil))
 				b.read(found("k1", "2580"))
 				clock.pass(2 * time.Hour)
 				b.look()
@@ -269,7 +270,7 @@ func TestComplaints(t *testing.T) {
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
 				b.Errorf("errors %v", got.Errors)
 			}
-			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), true, nil))
+			b.must(b.removal(b.work(c), true, nil))
 			b.read()
 			if len(b.managed()) > 0 {
 				b.Error("the code still exists although the lock is empty")
@@ -279,12 +280,12 @@ func TestComplaints(t *testing.T) {
 			one := b.on("2580", "k1")
 			b.deleteCode(one)
 			two, _ := b.create("2580")
-			if w := b.work(two); w.Action == device.Put {
+			if w := b.work(two); w.Action == lockstate.Put {
 				b.Error("the PIN is put while another slot has it")
 			}
-			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.must(b.removal(b.work(one), true, nil))
 			b.read()
-			if w := b.work(two); w.Action != device.Put {
+			if w := b.work(two); w.Action != lockstate.Put {
 				b.Errorf("planned action %q", w.Action)
 			}
 		},
@@ -292,7 +293,7 @@ func TestComplaints(t *testing.T) {
 			c := b.on("2580", "k1")
 			from, to := clock.now().Add(time.Hour), clock.now().Add(2*time.Hour)
 			b.update(device.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
-			if w := b.work(c); w.Action != device.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
+			if w := b.work(c); w.Action != lockstate.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
 				b.Errorf("planned action %q of %q, until %v", w.Action, w.Ref, w.EndsAt)
 			}
 		},
@@ -314,7 +315,7 @@ func TestComplaints(t *testing.T) {
 }
 
 // fight reports a drifted code after each repair.
-func fight(b byHand, clock *testClock, otherwise device.Found) {
+func fight(b byHand, clock *testClock, otherwise shown) {
 	b.Helper()
 	c := b.on("2580", "k1")
 	writes := 0
@@ -323,7 +324,7 @@ func fight(b byHand, clock *testClock, otherwise device.Found) {
 		clock.pass(10 * time.Second)
 		b.read(otherwise)
 		w := b.work(c)
-		if w.Action != device.Put {
+		if w.Action != lockstate.Put {
 			due := b.look().Due
 			if due == nil {
 				b.Fatal("the code was given up")
@@ -332,7 +333,7 @@ func fight(b byHand, clock *testClock, otherwise device.Found) {
 			continue
 		}
 		b.begin(w)
-		b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+		b.end(w, outcome{Ref: "k1", Confirmed: true})
 		writes++
 	}
 	if writes < 10 || writes > 120 {
@@ -349,7 +350,7 @@ func fight(b byHand, clock *testClock, otherwise device.Found) {
 func (b byHand) quiet(c device.Code, clock *testClock, period time.Duration) {
 	b.Helper()
 	for range 3 {
-		if w := b.work(c); w.Action == device.Put || w.Action == device.Delete {
+		if w := b.work(c); w.Action == lockstate.Put || w.Action == lockstate.Delete {
 			b.Errorf("planned action %q", w.Action)
 		}
 		clock.pass(period / 3)

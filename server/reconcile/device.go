@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -22,32 +23,37 @@ type pass struct {
 	adapter adapter.Adapter
 	device  device.Device
 	ref     adapter.DeviceRef
+	// seq is the last wake-up that the pass covered when it began.
+	seq int64
+	// work is the last plan.
+	work device.Work
+	// handled are the codes of which the pass has sent an operation.
+	handled map[uuid.UUID]bool
+	// served is true if the pass has just sent a command to the device itself.
+	served bool
 	// gap is the minimum time between two writes.
 	gap time.Duration
 	// written is when the last write ended.
 	written time.Time
-	// unread is set until the device's codes have been read.
+	// paused is true if the next operation waits for the gap.
+	paused bool
+	// unread is true if the codes could not be read.
 	unread bool
 }
 
 // drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	w, err := r.access.Devices.PlanDevice(ctx, lease, id)
-	if err != nil {
-		return 0, err
-	}
-	if w.Device.Removed {
-		return r.schedule(ctx, w)
-	}
-	if idle(w) && w.LockCommand == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0 {
-		return r.schedule(ctx, w)
+	w, _, err := r.access.Devices.Advance(ctx, lease, id, device.Report{}, func(w device.Work) device.Next {
+		return device.Next{End: w.Device.Removed || idle(w), Due: w.Due, Seq: w.Seq}
+	})
+	if err != nil || w.Device.Removed || idle(w) {
+		return r.until(w), err
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
 	// The account was disconnected after the device was read. That also removed and woke the
 	// device.
 	if errors.Is(err, errDisconnected) {
-		soon := r.access.Devices.Now().Add(time.Second)
-		w.Due = &soon
+		w.Due = new(r.access.Devices.Now().Add(time.Second))
 		return r.schedule(ctx, w)
 	}
 	if err != nil {
@@ -59,61 +65,150 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		adapter:    a,
 		device:     w.Device,
 		ref:        adapter.DeviceRef(w.Device.Ref),
+		seq:        w.Seq,
+		work:       w,
+		handled:    map[uuid.UUID]bool{},
 		gap:        w.Device.Capabilities.MinWriteGap,
 	}
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
-	served := (w.LockCommand != nil && !w.LockCommand.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
+	if err := p.run(ctx); err != nil {
+		return p.park(ctx, p.work, err)
+	}
+	return r.until(p.work), nil
+}
+
+// run does the work of a pass.
+func (p *pass) run(ctx context.Context) error {
+	p.served = commandWaits(p.work)
 	// A person may be waiting at the door, so codes come after commands.
-	if w.LockCommand != nil || w.AutoLock != nil || w.PositionUnknown || len(w.Issues) > 0 {
-		if err := p.runUrgent(ctx, w); err != nil {
-			return p.park(ctx, w, err)
+	if hasUrgentWork(p.work) || p.work.Command != nil || p.work.AutoLock != nil {
+		if err := p.runUrgent(ctx, p.work); err != nil {
+			return err
 		}
-		seq := w.Seq
-		if w, err = r.access.Devices.PlanDevice(ctx, lease, id); err != nil {
-			return 0, err
-		}
-		if w.Seq = seq; idle(w) {
-			return r.scheduleRemaining(ctx, w)
+		if _, err := p.advance(ctx, device.Report{}, p.endIfQuiet); err != nil || quiet(p.work) {
+			return err
 		}
 	}
 	// Write only after a successful read, because the observed state decides the writes.
-	if err := p.read(ctx, w); err != nil {
+	op, err := p.readAndPlan(ctx)
+	for err == nil && (op != nil || p.paused) {
+		var report device.Report
+		if op == nil {
+			err = p.waitForGap(ctx)
+		} else {
+			report, err = p.send(ctx, *op)
+		}
+		if err == nil {
+			op, err = p.advance(ctx, report, p.next)
+		}
+	}
+	return err
+}
+
+// readAndPlan reads the device, and records what it found and the first operation.
+func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
+	// Hold the memory of the answer until the codes are recorded.
+	held, release := adapter.WithMemoryPermit(ctx)
+	defer release()
+	report, err := p.read(held)
+	if err != nil {
 		p.unread = true
-		return p.park(ctx, w, err)
+		return nil, err
 	}
-	seq := w.Seq
-	if w, err = r.access.Devices.PlanDevice(ctx, lease, id); err != nil {
-		return 0, err
+	return p.advance(ctx, report, p.next)
+}
+
+// advance records a report and what the pass does next.
+func (p *pass) advance(
+	ctx context.Context, r device.Report, decide func(device.Work) device.Next,
+) (*device.CodeOperation, error) {
+	w, op, err := p.access.Devices.Advance(ctx, p.lease, p.device.ID, r, decide)
+	if err != nil {
+		return nil, err
 	}
+	// Another instance may have requested a new read meanwhile and relies on this pass.
+	if p.work = w; w.ReadNeeded {
+		p.work.Seq = p.seq
+	}
+	return op, nil
+}
+
+// endIfQuiet ends the pass if the codes need no work.
+func (p *pass) endIfQuiet(w device.Work) device.Next {
+	if !quiet(w) {
+		return device.Next{}
+	}
+	w.Seq = p.seq
+	return p.end(w)
+}
+
+// next starts the next operation, deletions first. A new code waits while another code is leaving, because it may need
+// that code's slot or PIN. The pass sends one operation of each code, and ends when the vendor asks for a pause, and
+// when a lock command arrives. If a command was served just before, one operation runs regardless, so that a stream of
+// commands cannot block deletions forever.
+func (p *pass) next(w device.Work) device.Next {
 	// Another instance may have requested a new read meanwhile and relies on this one.
 	if w.ReadNeeded {
-		w.Seq = seq
+		w.Seq = p.seq
 	}
-	begun, err := p.write(ctx, w, served)
-	if err != nil {
-		return p.park(ctx, w, err)
+	_, busy := p.blockedUntil(p.device.ID)
+	op := p.nextOperation(w)
+	p.paused = false
+	switch {
+	case op == nil || busy || commandWaits(w) && !p.served:
+		return p.end(w)
+	case p.gapLeft() > 0:
+		p.paused = true
+		return device.Next{}
 	}
-	// Nothing has changed since the last look.
-	if !begun {
-		return r.scheduleRemaining(ctx, w)
+	return device.Next{Start: op}
+}
+
+// nextOperation returns the operation to send next, nil if there is none.
+func (p *pass) nextOperation(w device.Work) *lockstate.Operation {
+	leaving := anyLeaving(w)
+	for _, action := range []lockstate.Action{lockstate.Delete, lockstate.Find, lockstate.Put} {
+		for _, op := range w.Operations {
+			if op.Action == action && !p.handled[op.Code] && (action != lockstate.Put || !leaving || !op.New) {
+				return &op
+			}
+		}
 	}
-	// Read the deadlines that the writes have left.
-	left, err := r.access.Devices.PlanDevice(ctx, lease, id)
-	if err != nil {
-		return 0, err
+	return nil
+}
+
+// send sends an operation to the device, and returns its outcome.
+func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report, error) {
+	p.handled[op.Code], p.served = true, false
+	var outcome *device.Outcome
+	var err error
+	switch op.Action {
+	case lockstate.Delete:
+		outcome, err = p.delete(ctx, op)
+	case lockstate.Find:
+		outcome, err = p.find(ctx, op)
+	default:
+		outcome, err = p.put(ctx, op)
 	}
-	// Requests since the writes were planned remain due.
-	left.Seq = w.Seq
-	return r.scheduleRemaining(ctx, left)
+	if outcome == nil {
+		return device.Report{}, err
+	}
+	report := device.Report{Operation: &op, Outcome: *outcome}
+	if err == nil {
+		return report, nil
+	}
+	// The outcome is known although the device cannot be reached.
+	_, recorded := p.advance(ctx, report, func(device.Work) device.Next { return device.Next{} })
+	return device.Report{}, cmp.Or(recorded, err)
 }
 
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
 func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
-	if w.LockCommand != nil {
-		if err := p.runLockCommand(ctx, *w.LockCommand); err != nil {
+	if w.Command != nil {
+		if err := p.runLockCommand(ctx, *w.Command); err != nil {
 			return err
 		}
 	}
@@ -122,12 +217,12 @@ func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
 			return err
 		}
 	}
-	for _, c := range w.Issues {
-		if err := p.issue(ctx, c); err != nil {
+	for _, op := range w.Issues {
+		if err := p.issue(ctx, device.CodeOperation{Operation: op}); err != nil {
 			return err
 		}
 	}
-	if w.PositionUnknown && w.LockCommand == nil {
+	if w.PositionUnknown && w.Command == nil {
 		return p.readStatus(ctx)
 	}
 	return nil
@@ -135,75 +230,91 @@ func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
 
 // issue requests an offline code from the vendor. The vendor issues it even if the device is
 // offline. A repeated request after a crash returns the same code.
-func (p *pass) issue(ctx context.Context, c device.IssueWork) error {
+func (p *pass) issue(ctx context.Context, op device.CodeOperation) error {
+	var outcome device.Outcome
 	issuer, ok := p.adapter.(adapter.OfflineIssuer)
-	if !ok {
-		return p.access.Devices.RecordIssued(
-			ctx,
-			p.lease,
-			p.device.ID,
-			c,
-			device.PutOutcome{
-				Failure: &device.Failure{
-					Class:   device.FailedUnsupported,
-					Message: "The adapter of this device cannot issue offline codes.",
-				},
-			},
-		)
-	}
-	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{
-		Key:      c.ID.String(),
-		Kind:     adapter.OfflineKind(c.Kind),
-		StartsAt: c.StartsAt,
-		EndsAt:   c.EndsAt,
-	})
-	switch {
-	case err == nil:
-		return p.access.Devices.RecordIssued(ctx, p.lease, p.device.ID, c,
-			device.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
-	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
-		return err
-	}
-	return p.access.Devices.RecordIssued(ctx, p.lease, p.device.ID, c, device.PutOutcome{Failure: fail(err)})
-}
-
-// scheduleRemaining returns when to look again at a device with the remaining work w.
-func (r *Reconciler) scheduleRemaining(ctx context.Context, w device.Work) (time.Duration, error) {
-	// Work became due during the writes.
-	if hasReadyWork(w) {
-		due := r.access.Devices.Now()
-		if until, busy := r.blockedUntil(w.Device.ID); busy && !hasUrgentWork(w) {
-			due = until
-			// Writes in progress still need a look.
-			if w.Due != nil && w.Due.After(r.access.Devices.Now()) && w.Due.Before(due) {
-				due = *w.Due
-			}
-			// A client waits for this deadline.
-			if w.Deadline != nil && w.Deadline.Before(due) {
-				due = *w.Deadline
-			}
+	if ok {
+		made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{
+			Key:      op.Code.String(),
+			Kind:     adapter.OfflineKind(op.Offline),
+			StartsAt: *op.StartsAt,
+			EndsAt:   *op.EndsAt,
+		})
+		switch {
+		case err == nil:
+			outcome.Ref, outcome.PIN = string(made.Ref), made.PIN
+		case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
+			return err
+		default:
+			outcome.Failure = fail(err)
 		}
-		w.Due = &due
+	} else {
+		outcome.Failure = &lockstate.Failure{
+			Class:   lockstate.FailedUnsupported,
+			Message: "The adapter of this device cannot issue offline codes.",
+		}
 	}
-	return r.schedule(ctx, w)
+	_, err := p.advance(ctx, device.Report{Operation: &op, Outcome: outcome},
+		func(device.Work) device.Next { return device.Next{} })
+	return err
 }
 
-// idle reports whether the device's codes need no work.
-func idle(w device.Work) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
+// end ends the pass. The device is due again when its work is.
+func (r *Reconciler) end(w device.Work) device.Next {
+	return device.Next{End: true, Due: r.due(w), Seq: w.Seq}
+}
+
+// due returns when to look again at a device with the remaining work w.
+func (r *Reconciler) due(w device.Work) *time.Time {
+	// Work became due during the writes.
+	if !hasReadyWork(w) {
+		return w.Due
+	}
+	due := r.access.Devices.Now()
+	if until, busy := r.blockedUntil(w.Device.ID); busy && !hasUrgentWork(w) {
+		due = until
+		// Writes in progress still need a look.
+		if w.Due != nil && w.Due.After(r.access.Devices.Now()) && w.Due.Before(due) {
+			due = *w.Due
+		}
+		// A client waits for this deadline.
+		if w.Deadline != nil && w.Deadline.Before(due) {
+			due = *w.Deadline
+		}
+	}
+	return &due
+}
+
+// idle reports whether the device needs no work.
+func idle(w device.Work) bool {
+	return quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
+}
+
+// quiet reports whether the device's codes need no work.
+func quiet(w device.Work) bool { return !w.ReadNeeded && len(w.Operations) == 0 }
+
+// anyLeaving reports whether one of the codes must leave the device.
+func anyLeaving(w device.Work) bool {
+	return slices.ContainsFunc(w.Operations, func(op lockstate.Operation) bool { return op.Leaving })
+}
 
 // hasReadyWork reports whether some work can run now.
 func hasReadyWork(w device.Work) bool {
-	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
-	return hasUrgentWork(w) || slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool {
-		return c.Action == device.Delete || c.Action == device.Find || (c.Action == device.Put && (!leaving || !c.New))
+	leaving := anyLeaving(w)
+	return hasUrgentWork(w) || slices.ContainsFunc(w.Operations, func(op lockstate.Operation) bool {
+		return op.Action == lockstate.Delete || op.Action == lockstate.Find ||
+			(op.Action == lockstate.Put && (!leaving || !op.New))
 	})
 }
 
 // hasUrgentWork reports whether some work precedes the codes.
 func hasUrgentWork(w device.Work) bool {
-	return w.PositionUnknown || (w.LockCommand != nil && !w.LockCommand.Started) ||
-		(w.AutoLock != nil && !w.AutoLock.Started) ||
-		len(w.Issues) > 0
+	return w.PositionUnknown || commandWaits(w) || len(w.Issues) > 0
+}
+
+// commandWaits reports whether a command to the device itself waits that was not sent.
+func commandWaits(w device.Work) bool {
+	return w.Command != nil && !w.Command.Started || w.AutoLock != nil && !w.AutoLock.Started
 }
 
 func (r *Reconciler) schedule(ctx context.Context, w device.Work) (time.Duration, error) {
@@ -216,41 +327,60 @@ func (r *Reconciler) schedule(ctx context.Context, w device.Work) (time.Duration
 	return max(w.Due.Sub(r.access.Devices.Now()), time.Millisecond), nil
 }
 
-// read records the codes on the device. For an unmanaged device without code operations, it only
+// until returns the time until the device is due; 0: when it is woken.
+func (r *Reconciler) until(w device.Work) time.Duration {
+	due := r.due(w)
+	if w.Device.Removed {
+		due = w.Due
+	}
+	if due == nil {
+		return 0
+	}
+	return max(due.Sub(r.access.Devices.Now()), time.Millisecond)
+}
+
+// read returns the codes on the device. For an unmanaged device without code operations, it only
 // checks that the vendor still lists the device.
-func (p *pass) read(ctx context.Context, w device.Work) error {
-	if !p.device.Managed && len(w.Codes) == 0 {
+func (p *pass) read(ctx context.Context) (report device.Report, err error) {
+	if !p.device.Managed && len(p.work.Operations) == 0 {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
-			return err
+			return report, err
 		}
-		return p.access.Devices.RecordPresent(ctx, p.lease, p.device.ID, w.Seq)
+		return report, p.access.Devices.RecordPresent(ctx, p.lease, p.device.ID, p.seq)
 	}
 	if !p.device.Capabilities.ListCodes {
-		if _, err := p.adapter.Device(ctx, p.ref); err != nil || w.Failures == 0 {
-			return err
-		}
-		return p.access.Devices.RecordAnswered(ctx, p.lease, p.device.ID)
+		_, err := p.adapter.Device(ctx, p.ref)
+		return device.Report{Answered: p.work.Failures > 0}, err
 	}
-	// Hold the memory of the answer until the codes are recorded.
-	held, release := adapter.WithMemoryPermit(ctx)
-	defer release()
-	codes, err := p.adapter.Codes(held, p.ref, true)
+	codes, err := p.adapter.Codes(ctx, p.ref, true)
 	if err != nil {
-		return err
+		return report, err
 	}
 	if codes.Stale {
-		return adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
+		return report, adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
 	}
 	if device.OtherSerial(p.device.SerialNumber, codes.SerialNumber) {
-		return &adapter.Error{Class: adapter.NotFound, Message: "another device answers in its place", Gone: true}
+		return report, &adapter.Error{
+			Class:   adapter.NotFound,
+			Message: "another device answers in its place",
+			Gone:    true,
+		}
 	}
-	found := make([]device.Found, len(codes.Codes))
+	report = device.Report{Seq: p.seq, Read: true, Found: make([]device.Found, len(codes.Codes))}
 	for i, c := range codes.Codes {
-		found[i] = device.Found{
+		report.Found[i] = toFound(c)
+	}
+	return report, nil
+}
+
+// toFound returns an observed code in the terms of package device.
+func toFound(c adapter.Code) device.Found {
+	found := device.Found{
+		Key: c.Key,
+		PIN: c.PIN,
+		Found: lockstate.Found{
 			Ref:        string(c.Ref),
-			Key:        c.Key,
 			KeyGuessed: c.KeyGuessed,
-			PIN:        c.PIN,
 			Name:       c.Name,
 			StartsAt:   c.StartsAt,
 			EndsAt:     c.EndsAt,
@@ -258,122 +388,88 @@ func (p *pass) read(ctx context.Context, w device.Work) error {
 			Removing:   c.Removing,
 			ChangedAt:  c.ChangedAt,
 			Disabled:   c.Disabled,
-		}
-		if c.Failed != nil {
-			found[i].Failure = fail(c.Failed)
-		}
+		},
 	}
-	return p.access.Devices.RecordRead(ctx, p.lease, p.device.ID, w.Seq, found)
+	if c.Failed != nil {
+		found.Failure = fail(c.Failed)
+	}
+	return found
 }
 
-// write runs the planned operations, deletions first. A new code waits while another code is
-// leaving, because it may need that code's slot or PIN. write stops at the first connection error,
-// when the vendor asks for a pause, and when a lock command arrives. If a command was served just
-// before, one operation runs regardless, so that a stream of commands cannot block deletions
-// forever. begun reports whether there was anything to do.
-func (p *pass) write(ctx context.Context, w device.Work, served bool) (begun bool, err error) {
-	leaving := slices.ContainsFunc(w.Codes, func(c device.CodeWork) bool { return c.Leaving })
-	for _, step := range []struct {
-		action device.Action
-		do     func(context.Context, device.CodeWork) error
-	}{{device.Delete, p.delete}, {device.Find, p.find}, {device.Put, p.put}} {
-		for _, c := range w.Codes {
-			if c.Action != step.action || (c.Action == device.Put && leaving && c.New) {
-				// Retry the put as soon as the deletions show.
-				continue
-			}
-			if _, busy := p.blockedUntil(p.device.ID); busy {
-				return begun, nil
-			}
-			begun = true
-			if by, err := p.access.Devices.HasUrgentWork(
-				ctx,
-				p.device.ID,
-			); err != nil || by.Removed ||
-				(by.HasLockCommand && !served) {
-				return begun, err
-			}
-			served = false
-			if err := step.do(ctx, c); err != nil {
-				return begun, err
-			}
-		}
-	}
-	return begun, nil
-}
-
-func (p *pass) delete(ctx context.Context, c device.CodeWork) error {
-	if err := p.waitForGap(ctx); err != nil {
-		return err
-	}
-	if still, err := p.access.Devices.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
-		return err
-	}
-	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
+// delete removes a code from the device. The outcome is nil if it is unknown.
+func (p *pass) delete(ctx context.Context, op device.CodeOperation) (*device.Outcome, error) {
+	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(op.Ref))
 	p.noteWrite()
+	outcome := &device.Outcome{}
 	switch {
 	case err == nil:
-		return p.access.Devices.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
+		outcome.Confirmed = state == adapter.Confirmed
+		return outcome, nil
 	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
-		return err
+		return nil, err
 	}
 	p.noteRetryAfter(err)
-	return p.access.Devices.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
+	outcome.Failure = fail(err)
+	return outcome, nil
 }
 
-func (p *pass) put(ctx context.Context, c device.CodeWork) error {
-	if err := p.waitForGap(ctx); err != nil {
-		return err
-	}
-	if still, err := p.access.Devices.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
-		return err
-	}
-	spec := p.spec(c)
+// put sets a code on the device. The outcome is nil if it is unknown: the code may be there, and the read of the next
+// pass decides.
+func (p *pass) put(ctx context.Context, op device.CodeOperation) (*device.Outcome, error) {
+	spec := p.spec(op)
 	spec.OnPlace = func(ctx context.Context, ref adapter.CodeRef) error {
-		return p.access.Devices.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
+		return p.access.Devices.RecordPlace(ctx, p.lease, p.device.ID, op, string(ref))
 	}
 	res, err := p.adapter.PutCode(ctx, p.ref, spec)
 	p.noteWrite()
+	listed := p.device.Capabilities.ListCodes
+	outcome := &device.Outcome{PIN: res.PIN}
+	outcome.Ref, outcome.Confirmed = string(res.Ref), res.State == adapter.Confirmed
 	switch {
 	case err == nil:
-		return p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c,
-			device.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+		return outcome, nil
 	// The vendor stored the code, but differently from the specification.
-	case c.Ref == "" && res.Ref != "":
-		outcome := device.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}
-		recorded := p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c, outcome)
-		if recorded != nil || !isUnreachable(err) {
-			return recorded
+	case op.Ref == "" && res.Ref != "":
+		outcome = failed(err)
+		outcome.Ref = string(res.Ref)
+		if isUnreachable(err) {
+			return outcome, err
 		}
-		return err
+		return outcome, nil
 	// Without a code list, no read can show that the code is absent.
-	case isUnreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes:
-		return cmp.Or(p.access.Devices.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
+	case isUnreachable(err) && ctx.Err() == nil && !listed:
+		outcome = &device.Outcome{}
+		outcome.Unsent = true
+		return outcome, err
 	case isUnreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
-		// The code may be there. The read of the next pass decides.
-		return err
+		return nil, err
 	}
 	p.noteRetryAfter(err)
-	failure := fail(err)
+	outcome = failed(err)
 	// Without a code list, no read can show the absence.
-	if c.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !p.device.Capabilities.ListCodes {
+	if op.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !listed {
 		// The whole device may be missing.
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
-			return err
+			return nil, err
 		}
-		failure.Absent = true
+		outcome.Failure.Absent = true
 	}
-	return p.access.Devices.RecordPut(ctx, p.lease, p.device.ID, c, device.PutOutcome{Failure: failure})
+	return outcome, nil
 }
 
-func (p *pass) spec(c device.CodeWork) adapter.CodeSpec {
+// failed returns the outcome of a failed operation.
+func failed(err error) *device.Outcome {
+	return &device.Outcome{Outcome: lockstate.Outcome{Failure: fail(err)}}
+}
+
+func (p *pass) spec(op device.CodeOperation) adapter.CodeSpec {
 	return adapter.CodeSpec{
-		Ref:      adapter.CodeRef(c.Ref),
-		Key:      c.ID.String(),
-		PIN:      c.PIN,
-		Name:     c.Name,
-		StartsAt: c.StartAt(p.access.Devices.Now()),
-		EndsAt:   c.EndsAt,
+		Ref:      adapter.CodeRef(op.Ref),
+		Key:      op.Code.String(),
+		PIN:      op.PIN,
+		Name:     op.Name,
+		StartsAt: op.StartAt(p.access.Devices.Now()),
+		EndsAt:   op.EndsAt,
 	}
 }
 
@@ -385,13 +481,18 @@ func (p *pass) noteWrite() {
 	}
 }
 
+// gapLeft returns how long the device's minimum gap between writes still lasts.
+func (p *pass) gapLeft() time.Duration {
+	if p.gap == 0 || p.written.IsZero() {
+		return 0
+	}
+	return time.Until(p.written.Add(p.gap))
+}
+
 // waitForGap waits until the device's minimum gap between writes has passed.
 func (p *pass) waitForGap(ctx context.Context) error {
-	if p.gap == 0 || p.written.IsZero() {
-		return ctx.Err()
-	}
 	select {
-	case <-time.After(time.Until(p.written.Add(p.gap))):
+	case <-time.After(p.gapLeft()):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

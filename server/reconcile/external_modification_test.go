@@ -6,6 +6,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // If changes at the lock are allowed, the time frame on the lock decides whether the code opens.
@@ -29,7 +30,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", and disabled until later"}[disabled], func(t *testing.T) {
 				t.Parallel()
 				b, clock := timeBound(t, "august")
-				show := func(fr frame) device.Found {
+				show := func(fr frame) shown {
 					f := found("k1", "2580")
 					if fr != (frame{}) {
 						f.StartsAt, f.EndsAt = new(clock.now().Add(fr.from)), new(clock.now().Add(fr.to))
@@ -44,7 +45,7 @@ func TestAllowedChange_TimeFrameDecidesStatus(t *testing.T) {
 					code = b.between("2580", *was.StartsAt, *was.EndsAt)
 					w := b.work(code)
 					b.begin(w)
-					b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+					b.end(w, outcome{Ref: "k1", Confirmed: true})
 				}
 				b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(true)})
 				if got := b.code(code.ID); got.Status != c.before {
@@ -98,7 +99,7 @@ func allowing(t *testing.T) (byHand, device.Code) {
 func TestForbidModification_UndoesChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found device.Found
+		found shown
 		ref   string // where the code is put
 	}{
 		"deleted":  {found("k0", "1111"), ""},
@@ -108,7 +109,7 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 			t.Parallel()
 			b, code := allowing(t)
 			b.read(c.found)
-			if w := b.work(code); w.Action != device.Nothing || len(b.code(code.ID).Warnings) != 1 {
+			if w := b.work(code); w.Action != lockstate.Nothing || len(b.code(code.ID).Warnings) != 1 {
 				t.Fatalf("while allowed: planned action %q", w.Action)
 			}
 			a := b.update(device.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
@@ -120,11 +121,11 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 			}
 			b.read(c.found)
 			w := b.work(code)
-			if w.Action != device.Put || w.Ref != c.ref {
+			if w.Action != lockstate.Put || w.Ref != c.ref {
 				t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			b.read(found("k1", "2580"))
 			if got := b.code(code.ID); got.Status != device.StatusSet || len(got.Warnings)+len(got.Errors) > 0 ||
 				b.attempt(a).Status != device.Succeeded {
@@ -139,11 +140,11 @@ func TestForbidModification_UndoesChange(t *testing.T) {
 func TestForbidModification_KeepsVisiblePIN(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found device.Found
-		want  device.Action
+		found shown
+		want  lockstate.Action
 	}{
-		"shown":  {found("k1", "9999"), device.Nothing},
-		"hidden": {changedAt("k1", time.Now().Add(time.Hour)), device.Put},
+		"shown":  {found("k1", "9999"), lockstate.Nothing},
+		"hidden": {changedAt("k1", time.Now().Add(time.Hour)), lockstate.Put},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +181,7 @@ func TestAllowedModification_ReturnedCodeIsManaged(t *testing.T) {
 		t.Fatalf("back: status %s, warnings %v", got.Status, got.Warnings)
 	}
 	b.read(found("k0", "1111"))
-	if w := b.work(code); w.Action != device.Put {
+	if w := b.work(code); w.Action != lockstate.Put {
 		t.Errorf("deleted again: status %s, errors %v, planned action %q", b.code(code.ID).Status,
 			b.code(code.ID).Errors, w.Action)
 	}
@@ -196,8 +197,8 @@ func TestConflict_NamesOtherCode(t *testing.T) {
 		b.begin(w)
 		b.end(
 			w,
-			device.PutOutcome{
-				Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: ref},
+			outcome{
+				Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: ref},
 			},
 		)
 	}
@@ -248,7 +249,7 @@ func TestExternalModification_NamesChange(t *testing.T) {
 		}
 		c := b.on("2580", "k1")
 		b.update(device.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
-		told := func(change string, found ...device.Found) {
+		told := func(change string, found ...shown) {
 			t.Helper()
 			clock.pass(time.Minute) // longer than the list may lag
 			b.read(found...)
@@ -261,16 +262,16 @@ func TestExternalModification_NamesChange(t *testing.T) {
 			}
 		}
 		told("modified", found("k1", "1470"))
-		if w := b.work(c); w.Action == device.Put {
+		if w := b.work(c); w.Action == lockstate.Put {
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 		}
 		told("removed")
 	}
 }
 
 // disabled returns a code that its device stores but that does not open.
-func disabled(pin string) device.Found {
+func disabled(pin string) shown {
 	f := found("k1", pin)
 	f.Disabled = true
 	return f
@@ -288,15 +289,15 @@ func TestDisabledCode_IsRepaired(t *testing.T) {
 				t.Errorf("errors %v", got.Errors)
 			}
 			w := b.work(c)
-			if w.Action != device.Put || w.Ref != "k1" {
+			if w.Action != lockstate.Put || w.Ref != "k1" {
 				t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.begin(w)
 			b.read(disabled(pin)) // before the write arrives
-			if w := b.work(c); w.Action != device.Put {
+			if w := b.work(c); w.Action != lockstate.Put {
 				t.Fatalf("a disabled code counts as written: planned action %q", w.Action)
 			}
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			b.read(found("k1", pin))
 			if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 				t.Errorf("enabled again: status %s, errors %v", got.Status, got.Errors)
@@ -317,7 +318,7 @@ func TestDisabledCode_AllowedModification(t *testing.T) {
 		if len(got.Errors) > 0 || len(got.Warnings) != 1 || got.Warnings[0].Code != "external_modification_in_effect" {
 			t.Fatalf("errors %v, warnings %v", got.Errors, got.Warnings)
 		}
-		if w := b.work(c); w.Action != device.Nothing {
+		if w := b.work(c); w.Action != lockstate.Nothing {
 			t.Fatalf("planned action %q", w.Action)
 		}
 	}
@@ -371,7 +372,7 @@ func TestDisabledCode_EnabledByConversion(t *testing.T) {
 			if got := b.code(c.ID); len(got.Errors) > 0 || len(got.Warnings) > 0 != allowed {
 				t.Errorf("errors %v, warnings %v", got.Errors, got.Warnings)
 			}
-			if w := b.work(c); (w.Action == device.Put && w.Ref == "k1") == allowed {
+			if w := b.work(c); (w.Action == lockstate.Put && w.Ref == "k1") == allowed {
 				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})

@@ -24,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -405,41 +406,149 @@ func hand(t *testing.T, o options) byHand {
 
 func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }
 
-func (b byHand) look() device.Work {
+// nothing leaves the pass open.
+func nothing(device.Work) device.Next { return device.Next{} }
+
+func (b byHand) advance(r device.Report, next func(device.Work) device.Next) (device.Work, *device.CodeOperation) {
 	b.Helper()
-	w, err := b.access.Devices.PlanDevice(b.Context(), holder{}, b.id())
+	w, op, err := b.access.Devices.Advance(b.Context(), holder{}, b.id(), r, next)
 	b.must(err)
+	return w, op
+}
+
+// plan is what the device needs.
+type plan struct {
+	device.Work
+
+	Codes []work
+}
+
+func (b byHand) look() plan {
+	b.Helper()
+	w, _ := b.advance(device.Report{}, nothing)
+	p := plan{Work: w}
+	for _, op := range w.Operations {
+		p.Codes = append(p.Codes, b.toWork(op))
+	}
+	return p
+}
+
+// work is the next operation of a code.
+type work struct {
+	lockstate.Operation
+
+	ID  uuid.UUID
+	PIN string
+	op  *device.CodeOperation
+}
+
+// toWork returns an operation with its digits.
+func (b byHand) toWork(op lockstate.Operation) work {
+	b.Helper()
+	w := work{Operation: op, ID: op.Code, op: &device.CodeOperation{Operation: op}}
+	if op.PIN != "" {
+		var sealed []byte
+		b.must(
+			b.db.Pool.QueryRow(b.Context(), "select pin_sealed from access_codes where access_code_id = $1", op.Code).
+				Scan(&sealed),
+		)
+		pin, err := b.keys.Open("access_codes.pin/"+op.Code.String(), sealed)
+		b.must(err)
+		w.PIN = string(pin)
+	}
 	return w
 }
 
-func (b byHand) work(c device.Code) device.CodeWork {
+func (b byHand) work(c device.Code) work {
 	b.Helper()
 	for _, w := range b.look().Codes {
 		if w.ID == c.ID {
 			return w
 		}
 	}
-	return device.CodeWork{}
+	return work{}
+}
+
+// shown is one observed code of a device.
+type shown struct {
+	Ref, Key, PIN, Name                       string
+	KeyGuessed, Confirmed, Removing, Disabled bool
+	StartsAt, EndsAt                          *time.Time
+	ChangedAt                                 time.Time
+	Failure                                   *lockstate.Failure
 }
 
 // read records what a read of the device has found.
-func (b byHand) read(found ...device.Found) {
+func (b byHand) read(found ...shown) {
 	b.Helper()
-	b.must(b.access.Devices.RecordRead(b.Context(), holder{}, b.id(), b.look().Seq, found))
+	b.must(b.observed(b.look().Seq, found))
 }
 
-func (b byHand) begin(w device.CodeWork) {
+func (b byHand) observed(seq int64, found []shown) error {
+	r := device.Report{Seq: seq, Read: true}
+	for _, f := range found {
+		r.Found = append(r.Found, device.Found{Key: f.Key, PIN: f.PIN, Found: lockstate.Found{
+			Ref: f.Ref, Name: f.Name, KeyGuessed: f.KeyGuessed, Confirmed: f.Confirmed, Removing: f.Removing,
+			Disabled: f.Disabled, StartsAt: f.StartsAt, EndsAt: f.EndsAt, ChangedAt: f.ChangedAt, Failure: f.Failure,
+		}})
+	}
+	_, _, err := b.access.Devices.Advance(b.Context(), holder{}, b.id(), r, nothing)
+	return err
+}
+
+// started starts an operation. It reports whether the code still needs it.
+func (b byHand) started(w work) (bool, error) {
+	_, op, err := b.access.Devices.Advance(b.Context(), holder{}, b.id(), device.Report{},
+		func(device.Work) device.Next { return device.Next{Start: &w.Operation} })
+	if op != nil {
+		*w.op = *op
+	}
+	return op != nil, err
+}
+
+func (b byHand) begin(w work) {
 	b.Helper()
-	still, err := b.access.Devices.RecordPutStarted(b.Context(), holder{}, b.id(), w)
+	w.Action, w.op.Action = lockstate.Put, lockstate.Put
+	still, err := b.started(w)
 	b.must(err)
 	if !still {
 		b.Fatal("the write is not wanted")
 	}
 }
 
-func (b byHand) end(w device.CodeWork, o device.PutOutcome) {
+// outcome is the outcome of an operation.
+type outcome struct {
+	Ref, PIN          string
+	Confirmed, Unsent bool
+	Failure           *lockstate.Failure
+}
+
+func (b byHand) put(w work, o outcome) error {
+	op := w.op
+	_, _, err := b.access.Devices.Advance(
+		b.Context(),
+		holder{},
+		b.id(),
+		device.Report{Operation: op, Outcome: device.Outcome{
+			PIN:     o.PIN,
+			Outcome: lockstate.Outcome{Ref: o.Ref, Confirmed: o.Confirmed, Unsent: o.Unsent, Failure: o.Failure},
+		}},
+		nothing,
+	)
+	return err
+}
+
+func (b byHand) removal(w work, confirmed bool, failure *lockstate.Failure) error {
+	return b.put(w, outcome{Confirmed: confirmed, Failure: failure})
+}
+
+func (b byHand) place(w work, ref string) error {
+	return b.access.Devices.RecordPlace(b.Context(), holder{}, b.id(), *w.op, ref)
+}
+
+func (b byHand) end(w work, o outcome) {
 	b.Helper()
-	b.must(b.access.Devices.RecordPut(b.Context(), holder{}, b.id(), w, o))
+	b.must(b.put(w, o))
 }
 
 // on puts a new code on the device under the reference.
@@ -448,7 +557,7 @@ func (b byHand) on(pin, ref string) device.Code {
 	c, _ := b.create(pin)
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: ref, Confirmed: true})
+	b.end(w, outcome{Ref: ref, Confirmed: true})
 	return c
 }
 
@@ -475,7 +584,7 @@ func (b byHand) managed() []device.Code {
 	return cs
 }
 
-func found(ref, pin string) device.Found { return device.Found{Ref: ref, PIN: pin, Confirmed: true} }
+func found(ref, pin string) shown { return shown{Ref: ref, PIN: pin, Confirmed: true} }
 
 // idle lists databases that no test uses. A test takes one and empties it at its end. A new
 // database per test would cost most of the tests' processor time for its creation, connections, and

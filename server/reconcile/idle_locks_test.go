@@ -8,6 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // A deletion at the lock while no server ran causes no event, so only a read reveals it.
@@ -140,7 +141,7 @@ func TestRestoredBackup_FindsRecreatedCode(t *testing.T) {
 	moved := found("r2", "1357")
 	moved.Key = c.ID.String()
 	b.read(moved)
-	if w := b.work(c); w.Action != device.Put || w.Ref != "r2" || len(b.unmanaged()) != 0 {
+	if w := b.work(c); w.Action != lockstate.Put || w.Ref != "r2" || len(b.unmanaged()) != 0 {
 		t.Errorf("planned action %+v, %d unmanaged codes", w.Action, len(b.unmanaged()))
 	}
 	// While both are listed, the known reference counts.
@@ -164,12 +165,12 @@ func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "1357"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1"})
+	b.end(w, outcome{Ref: "r1"})
 	first := found("r1", "2580")
 	first.Key = c.ID.String()
 	b.read(first)
 	clock.ahead.Store(int64(2 * time.Second)) // the backoff has passed
-	if got, w := b.code(c.ID), b.work(c); got.Status != device.StatusSetting || w.Action != device.Delete ||
+	if got, w := b.code(c.ID), b.work(c); got.Status != device.StatusSetting || w.Action != lockstate.Delete ||
 		w.Ref != "r1" {
 		t.Errorf("status %s, planned action %q of %s", got.Status, w.Action, w.Ref)
 	}
@@ -180,11 +181,11 @@ func TestRepeatedCreate_OtherPINIsRecreated(t *testing.T) {
 func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		shown device.Found
+		shown shown
 		ref   string
 	}{
-		"hidden PIN":   {device.Found{Ref: "r2", Confirmed: true}, "r2"},
-		"failed write": {device.Found{Ref: "r2", Failure: &device.Failure{Class: device.FailedForNow, Message: "The lock did not answer."}}, ""},
+		"hidden PIN":   {shown{Ref: "r2", Confirmed: true}, "r2"},
+		"failed write": {shown{Ref: "r2", Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "The lock did not answer."}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +194,12 @@ func TestRestoredBackup_UnprovenCodeIsPutAgain(t *testing.T) {
 			b.read(found("r1", "2580"), found("k9", "9999"))
 			c.shown.Key = code.ID.String()
 			b.read(c.shown, found("k9", "9999"))
-			if got, w := b.code(code.ID), b.work(code); got.Status != device.StatusSetting || w.Action != device.Put ||
+			if got, w := b.code(
+				code.ID,
+			), b.work(
+				code,
+			); got.Status != device.StatusSetting ||
+				w.Action != lockstate.Put ||
 				w.Ref != c.ref {
 				t.Errorf("status %s, planned action %q of %q", got.Status, w.Action, w.Ref)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // halted is a clock that only moves when the test forwards it.
@@ -24,7 +25,7 @@ type halted struct {
 func (c *halted) now() time.Time           { return c.at.Add(time.Duration(c.ahead.Load())) }
 func (c *halted) forward(by time.Duration) { c.ahead.Add(int64(by)) }
 
-func some(name string, n int) (all []device.Found) {
+func some(name string, n int) (all []shown) {
 	for i := range n {
 		all = append(all, found(fmt.Sprint(name, i), fmt.Sprint(100_000+len(name)*1000+i)))
 	}
@@ -120,7 +121,7 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	full, _ := b.create("7538")
 	put := b.work(full)
 	b.begin(put)
-	b.end(put, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "There is no room."}})
+	b.end(put, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "There is no room."}})
 	if got := b.code(full.ID); got.Status == device.StatusSetting || len(got.Errors) == 0 {
 		t.Fatalf("status %s, errors %v", got.Status, got.Errors)
 	}
@@ -145,7 +146,7 @@ func TestEventRate_OwnWorkIsExempt(t *testing.T) {
 	ours, _ := b.create("7539")
 	w := b.work(ours)
 	b.begin(w)
-	b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "k4"))
+	b.must(b.place(w, "k4"))
 	if n := len(b.unmanaged()); n != 18 {
 		t.Errorf("%d codes kept, although one has the slot of ours", n)
 	}

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // runLockCommand runs the next lock command of the device. It sends a command once. If the outcome
 // is unknown, it polls the device until the device shows the result or the attempt expires. A door
 // that opens a second time minutes later would be worse than one that stays closed.
-func (p *pass) runLockCommand(ctx context.Context, w device.LockCommandWork) error {
+func (p *pass) runLockCommand(ctx context.Context, w lockstate.Command) error {
 	if w.Started {
 		return p.confirmLockCommand(ctx, w)
 	}
@@ -44,7 +44,7 @@ const delayTolerance = time.Millisecond
 
 // configureAutoLock sends the auto-lock setting to the device once and polls until the device shows
 // it.
-func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) error {
+func (p *pass) configureAutoLock(ctx context.Context, w lockstate.AutoLockCommand) error {
 	if w.Started {
 		d, err := p.adapter.Device(ctx, p.ref)
 		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled ||
@@ -53,7 +53,7 @@ func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) err
 		}
 		return p.access.Devices.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
 	}
-	attempt := device.LockCommandWork{Attempt: w.Attempt}
+	attempt := lockstate.Command{Attempt: w.Attempt}
 	locker, ok := p.adapter.(adapter.AutoLocker)
 	if !ok {
 		return p.access.Devices.RecordLockCommandFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported",
@@ -82,7 +82,7 @@ func (p *pass) configureAutoLock(ctx context.Context, w device.AutoLockWork) err
 
 // recordCommandError records why a command failed. It returns err if it concerns the connection to
 // the device.
-func (p *pass) recordCommandError(ctx context.Context, w device.LockCommandWork, err error) error {
+func (p *pass) recordCommandError(ctx context.Context, w lockstate.Command, err error) error {
 	e := adapter.AsError(err)
 	if e == nil || ctx.Err() != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *pass) recordCommandError(ctx context.Context, w device.LockCommandWork,
 }
 
 // confirmLockCommand records success once the device shows the requested lock state.
-func (p *pass) confirmLockCommand(ctx context.Context, w device.LockCommandWork) error {
+func (p *pass) confirmLockCommand(ctx context.Context, w lockstate.Command) error {
 	d, err := p.adapter.Device(ctx, p.ref)
 	// An offline device only shows its last known state.
 	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock {

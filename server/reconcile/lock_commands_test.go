@@ -216,7 +216,7 @@ func TestLockCommand_QueueIsBounded(t *testing.T) {
 		t.Errorf("another workspace learns that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have a separate queue
-	b.must(b.access.Devices.RecordLockCommandDone(t.Context(), holder{}, b.id(), *b.look().LockCommand))
+	b.must(b.access.Devices.RecordLockCommandDone(t.Context(), holder{}, b.id(), *b.look().Command))
 	if lock, auto := refused(); lock || !auto {
 		t.Errorf("after one has ended: refused %v, %v", lock, auto)
 	}

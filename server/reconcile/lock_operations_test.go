@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -15,12 +16,12 @@ import (
 // and one of them sent the command.
 func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	confirmed := func(b byHand, w device.LockCommandWork) {
+	confirmed := func(b byHand, w lockstate.Command) {
 		b.must(b.access.Devices.RecordLockCommandDone(b.Context(), holder{}, b.id(), w))
 	}
-	commander := func(b byHand, _ device.LockCommandWork) { b.tells(device.Operation{Method: "remote"}) }
-	other := func(b byHand, _ device.LockCommandWork) { b.tells(device.Operation{Method: "unknown"}) }
-	for name, heard := range map[string][]func(byHand, device.LockCommandWork){
+	commander := func(b byHand, _ lockstate.Command) { b.tells(device.Operation{Method: "remote"}) }
+	other := func(b byHand, _ lockstate.Command) { b.tells(device.Operation{Method: "unknown"}) }
+	for name, heard := range map[string][]func(byHand, lockstate.Command){
 		"confirmed first":               {confirmed, commander, other},
 		"other server first":            {other, commander},
 		"other server, then confirmed":  {other, confirmed, commander},
@@ -32,7 +33,7 @@ func TestLockOperation_UnknownCauseIsAnnouncedOnce(t *testing.T) {
 			b := hand(t, options{profile: "august"})
 			b.tells(device.Operation{Locked: true})
 			a := b.door(false)
-			w := *b.look().LockCommand
+			w := *b.look().Command
 			still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), w)
 			if err != nil || !still {
 				t.Fatal(still, err)
@@ -134,7 +135,7 @@ func TestLateConfirmation_KeepsLockState(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	a := b.door(false)
-	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().LockCommand)
+	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().Command)
 	if err != nil || !still {
 		t.Fatal(still, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // unlisted returns the capabilities of locks without a code list.
@@ -56,13 +57,13 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 		"asked for again": {func(b byHand, c device.Code) {
 			b.update(device.CodeChange{ID: c.ID.String(), PIN: "2580"})
 			w := b.work(c)
-			if w.Action != device.Delete || w.Ref != "k1" {
+			if w.Action != lockstate.Delete || w.Ref != "k1" {
 				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.taken(w)
 			w = b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+			b.end(w, outcome{Ref: "k2", Confirmed: true})
 			if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 				b.Errorf("confirmed: status %s, errors %v", got.Status, got.Errors)
 			}
@@ -70,7 +71,7 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 		"deleted": {func(b byHand, c device.Code) {
 			b.deleteCode(c)
 			w := b.work(c)
-			if w.Action != device.Delete || w.Ref != "k1" {
+			if w.Action != lockstate.Delete || w.Ref != "k1" {
 				b.Fatalf("planned action %q of %q", w.Action, w.Ref)
 			}
 			b.taken(w)
@@ -83,8 +84,8 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 				code, a := b.create("2580")
 				w := b.work(code)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Ref: "k1"})
-				if w := b.work(code); w.Action != device.Await {
+				b.end(w, outcome{Ref: "k1"})
+				if w := b.work(code); w.Action != lockstate.Await {
 					t.Fatalf("just put: planned action %q", w.Action)
 				}
 				if away {
@@ -112,7 +113,7 @@ func TestNoCodeList_NeverConfirmed(t *testing.T) {
 // next one counts.
 func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
 	t.Parallel()
-	for class, says := range map[device.FailureClass]string{device.FailedFull: "no_space_for_access_code_on_device", device.FailedDuplicate: "duplicate_code_on_device"} {
+	for class, says := range map[lockstate.FailureClass]string{lockstate.FailedFull: "no_space_for_access_code_on_device", lockstate.FailedDuplicate: "duplicate_code_on_device"} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
 			b, clock := unlisted(t, `{}`)
@@ -120,8 +121,8 @@ func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
 			b.begin(b.work(c)) // the answer is lost
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: class, Message: "refused"}})
-			if w := b.work(c); w.Action != device.Await {
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: class, Message: "refused"}})
+			if w := b.work(c); w.Action != lockstate.Await {
 				t.Errorf("just refused: planned action %q", w.Action)
 			}
 			b.rests(clock)
@@ -132,7 +133,7 @@ func TestNoCodeList_RefusedCodeIsNotAwaited(t *testing.T) {
 			other := b.on("4711", "k2")
 			b.deleteCode(other)
 			b.taken(b.work(other))
-			if w := b.work(c); w.Action != device.Put || !w.New { // a slot is free, and the PIN may be, too
+			if w := b.work(c); w.Action != lockstate.Put || !w.New { // a slot is free, and the PIN may be, too
 				t.Errorf("after another code left: planned action %q", w.Action)
 			}
 		})
@@ -269,7 +270,7 @@ func TestNoCodeList_UncertainCodeIsFoundAndRemoved(t *testing.T) {
 // codes wait at most as long.
 func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for name, class := range map[string]device.FailureClass{"refused": device.FailedDuplicate, "failing": device.FailedForNow} {
+	for name, class := range map[string]lockstate.FailureClass{"refused": lockstate.FailedDuplicate, "failing": lockstate.FailedForNow} {
 		for how, leave := range map[string]func(b byHand, c device.Code, clock *testClock){
 			"deleted": func(b byHand, c device.Code, _ *testClock) { b.deleteCode(c) },
 			"moved": func(b byHand, c device.Code, clock *testClock) {
@@ -294,20 +295,15 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 					w := b.look()
 					for _, one := range w.Codes {
 						waits = waits || one.Leaving
-						if one.Action == device.Find {
+						if one.Action == lockstate.Find {
 							asked++
-							if still, err := b.access.Devices.RecordFindStarted(
-								t.Context(),
-								holder{},
-								b.id(),
-								one,
-							); err != nil ||
+							if still, err := b.started(one); err != nil ||
 								!still {
 								t.Fatal("the deletion is not wanted", err)
 							}
 							b.must(
-								b.access.Devices.RecordFound(t.Context(), holder{}, b.id(), one,
-									device.PutOutcome{Failure: &device.Failure{Class: class, Message: "no"}}),
+								b.put(one,
+									outcome{Failure: &lockstate.Failure{Class: class, Message: "no"}}),
 							)
 						}
 					}
@@ -326,7 +322,7 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 				if want := map[string]int{"refused": 1, "failing": 8}[name]; asked != want {
 					t.Errorf("%d tries", asked)
 				}
-				if w := b.work(other); w.Action != device.Put {
+				if w := b.work(other); w.Action != lockstate.Put {
 					t.Errorf("planned action %q for the other code", w.Action)
 				}
 			})

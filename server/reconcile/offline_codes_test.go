@@ -95,10 +95,8 @@ func (b byHand) offlineCode() device.Code {
 func (b byHand) issued(c device.Code, ref, pin string) {
 	b.Helper()
 	for _, w := range b.look().Issues {
-		if w.ID == c.ID {
-			b.must(
-				b.access.Devices.RecordIssued(b.Context(), holder{}, b.id(), w, device.PutOutcome{Ref: ref, PIN: pin}),
-			)
+		if w.Code == c.ID {
+			b.end(b.toWork(w), outcome{Ref: ref, PIN: pin})
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // Changes of a code are refused if too many wait for an unreachable lock, because each look
@@ -62,11 +63,11 @@ func TestPendingChanges_AreBounded(t *testing.T) {
 func TestRepeatedChange_EndsLikeFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		becomes device.PutOutcome
+		becomes outcome
 		want    device.AttemptStatus
 	}{
-		"taken":   {device.PutOutcome{Ref: "k1", Confirmed: true}, device.Succeeded},
-		"refused": {device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such name"}}, device.Failed},
+		"taken":   {outcome{Ref: "k1", Confirmed: true}, device.Succeeded},
+		"refused": {outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such name"}}, device.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +126,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 			b.update(change)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 			b.read(found("k0", "1111"))
 			b.update(change)
 			return c, change
@@ -139,12 +140,12 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 			refuse := func() {
 				t.Helper()
 				w := b.work(c)
-				if w.Action != device.Put {
+				if w.Action != lockstate.Put {
 					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
 				b.end(w,
-					device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+					outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 				clock.pass(time.Minute)
 			}
 			refuse()
@@ -161,7 +162,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 			a = b.update(change)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			if got := b.code(c.ID); b.attempt(a).Status != device.Succeeded || got.Status != device.StatusSet ||
 				len(got.Errors) > 0 {
 				t.Errorf("accepted: status %s, errors %v", got.Status, got.Errors)
@@ -194,7 +195,7 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 			return c, device.CodeChange{ExternalModificationAllowed: new(true)}
 		},
 	} {
@@ -207,7 +208,7 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 			if a := b.update(change); a.Status != device.Succeeded {
 				t.Errorf("attempt %s", a.Status)
 			}
-			if w := b.work(c); w.Action != device.Nothing {
+			if w := b.work(c); w.Action != lockstate.Nothing {
 				t.Errorf("planned action %q", w.Action)
 			}
 			if got := b.code(c.ID); got.Status != before.Status ||
@@ -230,11 +231,11 @@ func TestRefusal_IsAnnouncedOncePerRequest(t *testing.T) {
 	refuse := func() {
 		t.Helper()
 		w := b.work(c)
-		if w.Action != device.Put {
+		if w.Action != lockstate.Put {
 			t.Fatalf("planned action %q", w.Action)
 		}
 		b.begin(w)
-		b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "the lock is full."}})
+		b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "the lock is full."}})
 		clock.pass(time.Minute)
 	}
 	refuse()
@@ -263,7 +264,7 @@ func TestFailure_IsAnnouncedOncePerRequest(t *testing.T) {
 		for range 6 {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy."}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "busy."}})
 			clock.pass(time.Hour)
 		}
 		want = append(want, "access_code.failed_to_update")
@@ -304,9 +305,9 @@ func (b byHand) delayed(clock *testClock) device.Code {
 func (b byHand) failing(c device.Code, clock *testClock) {
 	b.Helper()
 	for range 4 {
-		if w := b.work(c); w.Action == device.Put {
+		if w := b.work(c); w.Action == lockstate.Put {
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy."}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "busy."}})
 		}
 		clock.pass(5 * time.Minute)
 	}
@@ -320,7 +321,7 @@ func TestDelay_WarningEndsWithDelay(t *testing.T) {
 		"refused": func(b byHand, c device.Code, clock *testClock) {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 			b.look()
 		},
 		"changed, nothing late yet": func(b byHand, c device.Code, _ *testClock) {
@@ -362,7 +363,7 @@ func TestDelay_EachIsAnnounced(t *testing.T) {
 		"changed at the lock while a change was late": func(b byHand, c device.Code, clock *testClock) {
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 			b.failing(c, clock)
 			b.read(found("k0", "1111"))
@@ -396,7 +397,7 @@ func TestScheduledCode_ShowsNoEarlierError(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 	from := clock.now().Add(100 * time.Hour)
 	b.update(
 		device.CodeChange{

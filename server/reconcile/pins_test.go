@@ -7,23 +7,24 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // A change succeeded, but its answer was lost. The retry is refused because the code itself has the
 // PIN.
 func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 	t.Parallel()
-	itself := &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
+	itself := &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
 	frame := device.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}
 	for name, c := range map[string]struct {
 		more  string
-		shown func() device.Found // nil: the device has no code list
-		code  string              // remaining error; empty: none
+		shown func() shown // nil: the device has no code list
+		code  string       // remaining error; empty: none
 		ch    device.CodeChange
 		then  device.CodeChange // change before the answer
 	}{
-		"PINs are hidden": {`{}`, func() device.Found { return found("k1", "") }, "", device.CodeChange{PIN: "2591"}, device.CodeChange{}},
-		"listed with the PIN": {`{}`, func() device.Found {
+		"PINs are hidden": {`{}`, func() shown { return found("k1", "") }, "", device.CodeChange{PIN: "2591"}, device.CodeChange{}},
+		"listed with the PIN": {`{}`, func() shown {
 			f := found("k1", "")
 			f.Failure = itself
 			return f
@@ -51,9 +52,9 @@ func TestDuplicatePIN_OfCodeItself(t *testing.T) {
 				if c.shown != nil {
 					b.read(c.shown())
 				}
-				if w := b.work(code); w.Action == device.Put {
+				if w := b.work(code); w.Action == lockstate.Put {
 					b.begin(w)
-					b.end(w, device.PutOutcome{Failure: itself})
+					b.end(w, outcome{Failure: itself})
 				}
 				if clock.pass(30 * time.Second); n > 10 {
 					t.Fatalf("endless retries: %v", b.code(code.ID).Errors)
@@ -81,11 +82,11 @@ func (b byHand) invented(pin, ref string) device.Code {
 func (b byHand) invents(c device.Code, pin, ref string) {
 	b.Helper()
 	w := b.work(c)
-	if w.Action != device.Put {
+	if w.Action != lockstate.Put {
 		b.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: ref, PIN: pin})
+	b.end(w, outcome{Ref: ref, PIN: pin})
 	b.read(found(ref, pin))
 }
 
@@ -117,12 +118,12 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 		c, _ := b.create("")
 		w := b.work(c)
 		b.begin(w)
-		b.end(w, device.PutOutcome{Ref: "r1", PIN: "111111"})
+		b.end(w, outcome{Ref: "r1", PIN: "111111"})
 		b.read(
-			device.Found{
+			shown{
 				Ref:     "r1",
 				PIN:     "111111",
-				Failure: &device.Failure{Class: device.FailedForNow, Message: "lost"},
+				Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "lost"},
 			},
 		)
 		_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null")
@@ -137,7 +138,7 @@ func TestProviderPIN_ChangesOnRecreation(t *testing.T) {
 		for range 2 {
 			b.read(found("r1", "333333"))
 			b.shows("changed", c, "333333", device.StatusSet)
-			if w := b.work(c); w.Action != device.Nothing {
+			if w := b.work(c); w.Action != lockstate.Nothing {
 				t.Errorf("planned action %q, but no put restores the former PIN", w.Action)
 			}
 		}
@@ -213,11 +214,11 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	b.update(device.CodeChange{ID: codes["k1"].ID.String(), PIN: "4711"})
 	b.update(device.CodeChange{ID: codes["k2"].ID.String(), PIN: "2580"})
 	aside, stays := "k1", "k2"
-	if b.work(codes[aside]).Action != device.Delete {
+	if b.work(codes[aside]).Action != lockstate.Delete {
 		aside, stays = stays, aside
 	}
 	read := func() {
-		var list []device.Found
+		var list []shown
 		for ref, pin := range on {
 			list = append(list, found(ref, pin))
 		}
@@ -225,10 +226,10 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	}
 	for range 2 { // the second time, the deletion has started
 		w := b.work(codes[aside])
-		if w.Action != device.Delete || !w.TemporaryRemoval || b.work(codes[stays]).Action != device.Nothing {
+		if w.Action != lockstate.Delete || !w.TemporaryRemoval || b.work(codes[stays]).Action != lockstate.Nothing {
 			t.Fatalf("planned actions %q and %q", w.Action, b.work(codes[stays]).Action)
 		}
-		if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.started(w); err != nil || !still {
 			t.Fatal("the deletion is not wanted", err)
 		}
 		read()
@@ -236,21 +237,21 @@ func TestSwappedPINs_Crash(t *testing.T) {
 	clock.pass(time.Hour) // past the read lag
 	delete(on, aside)     // not recorded yet
 	read()
-	if w := b.work(codes[aside]); w.Action != device.Nothing {
+	if w := b.work(codes[aside]); w.Action != lockstate.Nothing {
 		t.Fatalf("planned action %q although the PIN is taken", w.Action)
 	}
 	w := b.work(codes[stays])
-	if w.Action != device.Put || w.Ref != stays {
+	if w.Action != lockstate.Put || w.Ref != stays {
 		t.Fatalf("planned action %q for the other code", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: stays, Confirmed: true})
+	b.end(w, outcome{Ref: stays, Confirmed: true})
 	w = b.work(codes[aside])
-	if w.Action != device.Put || !w.New {
+	if w.Action != lockstate.Put || !w.New {
 		t.Fatalf("planned action %q for the first code", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k3", Confirmed: true})
+	b.end(w, outcome{Ref: "k3", Confirmed: true})
 	for ref, want := range map[string]string{"k1": "4711", "k2": "2580"} {
 		got := b.code(codes[ref].ID)
 		if got.Status != device.StatusSet || *got.PIN != want || len(got.Errors)+len(got.Mutations) > 0 {
@@ -271,10 +272,10 @@ func TestSwappedPINs_Reverted(t *testing.T) {
 	b.update(device.CodeChange{ID: one.ID.String(), PIN: "4711"})
 	b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
 	b.update(device.CodeChange{ID: two.ID.String(), PIN: "9090"})
-	if w := b.work(two); w.Action != device.Put {
+	if w := b.work(two); w.Action != lockstate.Put {
 		t.Errorf("planned action %q for the code that steps aside", w.Action)
 	}
-	if w := b.work(one); w.Action != device.Nothing {
+	if w := b.work(one); w.Action != lockstate.Nothing {
 		t.Errorf("planned action %q for the waiting code", w.Action)
 	}
 }
@@ -292,13 +293,17 @@ func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 		codes[ref] = b.on(pin, ref)
 	}
 	clock.pass(time.Hour)
-	lock := func(w device.CodeWork) {
+	lock := func(w work) {
 		for ref, pin := range on {
 			if pin == w.PIN && ref != w.Ref {
 				b.end(
 					w,
-					device.PutOutcome{
-						Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: ref},
+					outcome{
+						Failure: &lockstate.Failure{
+							Class:       lockstate.FailedDuplicate,
+							Message:     "taken",
+							ConflictRef: ref,
+						},
 					},
 				)
 				return
@@ -308,22 +313,22 @@ func TestSwappedPINs_AtLockAreRepaired(t *testing.T) {
 			w.Ref = "k4"
 		}
 		on[w.Ref] = w.PIN
-		b.end(w, device.PutOutcome{Ref: w.Ref, Confirmed: true})
+		b.end(w, outcome{Ref: w.Ref, Confirmed: true})
 	}
 	writes := 0
 	for range 20 {
-		var list []device.Found
+		var list []shown
 		for ref, pin := range on {
 			list = append(list, found(ref, pin))
 		}
 		b.read(list...)
 		for _, w := range b.look().Codes {
 			switch w.Action {
-			case device.Delete:
+			case lockstate.Delete:
 				b.taken(w)
 				delete(on, w.Ref)
 				writes++
-			case device.Put:
+			case lockstate.Put:
 				b.begin(w)
 				lock(w)
 				writes++

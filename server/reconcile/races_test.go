@@ -7,6 +7,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // The PIN of a pending code is entered at the keypad, and then that unmanaged code is converted.
@@ -52,7 +53,7 @@ func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	w := b.work(two)
 	b.begin(w)
 	b.end(w,
-		device.PutOutcome{Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
+		outcome{Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: "r1"}})
 	if got := b.code(two.ID); got.Status != device.StatusUnset || got.Errors[0].Other != one.ID {
 		t.Errorf("the other code: status %s, errors %v", got.Status, got.Errors)
 	}
@@ -65,17 +66,17 @@ func TestDeletion_WaitsForUncertainWrite(t *testing.T) {
 	w := b.work(c)
 	b.begin(w)
 	a := b.deleteCode(c)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer"}})
 	if len(b.managed()) != 1 || b.attempt(a).Status != device.Pending {
 		t.Fatal("the code counts as gone, although it may still arrive")
 	}
-	b.read(device.Found{
+	b.read(shown{
 		Ref:       "r1",
 		Key:       c.ID.String(),
 		PIN:       "2580",
 		Confirmed: true,
 	})
-	if w := b.work(c); w.Action != device.Delete || w.Ref != "r1" {
+	if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "r1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -87,11 +88,11 @@ func TestChange_DuringRefusedWrite(t *testing.T) {
 	w := b.work(c)
 	b.begin(w)
 	second := b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no such PIN"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such PIN"}})
 	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != device.Failed || z != device.Pending {
 		t.Errorf("attempts %s and %s", a, z)
 	}
-	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" {
+	if w := b.work(c); w.Action != lockstate.Put || w.PIN != "2581" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -102,9 +103,9 @@ func TestChange_DuringAcceptedWriteIsSentImmediately(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1"})
+	b.end(w, outcome{Ref: "r1"})
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
-	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" || w.Ref != "r1" {
+	if w := b.work(c); w.Action != lockstate.Put || w.PIN != "2581" || w.Ref != "r1" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -119,10 +120,10 @@ func TestStaleList_MissingCodeIsNotGone(t *testing.T) {
 			c, _ := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "r1", Confirmed: confirmed})
+			b.end(w, outcome{Ref: "r1", Confirmed: confirmed})
 			b.deleteCode(c)
 			b.read()
-			if w := b.work(c); w.Action != device.Delete || w.Ref != "r1" {
+			if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "r1" {
 				t.Errorf("planned action %q of %q", w.Action, w.Ref)
 			}
 		})
@@ -137,17 +138,17 @@ func TestFailedWrite_IsRetried(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1"})
-	given := device.Found{
+	b.end(w, outcome{Ref: "r1"})
+	given := shown{
 		Ref:     "r1",
 		Key:     c.ID.String(),
 		PIN:     "2580",
-		Failure: &device.Failure{Class: device.FailedForNow, Message: "it jammed"},
+		Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "it jammed"},
 	}
 	b.read(given)
 	now = now.Add(2 * time.Second)
 	b.read(given)
-	if w := b.work(c); w.Action != device.Put || w.Ref != "" {
+	if w := b.work(c); w.Action != lockstate.Put || w.Ref != "" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.deleteCode(c)
@@ -165,7 +166,7 @@ func TestStaleList_DoesNotUndoChange(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581", ExternalModificationAllowed: &allowed})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
+	b.end(w, outcome{Ref: "r1", Confirmed: true})
 	b.read(found("r1", "2580"))
 	if pin := *b.code(c.ID).PIN; pin != "2581" {
 		t.Errorf("the PIN is back at %s", pin)
@@ -229,22 +230,22 @@ func TestPINChange_TakesOverPINOfAnother(t *testing.T) {
 	first := b.update(device.CodeChange{ID: one.ID.String(), PIN: "2582"})
 	second := b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
 	w := b.work(two)
-	if w.Action == device.Put {
+	if w.Action == lockstate.Put {
 		b.begin(w)
 		b.end(
 			w,
-			device.PutOutcome{
-				Failure: &device.Failure{Class: device.FailedDuplicate, Message: "taken", ConflictRef: "r1"},
+			outcome{
+				Failure: &lockstate.Failure{Class: lockstate.FailedDuplicate, Message: "taken", ConflictRef: "r1"},
 			},
 		)
 	}
 	w = b.work(one)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
+	b.end(w, outcome{Ref: "r1", Confirmed: true})
 	now = now.Add(2 * time.Second)
 	w = b.work(two)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r2", Confirmed: true})
+	b.end(w, outcome{Ref: "r2", Confirmed: true})
 	if a, z := b.attempt(first).Status, b.attempt(second).Status; a != device.Succeeded || z != device.Succeeded {
 		t.Errorf("attempts %s and %s", a, z)
 	}
@@ -256,12 +257,12 @@ func TestPINChange_WaitsForRemovalOfOther(t *testing.T) {
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	b.deleteCode(one)
 	b.update(device.CodeChange{ID: two.ID.String(), PIN: "2580"})
-	if w := b.work(two); w.Action == device.Put {
+	if w := b.work(two); w.Action == lockstate.Put {
 		t.Error("the code is put while the PIN is still taken")
 	}
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(one), true, nil))
+	b.must(b.removal(b.work(one), true, nil))
 	b.read(found("r2", "2581"))
-	if w := b.work(two); w.Action != device.Put || w.PIN != "2580" {
+	if w := b.work(two); w.Action != lockstate.Put || w.PIN != "2580" {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -279,10 +280,10 @@ func TestPostponedCode_LeavesLockWithoutTimeFrames(t *testing.T) {
 		},
 	)
 	w := b.work(c)
-	if w.Action != device.Delete {
+	if w.Action != lockstate.Delete {
 		t.Fatalf("planned action %q", w.Action)
 	}
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+	b.must(b.removal(w, true, nil))
 	b.read(found("r1", ""))
 	b.read()
 	b.look()
@@ -312,8 +313,8 @@ func TestPostponedCode_DuringUncertainWrite(t *testing.T) {
 					EndsAt:   time.Now().Add(101 * time.Hour).Format(time.RFC3339),
 				},
 			)
-			b.end(w, device.PutOutcome{Ref: "r1"})
-			want := map[string]device.Action{"august": device.Put, "smartthings": device.Delete}[profile]
+			b.end(w, outcome{Ref: "r1"})
+			want := map[string]lockstate.Action{"august": lockstate.Put, "smartthings": lockstate.Delete}[profile]
 			if w := b.work(c); w.Action != want {
 				t.Errorf("planned action %q", w.Action)
 			}
@@ -354,12 +355,12 @@ func TestVanishedCode_ReferenceIsReused(t *testing.T) {
 	one := b.on("2580", "3")
 	w := b.work(two)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "3", Confirmed: true})
+	b.end(w, outcome{Ref: "3", Confirmed: true})
 	b.read(found("3", "2581"))
 	if got := b.code(two.ID); got.Status != device.StatusSet {
 		t.Errorf("the new code: status %s", got.Status)
 	}
-	if w := b.work(one); w.Action != device.Put || w.Ref != "" {
+	if w := b.work(one); w.Action != lockstate.Put || w.Ref != "" {
 		t.Errorf("planned action %q of %q for the other code", w.Action, w.Ref)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -97,7 +97,7 @@ func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.Devices.DeviceDue(ctx, id)
 }
 
-// DueIn implements worker.Transactional. A look at a device starts with PlanDevice.
+// DueIn implements worker.Transactional. A pass starts with a transaction.
 func (l deviceLane) DueIn(ctx context.Context, tx store.Tx, id uuid.UUID) (bool, error) {
 	return l.access.Devices.DeviceDueIn(ctx, tx, id)
 }
@@ -137,16 +137,16 @@ func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUI
 }
 
 // fail converts an adapter's error to its meaning for a code.
-func fail(err error) *device.Failure {
+func fail(err error) *lockstate.Failure {
 	e := adapter.AsError(err)
-	class, ok := map[adapter.Class]device.FailureClass{
-		adapter.Duplicate: device.FailedDuplicate, adapter.Full: device.FailedFull, adapter.Invalid: device.FailedInvalid,
-		adapter.NotSupported: device.FailedUnsupported,
+	class, ok := map[adapter.Class]lockstate.FailureClass{
+		adapter.Duplicate: lockstate.FailedDuplicate, adapter.Full: lockstate.FailedFull, adapter.Invalid: lockstate.FailedInvalid,
+		adapter.NotSupported: lockstate.FailedUnsupported,
 	}[e.Class]
 	if !ok {
-		class = device.FailedForNow
+		class = lockstate.FailedForNow
 	}
-	return &device.Failure{
+	return &lockstate.Failure{
 		Class:       class,
 		Message:     e.Message,
 		RetryAfter:  e.RetryAfter,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // rigid returns a vendor without in-place changes. says states its reported capabilities.
@@ -183,35 +184,35 @@ func TestRecreation_SurvivesCrash(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	for range 2 { // the second time, the deletion has started
 		w := b.work(c)
-		if w.Action != device.Delete || !w.TemporaryRemoval {
+		if w.Action != lockstate.Delete || !w.TemporaryRemoval {
 			t.Fatalf("planned action %q", w.Action)
 		}
-		if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.started(w); err != nil || !still {
 			t.Fatal("the deletion is not wanted", err)
 		}
 		b.read(found("k1", "2580"))
 	}
 	w := b.work(c)
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+	b.must(b.removal(w, true, nil))
 	b.read()
 	w = b.work(c)
-	if w.Action != device.Put || !w.New || w.PIN != "2591" {
+	if w.Action != lockstate.Put || !w.New || w.PIN != "2591" {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
-	b.read(device.Found{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // pending
-	if w := b.work(c); w.Action != device.Await {
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer"}})
+	b.read(shown{Ref: "k2", Key: c.ID.String(), PIN: "2591"}) // pending
+	if w := b.work(c); w.Action != lockstate.Await {
 		t.Fatalf("planned action %q for a pending code", w.Action)
 	}
-	b.read(device.Found{
+	b.read(shown{
 		Ref:       "k2",
 		Key:       c.ID.String(),
 		PIN:       "2591",
 		Confirmed: true,
 	})
 	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 ||
-		b.work(c).Action != device.Nothing {
+		b.work(c).Action != lockstate.Nothing {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 }
@@ -223,7 +224,7 @@ func TestRecreation_EmptyListKeepsCode(t *testing.T) {
 	c := b.on("2580", "k1")
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	b.read()
-	if w := b.work(c); w.Action != device.Delete || w.Ref != "k1" {
+	if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -234,11 +235,11 @@ func TestRecreation_RepairsDrift(t *testing.T) {
 	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{ReadLag: 1}})
 	c := b.on("2580", "k1")
 	b.read(found("k1", "9999"))
-	if w := b.work(c); w.Action != device.Delete || w.Ref != "k1" {
+	if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.read(found("k1", "2580")) // repaired by another party
-	if w := b.work(c); w.Action != device.Nothing || b.code(c.ID).Status != device.StatusSet {
+	if w := b.work(c); w.Action != lockstate.Nothing || b.code(c.ID).Status != device.StatusSet {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -251,8 +252,8 @@ func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedUnsupported, Message: "not in place"}})
-	if w := b.work(c); w.Action != device.Nothing {
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedUnsupported, Message: "not in place"}})
+	if w := b.work(c); w.Action != lockstate.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	_, err := b.db.Pool.Exec(
@@ -260,7 +261,7 @@ func TestRecreation_AfterRefusedInPlaceChange(t *testing.T) {
 		`update devices set capabilities = capabilities || '{"modify_in_place": false}'`,
 	)
 	b.must(err)
-	if w := b.work(c); w.Action != device.Delete {
+	if w := b.work(c); w.Action != lockstate.Delete {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -285,10 +286,10 @@ func TestRecreation_PendingCodeIsKept(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1"})
+	b.end(w, outcome{Ref: "k1"})
 	for range 10 {
 		clock.pass(2 * time.Minute)
-		if w := b.work(c); w.Action == device.Delete || w.Action == device.Put {
+		if w := b.work(c); w.Action == lockstate.Delete || w.Action == lockstate.Put {
 			t.Fatalf("planned action %q", w.Action)
 		}
 	}
@@ -297,14 +298,14 @@ func TestRecreation_PendingCodeIsKept(t *testing.T) {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
 	}
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.must(b.removal(b.work(c), true, nil))
 	b.read(found("k9", "9999"))
 	w = b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k2"})
+	b.end(w, outcome{Ref: "k2"})
 	b.read(found("k9", "9999"), found("k2", "2580")) // not the code that was put, and it will not become it
 	clock.pass(2 * time.Second)
-	if w := b.work(c); w.Action != device.Delete || w.Ref != "k2" {
+	if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "k2" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -316,7 +317,7 @@ func TestRecreation_PendingHiddenCodeIsKept(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1"})
+	b.end(w, outcome{Ref: "k1"})
 	for range 3 {
 		clock.pass(2 * time.Minute)
 		b.look()
@@ -334,9 +335,9 @@ func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	a := b.update(device.CodeChange{ID: c.ID.String(), EndsAt: clock.now().Add(48 * time.Hour).Format(time.RFC3339)})
-	if w := b.work(c); w.Action != device.Nothing {
+	if w := b.work(c); w.Action != lockstate.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	a, err := b.access.Devices.GetAttempt(t.Context(), b.p, a.ID.String())
@@ -349,13 +350,13 @@ func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	}
 	// Two changes back to the first state, while the lock accepted the one in between.
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2591"})
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.must(b.removal(b.work(c), true, nil))
 	b.read(found("k9", "9999"))
 	w = b.work(c)
 	b.begin(w)
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2580"})
-	b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
-	if w := b.work(c); w.Action != device.Delete || w.Ref != "k2" {
+	b.end(w, outcome{Ref: "k2", Confirmed: true})
+	if w := b.work(c); w.Action != lockstate.Delete || w.Ref != "k2" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -367,14 +368,14 @@ func TestRecreation_PulledBackupIsKept(t *testing.T) {
 	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
 	pulled, err := b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
-	if w := b.work(pulled); w.Action != device.Nothing {
+	if w := b.work(pulled); w.Action != lockstate.Nothing {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	if got := b.code(pulled.ID); got.Status != device.StatusSet || len(got.Errors)+len(got.Warnings) > 0 {
 		t.Errorf("status %s, errors %v, warnings %v", got.Status, got.Errors, got.Warnings)
 	}
 	clock.pass(time.Hour)
-	if w := b.work(pulled); w.Action != device.Delete {
+	if w := b.work(pulled); w.Action != lockstate.Delete {
 		t.Errorf("after its end: planned action %q", w.Action)
 	}
 }
@@ -383,14 +384,14 @@ func TestRecreation_PulledBackupIsKept(t *testing.T) {
 func TestRecreation_NotForUnknownPIN(t *testing.T) {
 	t.Parallel()
 	b, _ := rigidByHand(t, "august")
-	b.read(device.Found{Ref: "k1", Name: "Owner", Confirmed: true})
+	b.read(shown{Ref: "k1", Name: "Owner", Confirmed: true})
 	code := b.unmanaged()[0]
 	_, err := b.access.Devices.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
 	b.must(err)
-	b.read(device.Found{Ref: "k1", Name: "Owner", Confirmed: true})
+	b.read(shown{Ref: "k1", Name: "Owner", Confirmed: true})
 	name := "Landlady"
 	b.update(device.CodeChange{ID: code.ID.String(), Name: &name})
-	if w := b.work(code); w.Action != device.Put || w.Ref != "k1" {
+	if w := b.work(code); w.Action != lockstate.Put || w.Ref != "k1" {
 		t.Errorf("planned action %q of %q", w.Action, w.Ref)
 	}
 }
@@ -402,10 +403,10 @@ func TestRecreation_PollsSlowWriteLessAndLess(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1"})
+	b.end(w, outcome{Ref: "k1"})
 	end, looks := clock.now().Add(24*time.Hour), 0
 	for ; clock.now().Before(end); looks++ {
-		b.read(device.Found{Ref: "k1", Key: c.ID.String(), PIN: "2580"})
+		b.read(shown{Ref: "k1", Key: c.ID.String(), PIN: "2580"})
 		due := b.look().Due
 		if due == nil || due.Sub(clock.now()) > 15*time.Minute {
 			t.Fatalf("next look at %v", due)
@@ -422,18 +423,18 @@ func TestRecreation_BacksOffIfNeverShownAsPut(t *testing.T) {
 	t.Parallel()
 	b, clock := rigidByHand(t, "august")
 	c := b.between("2580", clock.now(), clock.now().Truncate(time.Minute).Add(48*time.Hour+30*time.Second))
-	puts, on := 0, []device.Found{found("k9", "9999")}
+	puts, on := 0, []shown{found("k9", "9999")}
 	for end := clock.now().Add(6 * time.Hour); clock.now().Before(end); {
 		b.read(on...)
 		w := b.work(c)
 		switch w.Action {
-		case device.Put:
+		case lockstate.Put:
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1"})
+			b.end(w, outcome{Ref: "k1"})
 			rounded := found("k1", "2580")
 			rounded.StartsAt, rounded.EndsAt = w.StartsAt, new(w.EndsAt.Truncate(time.Minute))
 			puts, on = puts+1, append(on[:1], rounded)
-		case device.Delete:
+		case lockstate.Delete:
 			b.taken(w)
 			on = on[:1]
 		default:
@@ -462,23 +463,23 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		more  string // additional capabilities
-		doubt func(b byHand, c device.Code) device.PutOutcome
+		doubt func(b byHand, c device.Code) outcome
 		shown bool
 	}{
-		"confirmed": {`{}`, func(b byHand, c device.Code) device.PutOutcome {
-			return device.PutOutcome{Ref: "r1", Confirmed: true}
+		"confirmed": {`{}`, func(b byHand, c device.Code) outcome {
+			return outcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted": {`{}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
-		"confirmed and listed late, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) device.PutOutcome {
-			return device.PutOutcome{Ref: "r1", Confirmed: true}
+		"accepted": {`{}`, func(b byHand, c device.Code) outcome { return outcome{Ref: "r1"} }, true},
+		"confirmed and listed late, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) outcome {
+			return outcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"accepted, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1"} }, true},
-		"second answer lost, too": {`{}`, func(b byHand, c device.Code) device.PutOutcome {
+		"accepted, no in-place changes": {`{"modify_in_place": false}`, func(b byHand, c device.Code) outcome { return outcome{Ref: "r1"} }, true},
+		"second answer lost, too": {`{}`, func(b byHand, c device.Code) outcome {
 			b.begin(b.work(c))
 			b.read(found("k9", ""))
-			return device.PutOutcome{Ref: "r1", Confirmed: true}
+			return outcome{Ref: "r1", Confirmed: true}
 		}, false},
-		"without a code list": {`{"list_codes": false}`, func(b byHand, c device.Code) device.PutOutcome { return device.PutOutcome{Ref: "r1", Confirmed: true} }, false},
+		"without a code list": {`{"list_codes": false}`, func(b byHand, c device.Code) outcome { return outcome{Ref: "r1", Confirmed: true} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -492,14 +493,14 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 			b.update(device.CodeChange{ID: code.ID.String(), PIN: "1357"})
 			o := c.doubt(b, code)
 			w := b.work(code)
-			if w.Action != device.Put || !w.New {
+			if w.Action != lockstate.Put || !w.New {
 				t.Fatalf("planned action %q", w.Action)
 			}
 			b.begin(w)
 			b.end(w, o)
-			masked := device.Found{Ref: "r1", Key: code.ID.String(), Confirmed: true}
+			masked := shown{Ref: "r1", Key: code.ID.String(), Confirmed: true}
 			if c.more != `{"list_codes": false}` {
-				for _, list := range [][]device.Found{{found("k9", "")}, {found("k9", ""), masked}}[:1+map[bool]int{true: 1}[c.shown]] {
+				for _, list := range [][]shown{{found("k9", "")}, {found("k9", ""), masked}}[:1+map[bool]int{true: 1}[c.shown]] {
 					clock.pass(time.Second)
 					b.read(list...)
 				}
@@ -508,18 +509,18 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 				t.Errorf("status %s", got.Status)
 			}
 			w = b.work(code)
-			if want := map[bool]device.Action{true: device.Delete, false: device.Put}[c.more == `{"modify_in_place": false}`]; w.Action != want ||
+			if want := map[bool]lockstate.Action{true: lockstate.Delete, false: lockstate.Put}[c.more == `{"modify_in_place": false}`]; w.Action != want ||
 				w.Ref != "r1" {
 				t.Fatalf("planned action %q of %q, want %q", w.Action, w.Ref, want)
 			}
-			if w.Action == device.Delete {
+			if w.Action == lockstate.Delete {
 				b.taken(w)
 				clock.pass(30 * time.Second) // a stale list still shows the old code
 				b.read(found("k9", ""))
 				w = b.work(code)
 			}
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "r2", Confirmed: true})
+			b.end(w, outcome{Ref: "r2", Confirmed: true})
 			if got := b.code(code.ID); w.PIN != "1357" || got.Status != device.StatusSet {
 				t.Errorf("after the second put: status %s", got.Status)
 			}
@@ -530,7 +531,7 @@ func TestRepeatedCreate_OtherPINHidden(t *testing.T) {
 // If the second answer is lost as well, the listed code may be either of the two.
 func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 	t.Parallel()
-	for more, want := range map[string]device.Action{`{}`: device.Put, `{"modify_in_place": false}`: device.Delete} {
+	for more, want := range map[string]lockstate.Action{`{}`: lockstate.Put, `{"modify_in_place": false}`: lockstate.Delete} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august"})
@@ -542,7 +543,7 @@ func TestRepeatedCreate_TwoLostAnswersHiddenPIN(t *testing.T) {
 			b.update(device.CodeChange{ID: code.ID.String(), PIN: "1357"})
 			b.begin(b.work(code))
 			for _, confirmed := range []bool{false, true, true} {
-				b.read(device.Found{Ref: "r1", Key: code.ID.String(), Confirmed: confirmed})
+				b.read(shown{Ref: "r1", Key: code.ID.String(), Confirmed: confirmed})
 			}
 			if got, w := b.code(code.ID), b.work(code); got.Status != device.StatusSetting || w.Action != want ||
 				w.Ref != "r1" {
@@ -564,7 +565,7 @@ func TestRepeatedCreate_SamePIN(t *testing.T) {
 	b.update(device.CodeChange{ID: code.ID.String(), Name: new("Friend")})
 	w := b.work(code)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "r1", Confirmed: true})
+	b.end(w, outcome{Ref: "r1", Confirmed: true})
 	if got := b.code(code.ID); got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 func countOf(all []string, one string) (n int) {
@@ -25,8 +26,8 @@ func TestRefusedChange_FormerStateCounts(t *testing.T) {
 	ahead, always := b.between("2580", from, from.Add(time.Hour)), b.on("4711", "k2")
 	w := b.work(ahead)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
-	refused := device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}}
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
+	refused := outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "not such a PIN"}}
 	for c, want := range map[*device.Code]device.Status{&ahead: device.StatusUnset, &always: device.StatusSet} {
 		b.update(device.CodeChange{ID: c.ID.String(), PIN: map[*device.Code]string{&ahead: "2581", &always: "4712"}[c]})
 		w := b.work(*c)
@@ -63,13 +64,13 @@ func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 	others := found("k9", "9999") // an empty list has a grace period
 	b.read(others)
 	w := b.work(c)
-	if w.Action != device.Put || w.PIN != "4711" || !w.New {
+	if w.Action != lockstate.Put || w.PIN != "4711" || !w.New {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k2", Confirmed: true})
+	b.end(w, outcome{Ref: "k2", Confirmed: true})
 	b.read(others) // a read without a new request: the code stays deleted
-	if w := b.work(c); w.Action != device.Nothing {
+	if w := b.work(c); w.Action != lockstate.Nothing {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -78,13 +79,13 @@ func TestDeletedAtLock_PendingChangeContinues(t *testing.T) {
 // however that ends.
 func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 	t.Parallel()
-	for name, removal := range map[string]func(b byHand, w device.CodeWork){
-		"answered": func(b byHand, w device.CodeWork) {
-			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
+	for name, removal := range map[string]func(b byHand, w work){
+		"answered": func(b byHand, w work) {
+			b.must(b.removal(w, true, nil))
 		},
-		"a crash": func(byHand, device.CodeWork) {},
-		"in doubt": func(b byHand, w device.CodeWork) {
-			b.must(b.access.Devices.RecordDelete(b.Context(), holder{}, b.id(), w, false, &device.Failure{Class: device.FailedForNow, Message: "no answer", Unsure: true}))
+		"a crash": func(byHand, work) {},
+		"in doubt": func(b byHand, w work) {
+			b.must(b.removal(w, false, &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer", Unsure: true}))
 		},
 	} {
 		for _, allowed := range []bool{true, false} {
@@ -94,7 +95,7 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 				c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+				b.end(w, outcome{Ref: "k1", Confirmed: true})
 				clock.pass(time.Hour)
 				b.update(
 					device.CodeChange{
@@ -104,10 +105,10 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 					},
 				)
 				w = b.work(c)
-				if w.Action != device.Delete {
+				if w.Action != lockstate.Delete {
 					t.Fatalf("planned action %q", w.Action)
 				}
-				still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w)
+				still, err := b.started(w)
 				if err != nil || !still {
 					t.Fatal(still, err)
 				}
@@ -115,7 +116,7 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 				removal(b, w)
 				b.read(found("k9", "9999"))
 				clock.pass(time.Minute)
-				if w := b.work(c); w.Action != device.Put || !w.New {
+				if w := b.work(c); w.Action != lockstate.Put || !w.New {
 					t.Errorf("planned action %q", w.Action)
 				}
 				if got := b.code(c.ID); len(got.Errors)+len(got.Warnings) > 0 {
@@ -137,9 +138,9 @@ func TestRefusedChange_DeletedCodeIsPutBack(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "not such a PIN"}})
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != device.Put || !w.New {
+	if w := b.work(c); w.Action != lockstate.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -151,18 +152,18 @@ func TestRemovalOfOurs_ConfirmedLate(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
 	w = b.work(c)
-	if still, err := b.access.Devices.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+	if still, err := b.started(w); err != nil || !still {
 		t.Fatal(still, err)
 	}
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false, nil))
+	b.must(b.removal(w, false, nil))
 	clock.pass(2 * time.Minute)
 	b.look()
 	b.update(device.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != device.Put || !w.New {
+	if w := b.work(c); w.Action != lockstate.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 	if countOf(b.events(c.ID), "access_code.deleted_external_to_seam") > 0 {
@@ -182,14 +183,14 @@ func TestRefusedExtension_NotSetAfterOldEnd(t *testing.T) {
 				c := b.between("2580", clock.now(), end)
 				w := b.work(c)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+				b.end(w, outcome{Ref: "k1", Confirmed: true})
 				b.update(device.CodeChange{ID: c.ID.String(), EndsAt: end.Add(6 * time.Hour).Format(time.RFC3339)})
 				w = b.work(c)
 				b.begin(w)
 				if late {
 					clock.to(end)
 				}
-				b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "too long"}})
+				b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "too long"}})
 				if !late {
 					if got := b.code(c.ID); got.Status != device.StatusSet {
 						t.Errorf("before its end: status %s", got.Status)
@@ -221,12 +222,12 @@ func TestRefusedChange_LastConfirmedStateCounts(t *testing.T) {
 	c := b.between("2580", from, from.Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w = b.work(c)
 	b.begin(w)
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2582"})
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	b.refuse(c)
 	clock.to(from)
 	b.look()
@@ -249,11 +250,11 @@ func TestRemovingCode_IsNotSetting(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	w = b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "no room"}})
 	clock.pass(time.Hour)
 	b.look()
 	b.read(found("k8", "8888"), found("k1", "2580"))
@@ -270,7 +271,7 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	c := b.between("2580", from, from.Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), Managed: new(false)})
 	if got := b.unmanaged()[0]; got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
@@ -310,7 +311,7 @@ func (b byHand) refuse(c device.Code) {
 	b.Helper()
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "not such a PIN"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "not such a PIN"}})
 }
 
 // After the lock comes back, a code whose change was refused keeps its former state, and that one
@@ -326,7 +327,7 @@ func TestReturnedLock_RefusedChange(t *testing.T) {
 				t.Parallel()
 				b, clock := timeBound(t, profile)
 				c := b.on("2580", "k1")
-				is := map[string]device.Found{"august": found("k1", "2580"), "smartthings": found("k1", "")}[profile]
+				is := map[string]shown{"august": found("k1", "2580"), "smartthings": found("k1", "")}[profile]
 				b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 				if before {
 					b.refuse(c)
@@ -341,7 +342,7 @@ func TestReturnedLock_RefusedChange(t *testing.T) {
 				}
 				clock.pass(time.Minute)
 				b.read(found("k9", "9999"))
-				if w := b.work(c); w.Action != device.Put || !w.New {
+				if w := b.work(c); w.Action != lockstate.Put || !w.New {
 					t.Errorf("deleted at the lock: planned action %q", w.Action)
 				}
 			})
@@ -357,7 +358,7 @@ func TestReturnedLock_RefusedChangeMissingCodeIsPut(t *testing.T) {
 	b.refuse(c)
 	b.away()
 	b.read(found("k9", "9999"))
-	if w := b.work(c); w.Action != device.Put || !w.New {
+	if w := b.work(c); w.Action != lockstate.Put || !w.New {
 		t.Errorf("planned action %q", w.Action)
 	}
 }
@@ -373,14 +374,14 @@ func TestReturnedLock_AllowedDisabledCode(t *testing.T) {
 	b.read(off)
 	b.away()
 	b.read(off)
-	if w, got := b.work(c), b.code(c.ID); w.Action != device.Nothing || got.Status != device.StatusSet ||
+	if w, got := b.work(c), b.code(c.ID); w.Action != lockstate.Nothing || got.Status != device.StatusSet ||
 		len(got.Warnings) != 1 {
 		t.Errorf("planned action %q, status %s, warnings %v", w.Action, got.Status, got.Warnings)
 	}
 	b.update(device.CodeChange{ID: c.ID.String(), PIN: "2581"})
 	b.away()
 	b.read(off)
-	if w := b.work(c); w.Action != device.Put || w.PIN != "2581" {
+	if w := b.work(c); w.Action != lockstate.Put || w.PIN != "2581" {
 		t.Errorf("changed: planned action %q", w.Action)
 	}
 }

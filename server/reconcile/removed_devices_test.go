@@ -18,6 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -83,10 +84,10 @@ func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
 	device, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
 	b.must(err)
 	b.must(b.access.Devices.RecordRemovedByRef(t.Context(), b.account, device.Ref, 0))
-	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	still, err := b.started(w)
 	b.must(err)
-	if by, err := b.access.Devices.HasUrgentWork(t.Context(), b.id()); err != nil || !by.Removed || still {
-		t.Errorf("the write continues: %v, %v; %v", still, by, err)
+	if w := b.look(); still || len(w.Codes) > 0 {
+		t.Errorf("the write continues: %v, %v", still, w.Codes)
 	}
 }
 
@@ -97,10 +98,10 @@ func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
 	c, _ := b.create("2580")
 	w := b.work(c)
 	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
-	still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	still, err := b.started(w)
 	b.must(err)
-	if by, err := b.access.Devices.HasUrgentWork(t.Context(), b.id()); err != nil || !by.Removed || still {
-		t.Errorf("the write continues: %v, %v; %v", still, by, err)
+	if w := b.look(); still || len(w.Codes) > 0 {
+		t.Errorf("the write continues: %v, %v", still, w.Codes)
 	}
 }
 
@@ -111,17 +112,15 @@ func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 	before := len(b.tales("access_code.unmanaged.created"))
 	b.must(b.access.Devices.DeleteDevice(t.Context(), b.p, b.device))
 	b.must(
-		b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0,
-			[]device.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
+		b.observed(0,
+			[]shown{{Ref: "late", PIN: "975310", Confirmed: true}}),
 	)
 	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
 		t.Errorf("%d code events", n)
 	}
 	// A device erased with its workspace does not exist at all.
-	b.must(
-		b.access.Devices.RecordRead(t.Context(), holder{}, uuid.New(), 0,
-			[]device.Found{{Ref: "late", PIN: "975310", Confirmed: true}}),
-	)
+	b.device = uuid.NewString()
+	b.must(b.observed(0, []shown{{Ref: "late", PIN: "975310", Confirmed: true}}))
 }
 
 // If PINs are hidden, a slot belongs to the code that was written there last.
@@ -132,18 +131,18 @@ func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
 	second, _ := b.create("2581")
 	for _, c := range []device.Code{first, second} {
 		w := b.work(c)
-		if still, err := b.access.Devices.RecordPutStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		if still, err := b.started(w); err != nil || !still {
 			t.Fatal(still, err)
 		}
-		b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
+		b.must(b.place(w, "3"))
 		if c.ID == first.ID { // the lock does not accept it
 			b.must(
-				b.access.Devices.RecordPut(t.Context(), holder{}, b.id(), w,
-					device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no"}}),
+				b.put(w,
+					outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no"}}),
 			)
 		}
 	}
-	b.must(b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0, []device.Found{{Ref: "3", Confirmed: true}}))
+	b.must(b.observed(0, []shown{{Ref: "3", Confirmed: true}}))
 	if a, z := b.code(first.ID), b.code(second.ID); a.Status == device.StatusSet || z.Status != device.StatusSet {
 		t.Errorf("first attempt %s, second %s", a.Status, z.Status)
 	}
@@ -202,10 +201,10 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 			}))
 			b.read(found("k1", "2580"))
 			w := b.work(c)
-			if w.Action != device.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
+			if w.Action != lockstate.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
 				t.Fatalf("planned action %q of %q, %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
 			}
-			b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+			b.must(b.removal(w, true, nil))
 			b.read()
 			if len(b.managed()) != 0 {
 				t.Error("the code still exists")

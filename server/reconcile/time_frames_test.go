@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // between creates a code with a time frame.
@@ -49,11 +50,11 @@ func TestTimeBoundCode_IsProgrammedBeforeStart(t *testing.T) {
 			}
 			clock.to(from.Add(-ahead))
 			w := b.work(c)
-			if native := profile == "august"; w.Action != device.Put || (w.StartsAt != nil) != native {
+			if native := profile == "august"; w.Action != lockstate.Put || (w.StartsAt != nil) != native {
 				t.Fatalf("planned action %q, from %v", w.Action, w.StartsAt)
 			}
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			if got := b.code(c.ID); got.Status != device.StatusUnset {
 				t.Errorf("before its start: status %s", got.Status)
 			}
@@ -78,10 +79,10 @@ func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	later, _ := b.create("4711")
 	clock.pass(time.Hour)
-	if w := b.work(c); w.Action != device.Delete {
+	if w := b.work(c); w.Action != lockstate.Delete {
 		t.Fatalf("planned action %q", w.Action)
 	}
 	for range 10 {
@@ -100,13 +101,13 @@ func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 		t.Errorf("events %v", b.events(c.ID))
 	}
 	b.read(found("k1", ""))
-	if w := b.work(c); w.Action != device.Delete {
+	if w := b.work(c); w.Action != lockstate.Delete {
 		t.Errorf("back online: planned action %q", w.Action)
 	}
-	if w := b.work(later); w.Action != device.Put || !w.New {
+	if w := b.work(later); w.Action != lockstate.Put || !w.New {
 		t.Errorf("planned action %q for the other code", w.Action)
 	}
-	b.must(b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.must(b.removal(b.work(c), true, nil))
 	b.read()
 	if slices.ContainsFunc(b.managed(), func(m device.Code) bool { return m.ID == c.ID }) {
 		t.Error("the code still exists")
@@ -167,17 +168,17 @@ func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+	b.end(w, outcome{Ref: "k1", Confirmed: true})
 	clock.pass(time.Hour)
 	tries := 0
 	for range 6 {
 		w := b.work(c)
-		if w.Action != device.Delete {
+		if w.Action != lockstate.Delete {
 			t.Fatalf("planned action %q", w.Action)
 		}
 		b.must(
-			b.access.Devices.RecordDelete(t.Context(), holder{}, b.id(), w, false,
-				&device.Failure{Class: device.FailedForNow, Message: "the lock jammed."}),
+			b.removal(w, false,
+				&lockstate.Failure{Class: lockstate.FailedForNow, Message: "the lock jammed."}),
 		)
 		tries++
 		clock.pass(time.Hour)
@@ -195,13 +196,13 @@ func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		failure device.Failure
+		failure lockstate.Failure
 		tries   int
 		says    string
 	}{
-		"refused":          {device.Failure{Class: device.FailedInvalid, Message: "no such name"}, 1, "code_constraints_violated"},
-		"cannot be done":   {device.Failure{Class: device.FailedUnsupported, Message: "codes cannot be renamed"}, 1, "failed_to_update"},
-		"fails repeatedly": {device.Failure{Class: device.FailedForNow, Message: "busy."}, 6, "failed_to_update"},
+		"refused":          {lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no such name"}, 1, "code_constraints_violated"},
+		"cannot be done":   {lockstate.Failure{Class: lockstate.FailedUnsupported, Message: "codes cannot be renamed"}, 1, "failed_to_update"},
+		"fails repeatedly": {lockstate.Failure{Class: lockstate.FailedForNow, Message: "busy."}, 6, "failed_to_update"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +212,7 @@ func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 			for range c.tries {
 				w := b.work(code)
 				b.begin(w)
-				b.end(w, device.PutOutcome{Failure: &c.failure})
+				b.end(w, outcome{Failure: &c.failure})
 				clock.pass(time.Hour)
 			}
 			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
@@ -221,12 +222,12 @@ func TestFailedChange_IsFailedToUpdate(t *testing.T) {
 			if !slices.Equal(events, []string{"access_code.failed_to_update"}) {
 				t.Errorf("events %v", events)
 			}
-			if c.failure.Class != device.FailedForNow {
+			if c.failure.Class != lockstate.FailedForNow {
 				return
 			}
 			w := b.work(code)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			if got := b.code(code.ID); len(got.Errors) > 0 {
 				t.Errorf("after the change: errors %v", got.Errors)
 			}
@@ -296,23 +297,23 @@ func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
 			c := b.between("2580", clock.now(), ends)
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: "k1", Confirmed: true})
+			b.end(w, outcome{Ref: "k1", Confirmed: true})
 			b.update(device.CodeChange{ID: c.ID.String(), Name: new("Friend")})
 			clock.to(ends.Add(-time.Minute))
 			for range 12 { // each pause is longer than the last
 				_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where is_managed")
 				b.must(err)
-				if w = b.work(c); w.Action != device.Put {
+				if w = b.work(c); w.Action != lockstate.Put {
 					t.Fatalf("planned action %q", w.Action)
 				}
 				b.begin(w)
-				b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "busy"}})
+				b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "busy"}})
 			}
 			if look := b.look(); look.Due == nil || look.Due.After(ends) {
 				t.Errorf("end at %s, next look at %v", ends, look.Due)
 			}
 			clock.to(ends)
-			if w = b.work(c); w.Action != device.Delete {
+			if w = b.work(c); w.Action != lockstate.Delete {
 				t.Errorf("after its end: planned action %q", w.Action)
 			}
 		})
@@ -365,14 +366,14 @@ func TestIncompleteTimeFrame_MustBeCompleted(t *testing.T) {
 				if !ok || refused.Kind != domain.Invalid || refused.Field != c.refused {
 					t.Errorf("got %v", err)
 				}
-				if w := b.work(code); w.Action != device.Nothing {
+				if w := b.work(code); w.Action != lockstate.Nothing {
 					t.Errorf("planned action %q", w.Action)
 				}
 				return
 			}
 			b.must(err)
 			w := b.work(code)
-			if a.Status != device.Pending || w.Action != device.Put || (w.StartsAt != nil) != c.whole ||
+			if a.Status != device.Pending || w.Action != lockstate.Put || (w.StartsAt != nil) != c.whole ||
 				(w.EndsAt != nil) != c.whole {
 				t.Fatalf("planned action %q, from %v to %v", w.Action, w.StartsAt, w.EndsAt)
 			}

@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // If a device hides PINs, its slot identifies a code that was being written during a crash.
 func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		found device.Found
+		found shown
 		ours  bool
 	}{
 		"there":                {found("7", ""), true},
 		"elsewhere":            {found("8", ""), false},
 		"changed at the lock":  {changedAt("7", time.Now().Add(time.Hour)), false},
 		"reported as a change": {changedAt("7", time.Now()), true},
-		"another key":          {device.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
+		"another key":          {shown{Ref: "7", Confirmed: true, Key: "another"}, false},
 		"another visible PIN":  {found("7", "9999"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +31,7 @@ func TestCrash_HiddenCodeIsFoundBySlot(t *testing.T) {
 			// The radio was busy.
 			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set write_at = now() - interval '1 minute'")
 			b.must(err)
-			b.must(b.access.Devices.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
+			b.must(b.place(w, "7"))
 			b.read(c.found)
 			if got := b.code(code.ID); (got.Status == device.StatusSet) != c.ours ||
 				(len(b.unmanaged()) == 0) != c.ours {
@@ -66,8 +67,8 @@ func TestDrift_OwnWriteReportedAsChange(t *testing.T) {
 }
 
 // changedAt returns a code with a hidden PIN that the lock has reported as changed.
-func changedAt(ref string, at time.Time) device.Found {
-	return device.Found{Ref: ref, Confirmed: true, ChangedAt: at}
+func changedAt(ref string, at time.Time) shown {
+	return shown{Ref: ref, Confirmed: true, ChangedAt: at}
 }
 
 // Whether a hidden PIN was changed before a crash is unknown, so it is written again.
@@ -79,11 +80,11 @@ func TestCrash_HiddenChangeIsRepeated(t *testing.T) {
 	b.begin(b.work(c))
 	b.read(found("7", ""))
 	w := b.work(c)
-	if w.Action != device.Put || w.Ref != "7" {
+	if w.Action != lockstate.Put || w.Ref != "7" {
 		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "7"}) // accepted: the list shows it from now on
+	b.end(w, outcome{Ref: "7"}) // accepted: the list shows it from now on
 	b.read(found("7", ""))
 	if got := b.code(c.ID); got.Status != device.StatusSet {
 		t.Errorf("status %s", got.Status)
@@ -95,10 +96,10 @@ func TestUncertainWrite_CodeChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		then func(b byHand, code device.Code)
-		want device.Action
+		want lockstate.Action
 	}{
-		"changed":             {func(byHand, device.Code) {}, device.Put},
-		"changed and deleted": {func(b byHand, code device.Code) { b.deleteCode(code) }, device.Delete},
+		"changed":             {func(byHand, device.Code) {}, lockstate.Put},
+		"changed and deleted": {func(b byHand, code device.Code) { b.deleteCode(code) }, lockstate.Delete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +107,7 @@ func TestUncertainWrite_CodeChangedMeanwhile(t *testing.T) {
 			code, _ := b.create("2580")
 			w := b.work(code)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "no answer"}})
+			b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no answer"}})
 			b.update(device.CodeChange{ID: code.ID.String(), PIN: "9988"})
 			c.then(b, code)
 			b.read(found("5", "2580"))
@@ -122,7 +123,7 @@ func TestCrash_RenameIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
 	c := b.on("2580", "7")
-	named := func(name string) device.Found {
+	named := func(name string) shown {
 		f := found("7", "2580")
 		f.Name = name
 		return f
@@ -130,16 +131,16 @@ func TestCrash_RenameIsRepeated(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), Name: new("First")})
 	first := b.work(c)
 	b.begin(first)
-	b.end(first, device.PutOutcome{Ref: "7", Confirmed: true})
+	b.end(first, outcome{Ref: "7", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), Name: new("Other")})
 	b.begin(b.work(c))
 	b.read(named("First"))
 	w := b.work(c)
-	if w.Action != device.Put || w.Ref != "7" {
+	if w.Action != lockstate.Put || w.Ref != "7" {
 		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
 	}
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "7"}) // accepted: it may take a while
+	b.end(w, outcome{Ref: "7"}) // accepted: it may take a while
 	b.read(named("First"))
 	if got := b.code(c.ID); got.Status == device.StatusSet {
 		t.Error("the code is set with its old name")
@@ -160,13 +161,13 @@ func TestRename_VendorKeepsName(t *testing.T) {
 	b.update(device.CodeChange{ID: c.ID.String(), Name: new("First")})
 	first := b.work(c)
 	b.begin(first)
-	b.end(first, device.PutOutcome{Ref: "7", Confirmed: true})
+	b.end(first, outcome{Ref: "7", Confirmed: true})
 	b.update(device.CodeChange{ID: c.ID.String(), Name: new("Other")})
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedForNow, Message: "It is busy."}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "It is busy."}})
 	b.begin(w)
-	b.end(w, device.PutOutcome{Ref: "7"})
+	b.end(w, outcome{Ref: "7"})
 	b.read(was)
 	if got := b.code(c.ID); got.Status != device.StatusSet || len(got.Errors) > 0 {
 		t.Errorf("status %s, errors %v", got.Status, got.Errors)
@@ -178,9 +179,9 @@ func TestRename_VendorKeepsName(t *testing.T) {
 func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"deleted meanwhile": true, "wanted": false} {
-		for what, f := range map[string]device.Failure{
-			"has the PIN": {Class: device.FailedDuplicate, Message: "taken"},
-			"is full":     {Class: device.FailedFull, Message: "no room"},
+		for what, f := range map[string]lockstate.Failure{
+			"has the PIN": {Class: lockstate.FailedDuplicate, Message: "taken"},
+			"is full":     {Class: lockstate.FailedFull, Message: "no room"},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
@@ -193,7 +194,7 @@ func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 				if deleted {
 					b.deleteCode(c)
 				}
-				b.end(w, device.PutOutcome{Failure: &f})
+				b.end(w, outcome{Failure: &f})
 				clock.pass(5 * time.Second)
 				b.read()
 				if len(b.managed()) != 1 {
@@ -205,10 +206,10 @@ func TestUncertainWrite_SurvivesRefusal(t *testing.T) {
 				}
 				w = b.work(c)
 				if deleted {
-					if w.Action != device.Delete || w.Ref != "5" {
+					if w.Action != lockstate.Delete || w.Ref != "5" {
 						t.Errorf("planned action %q of %q", w.Action, w.Ref)
 					}
-				} else if got := b.code(c.ID); w.Action != device.Nothing || got.Status != device.StatusSet || len(got.Errors) > 0 {
+				} else if got := b.code(c.ID); w.Action != lockstate.Nothing || got.Status != device.StatusSet || len(got.Errors) > 0 {
 					t.Errorf("planned action %q, status %s, errors %v", w.Action, got.Status, got.Errors)
 				}
 			})
@@ -225,7 +226,7 @@ func TestUncertainWrite_EndsAfterTimeout(t *testing.T) {
 	b.read()
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedFull, Message: "no room"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedFull, Message: "no room"}})
 	clock.pass(2 * time.Minute)
 	b.read()
 	b.read(found("5", "2580")) // entered at the keypad

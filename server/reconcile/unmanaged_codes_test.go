@@ -22,14 +22,14 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: profile})
-			on := device.Found{Ref: "k0", Name: "Cleaner", Confirmed: true}
+			on := shown{Ref: "k0", Name: "Cleaner", Confirmed: true}
 			b.read(on)
 			b.look()
 			c := b.unmanaged()[0]
 			a, err := b.access.Devices.ConvertCode(t.Context(), b.p, c.ID.String(), nil)
 			b.must(err)
 			b.must(
-				b.access.Devices.RecordRead(t.Context(), holder{}, b.id(), 0, []device.Found{on}),
+				b.observed(0, []shown{on}),
 			) // the read had started before
 			if len(b.unmanaged()) != 1 {
 				t.Error("the code is managed")
@@ -67,7 +67,7 @@ func TestUnmanagedCodes_AllAreStored(t *testing.T) {
 	b := hand(t, options{profile: "august"})
 	const many, event = 250, "access_code.unmanaged.created"
 	before := len(b.told(event))
-	var read []device.Found
+	var read []shown
 	for i := range many {
 		read = append(read, found(fmt.Sprint("k", i), fmt.Sprint(2000+i)))
 	}

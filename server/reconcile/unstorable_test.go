@@ -7,6 +7,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
 // unkeepable lists references that the database or an index cannot store.
@@ -22,7 +23,7 @@ var unkeepable = map[string]string{
 func TestUnstorableReference_CodeIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	read := []device.Found{found("k1", "2580")}
+	read := []shown{found("k1", "2580")}
 	for _, ref := range unkeepable {
 		read = append(read, found(ref, "2581"))
 	}
@@ -45,7 +46,7 @@ func TestUnstorableReference_WriteFails(t *testing.T) {
 			c, a := b.create("2580")
 			w := b.work(c)
 			b.begin(w)
-			b.end(w, device.PutOutcome{Ref: ref, Confirmed: true})
+			b.end(w, outcome{Ref: ref, Confirmed: true})
 			if a = b.attempt(a); a.Status != device.Failed || !strings.Contains(a.Message, "reference") {
 				t.Errorf("attempt %s: %s", a.Status, a.Message)
 			}
@@ -62,7 +63,7 @@ func TestUnstorableMessage_DelaysNothing(t *testing.T) {
 	c, a := b.create("2580")
 	w := b.work(c)
 	b.begin(w)
-	b.end(w, device.PutOutcome{Failure: &device.Failure{Class: device.FailedInvalid, Message: "no\x00such PIN"}})
+	b.end(w, outcome{Failure: &lockstate.Failure{Class: lockstate.FailedInvalid, Message: "no\x00such PIN"}})
 	if a = b.attempt(a); a.Message != "nosuch PIN" {
 		t.Errorf("attempt %s: %q", a.Status, a.Message)
 	}

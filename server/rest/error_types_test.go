@@ -32,8 +32,22 @@ func TestContractListsErrorTypes(t *testing.T) {
 	if !slices.IsSorted(listed) {
 		t.Error("the contract does not list types of errors in their order")
 	}
-	made := errorTypes(t, "../domain", "../rest", "../account", "../acs", "../admission", "../auth", "../device",
-		"../event", "../idempotency", "../keyrotation", "../reconcile", "../webhook")
+	made := errorTypes(
+		t,
+		"../domain",
+		"../rest",
+		"../account",
+		"../acs",
+		"../admission",
+		"../auth",
+		"../device",
+		"../lockstate",
+		"../event",
+		"../idempotency",
+		"../keyrotation",
+		"../reconcile",
+		"../webhook",
+	)
 	for _, kind := range slices.Sorted(maps.Keys(made)) {
 		if !slices.Contains(listed, kind) && !slices.Contains(unanswered, kind) {
 			t.Errorf("%s is answered with %s: name it in Error.type of api/openapi.yaml", made[kind], kind)

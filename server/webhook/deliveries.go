@@ -58,10 +58,10 @@ func (s *Service) FanOutEvents(
 			return err
 		}
 		more := false
-		err = lease.Release(ctx, tx, func(tx store.Tx) (bool, error) {
+		err = tx.BatchLast(ctx, lease.Release(ctx, tx, func(tx store.Tx) (bool, error) {
 			more, err = tx.OutboxDue(ctx, workspace)
 			return more, err
-		})
+		})...)
 		if !more {
 			last = uuid.Nil
 		}

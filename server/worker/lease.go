@@ -149,30 +149,24 @@ func (l *Lease) acquireIn(ctx context.Context, tx store.Tx) error {
 	return nil
 }
 
-// Release releases the lease when tx commits. tx must have passed Check, and nothing may follow under the lease. check
-// is a single query of tx that reports whether the key has more work (see store.Tx.Batch).
-func (l *Lease) Release(ctx context.Context, tx store.Tx, check func(store.Tx) (due bool, err error)) error {
-	fence := l.fence.Load()
-	if fence == 0 {
-		fence = l.asked.Load()
-	}
+// Release returns queries that release the lease when tx commits. They must be the last ones of tx (see
+// store.Tx.BatchLast), which must have passed Check, and nothing may follow under the lease. check is a single query
+// that reports whether the key has more work.
+func (l *Lease) Release(
+	ctx context.Context, tx store.Tx, check func(store.Tx) (due bool, err error),
+) []func(store.Tx) error {
 	l.releasing.Store(true)
 	l.takeWakeUps()
 	due := false
-	err := tx.Batch(ctx,
-		func(tx store.Tx) error {
-			return tx.ReleaseLease(ctx, dbsqlc.ReleaseLeaseParams{Key: l.key, Fence: fence})
-		},
-		func(tx store.Tx) (err error) { due, err = check(tx); return err })
-	if err != nil {
-		return fmt.Errorf("release the lease of %s: %w", l.key, err)
-	}
 	tx.AfterCommit(func() {
 		l.due = due
 		l.released.Store(true)
 		l.extend(time.Time{})
 	})
-	return nil
+	return []func(store.Tx) error{
+		func(tx store.Tx) error { return tx.ReleaseLease(ctx, l.releaseParams()) },
+		func(tx store.Tx) (err error) { due, err = check(tx); return err },
+	}
 }
 
 // AtRelease runs a query in the transaction that releases the lease of ctx, if the work succeeds. It reports false if

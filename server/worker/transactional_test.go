@@ -46,7 +46,8 @@ func (l *transactional) Drain(ctx context.Context, lease *worker.Lease, id uuid.
 		if err := lease.Check(ctx, tx); err != nil {
 			return err
 		}
-		return lease.Release(ctx, tx, func(tx store.Tx) (bool, error) { return l.DueIn(ctx, tx, id) })
+		check := func(tx store.Tx) (bool, error) { return l.DueIn(ctx, tx, id) }
+		return tx.BatchLast(ctx, lease.Release(ctx, tx, check)...)
 	})
 }
 
@@ -147,10 +148,10 @@ func TestTransactionalLane_ReleasesInItsLastTransaction(t *testing.T) {
 			if err := lease.Check(ctx, tx); err != nil {
 				return err
 			}
-			return lease.Release(ctx, tx, func(tx store.Tx) (bool, error) {
+			return tx.BatchLast(ctx, lease.Release(ctx, tx, func(tx store.Tx) (bool, error) {
 				_, err := tx.Now(ctx)
 				return n < 3, err // due until the third drain
-			})
+			})...)
 		})
 		if leaseState(t, db, id) {
 			t.Error("held after the release")

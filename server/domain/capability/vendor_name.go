@@ -1,17 +1,12 @@
-package device
+package capability
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // Names belong to people, and limits to vendors. The API keeps the name of a code in full (Name). The device gets a name
@@ -28,14 +23,13 @@ const (
 	maxSameNames = 10000
 )
 
-// vendorName returns the name that a device gets for a code. taken reports whether another code on the device has a
+// VendorName returns the name that a device gets for a code of a clean name. taken reports whether another code on the device has a
 // name. Only vendors that require unique names need it.
-func vendorName(name string, caps capability.Set, taken func(string) bool) string {
-	name = domain.CleanName(name)
-	if caps.NameCharacters == capability.NamesAlphanumeric {
+func (s Set) VendorName(name string, taken func(string) bool) string {
+	if s.NameCharacters == NamesAlphanumeric {
 		name = alphanumeric(name)
 	}
-	shortest, longest, unique := nameRules(caps)
+	shortest, longest, unique := s.nameRules()
 	full := lengthen(name, shortest)
 	name = shorten(full, shortest, longest)
 	for n := 2; unique && n < maxSameNames && taken(name); n++ {
@@ -45,8 +39,8 @@ func vendorName(name string, caps capability.Set, taken func(string) bool) strin
 }
 
 // nameRules returns the bounds of a name's length in characters, 0 for none, and whether names must be unique.
-func nameRules(caps capability.Set) (shortest, longest int, unique bool) {
-	for _, c := range caps.Constraints {
+func (s Set) nameRules() (shortest, longest int, unique bool) {
+	for _, c := range s.Constraints {
 		switch c.Type {
 		case "name_length":
 			shortest, longest = c.MinLength, c.MaxLength
@@ -55,6 +49,12 @@ func nameRules(caps capability.Set) (shortest, longest int, unique bool) {
 		}
 	}
 	return shortest, longest, unique
+}
+
+// UniqueNames reports whether the names of the codes on a device must differ.
+func (s Set) UniqueNames() bool {
+	_, _, unique := s.nameRules()
+	return unique
 }
 
 // alphanumeric reduces a name to ASCII letters, digits, and spaces. Letters lose their accents.
@@ -109,53 +109,4 @@ func numbered(name string, n, shortest, longest int) string {
 		return shorten(name, shortest-len(number), room) + number
 	}
 	return fmt.Sprintf("%0*d", shortest, n)
-}
-
-// vendorName returns the name that the device gets for a code.
-func (t *deviceTx) vendorName(c *dbsqlc.AccessCode) (string, error) {
-	if _, _, unique := nameRules(t.caps); unique && t.named == nil {
-		if err := t.listNames(); err != nil {
-			return "", err
-		}
-	}
-	name := vendorName(domain.Value(c.Name), t.caps, func(name string) bool {
-		return slices.ContainsFunc(t.named[strings.ToLower(name)], func(other *dbsqlc.AccessCode) bool {
-			return other != c
-		})
-	})
-	t.addName(name, c)
-	return name, nil
-}
-
-// listNames lists the codes on the device by their names, including those of pending changes.
-func (t *deviceTx) listNames() error {
-	t.named = map[string][]*dbsqlc.AccessCode{}
-	for _, c := range t.codes {
-		if offline(*c) {
-			continue
-		}
-		name := c.VendorName
-		if !c.IsManaged || name == nil && c.VendorRef != nil {
-			name = c.Name
-		}
-		t.addName(domain.Value(name), c)
-		if c.AppliedGen == 0 || c.AppliedGen >= c.DesiredGen {
-			continue
-		}
-		has, err := t.s.appliedOf(*c)
-		if err != nil {
-			return err
-		}
-		if has != nil {
-			t.addName(has.vendorName(), c)
-		}
-	}
-	return nil
-}
-
-// addName adds a name to those of the device, if they are listed.
-func (t *deviceTx) addName(name string, c *dbsqlc.AccessCode) {
-	if t.named != nil && name != "" {
-		t.named[strings.ToLower(name)] = append(t.named[strings.ToLower(name)], c)
-	}
 }

@@ -1,4 +1,4 @@
-package device
+package lockstate
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
 // A lock has room for a code if it is never full during the code's occupancy.
@@ -18,35 +17,35 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
-	managed := func(from, until *time.Time) dbsqlc.ListOccupiedPINsRow {
-		return dbsqlc.ListOccupiedPINsRow{
-			AccessCodeID: uuid.New(),
-			IsManaged:    true,
-			StartsAt:     from,
-			EndsAt:       until,
+	managed := func(from, until *time.Time) Occupant {
+		return Occupant{
+			ID:       uuid.New(),
+			Managed:  true,
+			StartsAt: from,
+			EndsAt:   until,
 		}
 	}
 	var (
-		there  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OnDevice = true; return r }
-		native = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow {
+		there  = func(r Occupant) Occupant { r.OnDevice = true; return r }
+		native = func(r Occupant) Occupant {
 			r.PreferNativeScheduling = true
 			return r
 		}
-		issued  = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.OfflineKind = new("hourly"); return r }
-		foreign = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow {
-			r.IsManaged, r.OnDevice = false, true
+		issued  = func(r Occupant) Occupant { r.Offline = true; return r }
+		foreign = func(r Occupant) Occupant {
+			r.Managed, r.OnDevice = false, true
 			return r
 		}
-		leaving = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.Removing = true; return r }
-		spare   = func(r dbsqlc.ListOccupiedPINsRow) dbsqlc.ListOccupiedPINsRow { r.InPool = true; return r }
+		leaving = func(r Occupant) Occupant { r.Removing = true; return r }
+		spare   = func(r Occupant) Occupant { r.InPool = true; return r }
 	)
 	ongoing := managed(nil, nil)
-	type rows = []dbsqlc.ListOccupiedPINsRow
+	type rows = []Occupant
 	for _, c := range []struct {
 		name   string
 		caps   capability.Set // of a lock that holds two
 		taken  rows
-		code   dbsqlc.ListOccupiedPINsRow
+		code   Occupant
 		fullAt *time.Time // nil: there is room
 	}{
 		{"nothing is there", capability.Set{}, nil, ongoing, nil},
@@ -169,8 +168,8 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 			in(99),
 		},
 	} {
-		c.caps.MaxCodes, c.code.AccessCodeID = 2, uuid.New()
-		err := checkRoom(c.caps, c.taken, planned(c.code), now)
+		c.caps.MaxCodes, c.code.ID = 2, uuid.New()
+		err := CheckRoom(c.caps, c.taken, c.code, now)
 		e, _ := errors.AsType[*domain.Error](err)
 		switch {
 		case c.fullAt == nil && err != nil:
@@ -182,7 +181,7 @@ func TestRoomDependsOnOccupancy(t *testing.T) {
 			t.Errorf("%s: %v, but it is full at %v", c.name, err, c.fullAt)
 		}
 		c.caps.MaxCodes = 0
-		if err := checkRoom(c.caps, c.taken, planned(c.code), now); err != nil {
+		if err := CheckRoom(c.caps, c.taken, c.code, now); err != nil {
 			t.Errorf("%s, on a lock with an unknown capacity: %v", c.name, err)
 		}
 	}
@@ -193,32 +192,32 @@ func TestRoomForAnotherTimeFrame(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
 	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
-	code := func(from, until *time.Time) dbsqlc.AccessCode {
-		return dbsqlc.AccessCode{
-			AccessCodeID: uuid.UUID{1},
-			IsManaged:    true,
-			StartsAt:     from,
-			EndsAt:       until,
+	code := func(from, until *time.Time) Occupant {
+		return Occupant{
+			ID:       uuid.UUID{1},
+			Managed:  true,
+			StartsAt: from,
+			EndsAt:   until,
 		}
 	}
-	full := []dbsqlc.ListOccupiedPINsRow{
-		{AccessCodeID: uuid.UUID{1}, IsManaged: true},
+	full := []Occupant{
+		{ID: uuid.UUID{1}, Managed: true},
 		{
-			AccessCodeID: uuid.UUID{2},
-			IsManaged:    true,
-			StartsAt:     in(100),
-			EndsAt:       in(200),
+			ID:       uuid.UUID{2},
+			Managed:  true,
+			StartsAt: in(100),
+			EndsAt:   in(200),
 		},
 		{
-			AccessCodeID: uuid.UUID{3},
-			IsManaged:    true,
-			StartsAt:     in(100),
-			EndsAt:       in(200),
+			ID:       uuid.UUID{3},
+			Managed:  true,
+			StartsAt: in(100),
+			EndsAt:   in(200),
 		},
 	}
 	for _, c := range []struct {
 		name          string
-		before, after dbsqlc.AccessCode
+		before, after Occupant
 		room          bool
 	}{
 		{"begins earlier", code(in(110), in(150)), code(in(100), in(150)), false},

@@ -1,4 +1,4 @@
-package device
+package capability
 
 import (
 	"fmt"
@@ -7,24 +7,24 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-func namesOf(shortest, longest int, unique bool, characters capability.NameCharacters) capability.Set {
-	caps := capability.Set{NameCharacters: characters}
+func namesOf(shortest, longest int, unique bool, characters NameCharacters) Set {
+	caps := Set{NameCharacters: characters}
 	if shortest > 0 || longest > 0 {
-		bounds := capability.Constraint{Type: "name_length", MinLength: shortest, MaxLength: longest}
+		bounds := Constraint{Type: "name_length", MinLength: shortest, MaxLength: longest}
 		caps.Constraints = append(caps.Constraints, bounds)
 	}
 	if unique {
-		caps.Constraints = append(caps.Constraints, capability.Constraint{Type: "name_must_be_unique"})
+		caps.Constraints = append(caps.Constraints, Constraint{Type: "name_must_be_unique"})
 	}
 	return caps
 }
 
 func TestVendorName(t *testing.T) {
 	t.Parallel()
-	const alnum = capability.NamesAlphanumeric
+	const alnum = NamesAlphanumeric
 	for _, c := range []struct {
 		name     string
 		full     string
@@ -56,12 +56,12 @@ func TestVendorName(t *testing.T) {
 		{name: "taken without room", full: "Guest", longest: 2, on: []string{"Gu"}, want: "2"},
 		{name: "taken without bound", full: "Guest", on: []string{"Guest"}, want: "Guest 2"},
 	} {
-		characters := capability.NameCharacters("")
+		characters := NameCharacters("")
 		if c.alnum {
 			characters = alnum
 		}
 		caps := namesOf(c.shortest, c.longest, c.on != nil, characters)
-		got := vendorName(c.full, caps, func(name string) bool {
+		got := caps.VendorName(domain.CleanName(c.full), func(name string) bool {
 			return slices.ContainsFunc(c.on, func(o string) bool { return strings.EqualFold(o, name) })
 		})
 		if got != c.want {
@@ -79,7 +79,7 @@ func TestVendorName_ObeysEveryRule(t *testing.T) {
 	}
 	for _, shortest := range []int{-1, 0, 1, 2, 6, 30, 1 << 40} {
 		for _, longest := range []int{0, 2, 12, 20, 255} {
-			for _, characters := range []capability.NameCharacters{"", capability.NamesAlphanumeric} {
+			for _, characters := range []NameCharacters{"", NamesAlphanumeric} {
 				if longest > 0 && longest < shortest {
 					continue
 				}
@@ -89,7 +89,10 @@ func TestVendorName_ObeysEveryRule(t *testing.T) {
 					for range 3 {
 						for _, name := range names {
 							caps := namesOf(shortest, longest, true, characters)
-							got := vendorName(name, caps, func(name string) bool { return on[strings.ToLower(name)] })
+							got := caps.VendorName(
+								domain.CleanName(name),
+								func(name string) bool { return on[strings.ToLower(name)] },
+							)
 							n := utf8.RuneCountInString(got)
 							if !utf8.ValidString(got) || n < min(shortest, maxFilled) || longest > 0 && n > longest {
 								t.Errorf("%q becomes %q", name, got)
