@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // deviceTx is a transaction on one device, its codes, and its pending attempts. Callers change the lock; the transaction
@@ -54,11 +55,20 @@ func (s *Service) onDevice(
 	f func(*deviceTx) error,
 ) error {
 	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		l, err := tx.LockDeviceWithCodes(ctx, id)
+		lease, ok := h.(*worker.Lease)
+		if !ok {
+			l, err := tx.LockDeviceWithCodes(ctx, id)
+			if err != nil {
+				return l, err
+			}
+			return l, h.Check(ctx, tx)
+		}
+		check, verify := lease.CheckQuery(ctx, tx)
+		l, err := tx.LockDeviceWithCodes(ctx, id, check)
 		if err != nil {
 			return l, err
 		}
-		return l, h.Check(ctx, tx)
+		return l, verify()
 	}, f)
 }
 

@@ -121,32 +121,57 @@ func Held(ctx context.Context) error {
 // only the holder records results in tx. In a Transactional lane, the first Check acquires the lease: it is held from
 // the commit of tx on.
 func (l *Lease) Check(ctx context.Context, tx store.Tx) error {
-	fence := l.fence.Load()
-	if fence == 0 && l.db != nil {
-		return l.acquireIn(ctx, tx)
+	query, verify := l.CheckQuery(ctx, tx)
+	if err := query(tx); err != nil {
+		return err
 	}
-	held, err := tx.CheckLease(ctx, dbsqlc.CheckLeaseParams{Key: l.key, Fence: fence})
-	if err != nil {
-		return fmt.Errorf("check the lease of %s: %w", l.key, err)
-	}
-	if !held {
-		return ErrLeaseLost
-	}
-	return nil
+	return verify()
 }
 
-func (l *Lease) acquireIn(ctx context.Context, tx store.Tx) error {
+// CheckQuery is Check for a query that shares a round trip with others (see store.Tx.Batch). verify returns the result
+// after the round trip.
+func (l *Lease) CheckQuery(ctx context.Context, tx store.Tx) (query func(store.Tx) error, verify func() error) {
+	if l.fence.Load() == 0 && l.db != nil {
+		return l.acquireIn(ctx, tx)
+	}
+	held := false
+	query = func(tx store.Tx) (err error) {
+		held, err = tx.CheckLease(ctx, dbsqlc.CheckLeaseParams{Key: l.key, Fence: l.fence.Load()})
+		if err != nil {
+			return fmt.Errorf("check the lease of %s: %w", l.key, err)
+		}
+		return nil
+	}
+	return query, func() error {
+		if !held {
+			return ErrLeaseLost
+		}
+		return nil
+	}
+}
+
+// acquireIn is CheckQuery for a lease that is not acquired yet.
+func (l *Lease) acquireIn(ctx context.Context, tx store.Tx) (query func(store.Tx) error, verify func() error) {
+	var fence int64
 	asked := time.Now()
-	fence, err := tx.TakeLease(ctx, l.params())
-	if store.IsNoRows(err) {
-		return errHeldElsewhere
+	query = func(tx store.Tx) (err error) {
+		fence, err = tx.TakeLease(ctx, l.params())
+		if store.IsNoRows(err) {
+			fence, err = 0, nil
+		}
+		if err != nil {
+			return fmt.Errorf("take the lease of %s: %w", l.key, err)
+		}
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("take the lease of %s: %w", l.key, err)
+	return query, func() error {
+		if fence == 0 {
+			return errHeldElsewhere
+		}
+		l.asked.Store(fence)
+		tx.AfterCommit(func() { l.begin(fence, asked) })
+		return nil
 	}
-	l.asked.Store(fence)
-	tx.AfterCommit(func() { l.begin(fence, asked) })
-	return nil
 }
 
 // Release returns queries that release the lease when tx commits. They must be the last ones of tx (see

@@ -122,13 +122,24 @@ func TestTransactionalLane_FirstCommittedCheckAcquires(t *testing.T) {
 		if !errors.Is(err, undone) || leaseState(t, db, id) {
 			t.Errorf("a transaction that was rolled back has acquired the lease: %v", err)
 		}
+		check := func(tx store.Tx) error { // in one round trip with another query
+			query, verify := lease.CheckQuery(ctx, tx)
+			other := func(tx store.Tx) error { _, err := tx.Now(ctx); return err }
+			return errors.Join(tx.Batch(ctx, query, other), verify())
+		}
 		for range 2 {
-			if err := db.InTx(ctx, func(tx store.Tx) error { return lease.Check(ctx, tx) }); err != nil {
+			if err := db.InTx(ctx, check); err != nil {
 				t.Errorf("Check: %v", err)
 			}
 			if err := lease.Held(); err != nil || !leaseState(t, db, id) {
 				t.Errorf("not held after Check: %v", err)
 			}
+		}
+		if _, err := db.Pool.Exec(ctx, "update leases set fence = fence + 1, held_until = '-infinity'"); err != nil {
+			t.Error(err)
+		}
+		if err := db.InTx(ctx, check); !errors.Is(err, worker.ErrLeaseLost) {
+			t.Errorf("Check of a lost lease: %v", err)
 		}
 		return nil
 	}
