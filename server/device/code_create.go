@@ -234,7 +234,7 @@ func (s *Service) newCode(
 			return r, err
 		}
 	}
-	c.Status = lockstate.NewStatus(c, caps, s.opt.Now())
+	c.Status = lockstate.NewStatus(c, caps, taken, s.opt.Now())
 	sealed := dbsqlc.AccessCode{AccessCodeID: c.ID, DeviceID: d.DeviceID}
 	s.setPIN(&sealed, n.PIN)
 	return insertOf(d, c, sealed), nil

@@ -22,10 +22,12 @@ type LockedDevice struct {
 
 // LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice, and Moment in one round trip. Every
 // change of the codes of a device starts with it. Each query sees what was committed before it, so the codes are those
-// of the locked device. Moment is the time of the database, which decides about deadlines. The steps of then follow
-// (see Batch).
-func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID, then ...func(Tx) error) (LockedDevice, error) {
-	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) }, then...)
+// of the locked device. Moment is the time of the database, which decides about deadlines. The further steps follow in
+// the same round trip (Batch).
+func (tx Tx) LockDeviceWithCodes(
+	ctx context.Context, id uuid.UUID, further ...func(Tx) error,
+) (LockedDevice, error) {
+	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) }, further...)
 }
 
 // LockWorkspaceDeviceWithCodes is LockDeviceWithCodes with LockWorkspaceDevice.
@@ -44,14 +46,14 @@ func (tx Tx) lockedDevice(
 	ctx context.Context,
 	id uuid.UUID,
 	lock func(Tx) (dbsqlc.Device, error),
-	then ...func(Tx) error,
+	further ...func(Tx) error,
 ) (l LockedDevice, err error) {
 	err = tx.Batch(ctx, append([]func(Tx) error{
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
 		func(tx Tx) (err error) { l.Pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
 		func(tx Tx) (err error) { l.Moment, err = tx.Now(ctx); return err },
-	}, then...)...)
+	}, further...)...)
 	return l, err
 }
 

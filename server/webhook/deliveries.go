@@ -38,7 +38,7 @@ const fanOutDeliveries = 5_000
 // are left then.
 func (s *Service) FanOutEvents(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	workspace, after uuid.UUID,
 	events int32,
 ) (woken []uuid.UUID, last uuid.UUID, err error) {
