@@ -93,8 +93,8 @@ type Next struct {
 }
 
 // Advance records a report, plans, and records what decide answers to the plan, in one transaction. It returns the plan
-// and the operation to send, nil if there is none. A device that was erased with its workspace counts as removed.
-// decide may be called several times.
+// and the operation to send, nil if there is none. The end of a pass releases its lease. A device that was erased with
+// its workspace counts as removed. decide may be called several times.
 func (s *Service) Advance(
 	ctx context.Context, h store.Fence, id uuid.UUID, r Report, decide func(Work) Next,
 ) (w Work, start *CodeOperation, err error) {
@@ -107,11 +107,7 @@ func (s *Service) Advance(
 		})
 	}
 	err = s.onLockedDevice(ctx, id, "reconcile the codes", func(tx store.Tx) (store.LockedDevice, error) {
-		l, err := tx.LockDeviceWithCodes(ctx, id, further...)
-		if err != nil {
-			return l, err
-		}
-		return l, h.Check(ctx, tx)
+		return lockHeld(ctx, tx, h, id, further...)
 	}, func(t *deviceTx) error {
 		start, t.inPass = nil, true
 		if err := t.record(ctx, r); err != nil {
@@ -129,6 +125,7 @@ func (s *Service) Advance(
 		}
 		if next.End {
 			t.schedule(ctx, next)
+			t.releaseLease(ctx, h)
 		}
 		return nil
 	})
@@ -308,6 +305,15 @@ func (t *deviceTx) schedule(ctx context.Context, next Next) {
 	t.last = append(t.last, func(tx store.Tx) error { return tx.ScheduleDevice(ctx, arg) })
 }
 
+// releaseLease releases the lease of a pass that ends.
+func (t *deviceTx) releaseLease(ctx context.Context, h store.Fence) {
+	if lease, ok := h.(*worker.Lease); ok {
+		t.last = append(t.last, lease.Release(ctx, t.tx, func(tx store.Tx) (bool, error) {
+			return t.s.DeviceDueIn(ctx, tx, t.d.DeviceID)
+		})...)
+	}
+}
+
 func (t *deviceTx) wake(read bool) {
 	t.changes.Wake, t.changes.WakeToRead = true, t.changes.WakeToRead || read
 }
@@ -392,9 +398,13 @@ func (t *deviceTx) setOnline(ctx context.Context, online bool) (eventDue *time.T
 }
 
 // ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
-// after seq makes it due immediately.
+// after seq makes it due immediately. In the work of a lane, it takes effect when the lease is released.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
-	return s.db.ScheduleDevice(ctx, s.scheduleOf(device, seq, due))
+	arg := s.scheduleOf(device, seq, due)
+	if worker.AtRelease(ctx, func(ctx context.Context, tx store.Tx) error { return tx.ScheduleDevice(ctx, arg) }) {
+		return nil
+	}
+	return s.db.ScheduleDevice(ctx, arg)
 }
 
 // scheduleOf returns when the device is due, as a duration, because the database's clock may differ.
@@ -408,7 +418,16 @@ func (s *Service) scheduleOf(device uuid.UUID, seq int64, due *time.Time) dbsqlc
 
 // DeviceDue reports whether the device is due.
 func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error) {
-	due, err := s.db.DeviceDue(ctx, device)
+	return isDue(s.db.DeviceDue(ctx, device))
+}
+
+// DeviceDueIn is DeviceDue in a transaction, as a single query.
+func (s *Service) DeviceDueIn(ctx context.Context, tx store.Tx, device uuid.UUID) (bool, error) {
+	return isDue(tx.DeviceDue(ctx, device))
+}
+
+// isDue returns the answer of DeviceDue. A device that was erased with its workspace is not due.
+func isDue(due bool, err error) (bool, error) {
 	if store.IsNoRows(err) {
 		return false, nil
 	}

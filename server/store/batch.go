@@ -73,6 +73,34 @@ func (tx Tx) Batch(ctx context.Context, steps ...func(Tx) error) error {
 	return err
 }
 
+// Batch runs queries outside of the audit log in one round trip and one transaction. The rules for its steps are those
+// of Tx.Batch. It runs them again after a deadlock or a lock timeout.
+func (db *DB) Batch(ctx context.Context, steps ...func(Tx) error) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	if actOf(ctx) != nil {
+		return db.InTx(ctx, func(tx Tx) error { return tx.Batch(ctx, steps...) })
+	}
+	return retryDeadlocks(ctx, func() error {
+		batch := &pgx.Batch{}
+		if err := run(steps, Tx{Queries: dbsqlc.New(queue{batch})}); err != nil {
+			return err
+		}
+		conn, release, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		results := conn.SendBatch(ctx, batch) // without begin and commit, the batch is a transaction
+		err = run(steps, Tx{Queries: dbsqlc.New(batchResults{results})})
+		if closed := results.Close(); err == nil {
+			err = closed
+		}
+		return err
+	})
+}
+
 // Each runs one query for each element of all, a hundred per round trip. query follows the rules for steps of Together.
 func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) error {
 	for some := range slices.Chunk(all, 100) {
