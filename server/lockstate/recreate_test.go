@@ -359,3 +359,21 @@ func TestRecreation_BacksOffIfNeverShownAsPut(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 }
+
+// The vendor chooses another PIN for a recreated code. Until then, none opens.
+func TestRecreation_ProviderPIN(t *testing.T) {
+	t.Parallel()
+	b := rigid(t, "salto_ks")
+	b.timeouts.ReadLag = time.Nanosecond
+	c := b.invented("111111", "k1")
+	b.update(c, change{Name: new("Cleaner")})
+	w := b.work(c)
+	if w.Action != Delete || w.Ref != "k1" {
+		t.Fatalf("planned action %q of %q", w.Action, w.Ref)
+	}
+	b.taken(w)
+	b.read(found("k9", "999999"))
+	b.shows("removed", c, "", StatusSetting)
+	b.invents(c, "222222", "k2")
+	b.shows("recreated", c, "222222", StatusSet)
+}
