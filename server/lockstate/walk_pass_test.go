@@ -230,7 +230,9 @@ func (w *walk) observe(t *walkTx, list []Found, seq int) {
 		w.sent[id] = sent
 	}
 	t.seq = seq
+	sent := uncertainWrites(t.Lock)
 	t.Observe(seen)
+	w.claimAlike(sent)
 	read := t.Lock.changes.Read
 	t.collect()
 	w.track(t.Lock, "read")
@@ -241,6 +243,26 @@ func (w *walk) observe(t *walkTx, list []Found, seq int) {
 	for _, e := range t.changes.Events {
 		if e.Type == "access_code.unmanaged.converted_to_managed" {
 			w.claim(t.Code(e.Code))
+		}
+	}
+}
+
+// uncertainWrites returns the codes whose reference is unknown after a write.
+func uncertainWrites(l *Lock) (out []*Code) {
+	for _, c := range l.Codes {
+		if c.Managed && c.Ref == "" && c.WriteGen > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// claimAlike makes foreign codes ours that have the PIN of an uncertain write: the list does not tell them apart.
+func (w *walk) claimAlike(sent []*Code) {
+	for _, c := range sent {
+		on := w.sim.find(c.Ref)
+		if on != nil && on.foreign && w.p.caps.PINVisible && (on.pin == c.PIN || on.pin == c.WritePIN) {
+			w.claim(c)
 		}
 	}
 }
@@ -327,7 +349,11 @@ func (w *walk) send(f walkFault, b byte) {
 	}
 	apply := f != answerDropped && f != unsureLost && f != lostUnapplied && f != wrongRefUnknown
 	async := w.p.async || f == answerAccepted || f == answerDropped
-	o := w.apply(op, f, apply, async)
+	o, wanted := w.apply(op, f, apply, async)
+	if !wanted {
+		w.park()
+		return
+	}
 	switch f {
 	case unsureApplied, unsureLost:
 		o = Outcome{Failure: &Failure{Class: FailedForNow, Message: "unsure", Unsure: true}}
@@ -337,7 +363,7 @@ func (w *walk) send(f walkFault, b byte) {
 	case wrongRefUnstorable:
 		if op.Action == Put && o.Failure == nil {
 			o.Ref = "\x00"
-			w.refusedDishonestly[op.Code] = true
+			w.refusedForGood[op.Code] = true
 		}
 	case wrongRefUnknown:
 		if op.Action == Put && op.Ref == "" && o.Failure == nil {
@@ -350,6 +376,9 @@ func (w *walk) send(f walkFault, b byte) {
 // answer keeps an answer for the next transaction.
 func (w *walk) answer(o *Outcome) {
 	if o.Failure != nil {
+		if o.Failure.Class == FailedInvalid || !w.p.caps.ListCodes { // nothing shows that the cause has gone
+			w.refusedForGood[w.pass.op.Code] = true
+		}
 		w.note("    answer %s %s %q unsure %v, ref %q", o.Failure.Class, o.Failure.Message, o.Failure.ConflictRef,
 			o.Failure.Unsure, o.Ref)
 	} else {
@@ -371,32 +400,34 @@ func (w *walk) refusal(op Operation, f walkFault, b byte) *Outcome {
 		}
 	}
 	if fail.Class != FailedForNow {
-		w.refusedDishonestly[op.Code] = true
+		w.refusedForGood[op.Code] = true
 	}
 	return &Outcome{Failure: fail}
 }
 
-// apply lets an operation have its effect.
-func (w *walk) apply(op Operation, f walkFault, apply, async bool) Outcome {
+// apply lets an operation have its effect. It reports whether the operation was still wanted.
+func (w *walk) apply(op Operation, f walkFault, apply, async bool) (o Outcome, wanted bool) {
 	if op.Action == Delete {
-		return w.sim.remove(op.Ref, w.real, apply, async)
+		return w.sim.remove(op.Ref, w.real, apply, async), true
 	}
 	if f == createdDifferent && op.Ref == "" && !w.p.slots && !w.p.caps.ProviderPIN {
 		op.PIN = "7" + op.PIN
-		o := w.sim.put(op, op.Code, w.now, true, false, nil)
+		o = w.sim.put(op, op.Code, w.now, true, false, nil)
 		if o.Failure == nil {
 			o.Failure = &Failure{Class: FailedForNow, Message: "differs", Unsure: true}
 		}
-		return o
+		return o, true
 	}
-	return w.sim.put(op, op.Code, w.now, apply, async, func(ref string) (ok bool) {
+	wanted = true
+	o = w.sim.put(op, op.Code, w.now, apply, async, func(ref string) bool {
 		w.tx(func(t *walkTx) bool {
-			ok = t.RecordPlace(op, ref)
+			wanted = t.RecordPlace(op, ref)
 			w.track(t.Lock, "answer")
-			return ok
+			return wanted
 		})
-		return ok
+		return wanted
 	})
+	return o, wanted
 }
 
 // checkRepeated checks that an operation is not repeated without new knowledge.
@@ -559,7 +590,7 @@ func (w *walk) checkRefused(c *Code) {
 	if c.Error == nil {
 		w.fail("every request ends", "code %d is refused without an error", c.ID[15])
 	}
-	if !honestly && !w.refusedDishonestly[c.ID] {
+	if !honestly && !w.refusedForGood[c.ID] {
 		w.fail("every request ends", "code %d is refused without a cause: %s", c.ID[15], c.Error.Code)
 	}
 }

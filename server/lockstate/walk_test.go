@@ -293,8 +293,8 @@ type walk struct {
 	ended     map[uuid.UUID]bool
 	phases    map[uuid.UUID]Phase
 	seen      *walkTransitions
-	// refusedDishonestly are the codes that the vendor has refused without a cause.
-	refusedDishonestly map[uuid.UUID]bool
+	// refusedForGood are the codes that the vendor has refused without a cause that a read can show.
+	refusedForGood map[uuid.UUID]bool
 	// lied is true if a list has omitted codes.
 	lied  bool
 	sends int
@@ -331,19 +331,19 @@ var (
 
 func newWalk(p *walkProfile, seen *walkTransitions) *walk {
 	w := &walk{
-		p:                  p,
-		sim:                simLock{p: p},
-		real:               walkStart,
-		now:                walkStart,
-		device:             Device{Capabilities: p.caps, Managed: true, Online: true, ReadNeeded: true},
-		tombstones:         map[uuid.UUID]bool{},
-		due:                new(walkStart),
-		sent:               map[uuid.UUID]walkSent{},
-		told:               map[uuid.UUID]*walkTold{},
-		ended:              map[uuid.UUID]bool{},
-		phases:             map[uuid.UUID]Phase{},
-		refusedDishonestly: map[uuid.UUID]bool{},
-		seen:               seen,
+		p:              p,
+		sim:            simLock{p: p},
+		real:           walkStart,
+		now:            walkStart,
+		device:         Device{Capabilities: p.caps, Managed: true, Online: true, ReadNeeded: true},
+		tombstones:     map[uuid.UUID]bool{},
+		due:            new(walkStart),
+		sent:           map[uuid.UUID]walkSent{},
+		told:           map[uuid.UUID]*walkTold{},
+		ended:          map[uuid.UUID]bool{},
+		phases:         map[uuid.UUID]Phase{},
+		refusedForGood: map[uuid.UUID]bool{},
+		seen:           seen,
 	}
 	w.sim.breach = func(what string, c simCode) { w.fail("foreign codes stay", "the foreign code %s was %s", c.ref, what) }
 	return w
@@ -879,7 +879,6 @@ func (w *walk) request(s walkStep) {
 		return
 	}
 	managed := s.kind != stepConvert && s.kind != stepDeleteUnmanaged
-	var id uuid.UUID
 	w.tx(func(t *walkTx) bool {
 		var codes []*Code
 		for _, c := range t.Codes {
@@ -891,14 +890,12 @@ func (w *walk) request(s walkStep) {
 			return false
 		}
 		c := codes[int(s.a)%len(codes)]
-		id = c.ID
 		err := w.requestOn(t.Lock, c, s)
-		w.note("    %s %d: %v", walkKindNames[s.kind], id[15], err)
+		w.note("    %s %d: %v", walkKindNames[s.kind], c.ID[15], err)
 		w.track(t.Lock, "request")
 		return err == nil
 	})
 	w.knowledge++
-	delete(w.refusedDishonestly, id)
 }
 
 var errWalkRejected = errors.New("rejected")
@@ -909,7 +906,10 @@ func (w *walk) requestOn(l *Lock, c *Code, s walkStep) (err error) {
 		if c.RemovingSince != nil || c.Offline != "" {
 			return errWalkRejected
 		}
-		_, err = l.Update(c, w.change(c, s))
+		gen := c.DesiredGen
+		if _, err = l.Update(c, w.change(c, s)); err == nil && c.DesiredGen > gen {
+			delete(w.refusedForGood, c.ID)
+		}
 	case stepDelete:
 		if c.Offline != "" && s.b%2 == 0 {
 			return errWalkRejected
@@ -945,6 +945,11 @@ func (w *walk) abandon(id uuid.UUID) {
 	for i := range w.sim.codes {
 		if w.sim.codes[i].key == id || w.sim.codes[i].owner == id {
 			w.sim.codes[i].foreign = true
+		}
+	}
+	for i := range w.sim.queue {
+		if w.sim.queue[i].code.key == id {
+			w.sim.queue[i].code.foreign = true
 		}
 	}
 }
