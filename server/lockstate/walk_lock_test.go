@@ -126,6 +126,8 @@ type simCode struct {
 type simOp struct {
 	action Action
 	code   simCode
+	// update means that the write changes a code in place.
+	update bool
 }
 
 type simPast struct {
@@ -321,9 +323,9 @@ func (v *simLock) put(op Operation, key uuid.UUID, now time.Time, apply, async b
 		v.breach("overwritten", *was)
 	}
 	if apply {
-		v.write(simOp{Put, c}, now, async)
+		v.write(simOp{Put, c, op.Ref != ""}, now, async)
 	} else if op.Ref != "" && v.p.slots && !v.p.caps.PINVisible { // the slot was vacated
-		v.write(simOp{Delete, c}, now, false)
+		v.write(simOp{action: Delete, code: c}, now, false)
 	}
 	out := Outcome{Ref: c.ref, Confirmed: !async}
 	if v.p.caps.ProviderPIN {
@@ -363,7 +365,7 @@ func (v *simLock) remove(ref string, now time.Time, apply, async bool) Outcome {
 		v.breach("deleted", *c)
 	}
 	if apply {
-		v.write(simOp{Delete, simCode{ref: ref}}, now, async)
+		v.write(simOp{action: Delete, code: simCode{ref: ref}}, now, async)
 	}
 	return Outcome{Confirmed: !async}
 }
@@ -385,12 +387,17 @@ func (v *simLock) arrive(now time.Time, broken bool) {
 	v.remember(now)
 	o := v.queue[0]
 	v.queue = slices.Clone(v.queue[1:])
-	v.failed = slices.DeleteFunc(v.failed, func(c simCode) bool { return c.key == o.code.key })
+	if !o.update {
+		v.failed = slices.DeleteFunc(v.failed, func(c simCode) bool { return c.key == o.code.key })
+	}
 	has := v.find(o.code.ref)
 	if o.action == Delete {
 		if !broken {
 			v.codes = slices.DeleteFunc(slices.Clone(v.codes), func(c simCode) bool { return c.ref == o.code.ref })
 		}
+		return
+	}
+	if o.update && has == nil { // it has left since
 		return
 	}
 	f := v.refusal(o.code, v.codes)
@@ -403,6 +410,7 @@ func (v *simLock) arrive(now time.Time, broken bool) {
 	case f != nil:
 		o.code.failure = f
 		v.failed = append(v.failed, o.code)
+		v.queue = slices.DeleteFunc(v.queue, func(next simOp) bool { return next.code.ref == o.code.ref })
 	case has != nil:
 		o.code.foreign = has.foreign
 		*has = o.code

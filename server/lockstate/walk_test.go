@@ -170,6 +170,15 @@ func (s walkScript) shrink(invariant string) walkScript {
 			size /= 2
 		}
 	}
+	for i, step := range s.steps { // plain choices
+		for _, plain := range []walkStep{{step.kind, 0, 0, 0}, {step.kind, 0, step.b, step.c}, {step.kind, step.a, 0, step.c}, {step.kind, step.a, step.b, 0}} {
+			rest := slices.Clone(s.steps)
+			if rest[i] = plain; fails(rest) {
+				s.steps = rest
+				break
+			}
+		}
+	}
 	return s
 }
 
@@ -184,7 +193,7 @@ func (s walkScript) report(t *testing.T, name string, err error) {
 	w := newWalk(&walkProfiles[short.profile], nil)
 	w.log = &strings.Builder{}
 	err = short.rerun(w)
-	t.Fatalf("%s, lock %q: %v\nsteps %v\nscript %q\n%s", name, w.p.name, err, short.steps, short.encode(), w.log)
+	t.Fatalf("%s, lock %q: %v\nsteps %v\nscript %d %v\n%s", name, w.p.name, err, short.steps, short.profile, short.steps, w.log)
 }
 
 // rerun is run with a log.
