@@ -123,7 +123,7 @@ func (r *reading) match(f Found) {
 	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)
 	c := r.owner(f)
 	switch {
-	case c == nil && (f.Removing || f.Failure != nil):
+	case c == nil && (f.Removing || f.Failure != nil && !f.Confirmed):
 		return
 	case c == nil:
 		r.adoptUnmanaged(f)
