@@ -27,7 +27,9 @@ func (c *Code) disabledWithPermission() bool {
 // onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
 // or keeps an allowed change.
 func (r *reading) onExternalChange(c *Code, f Found) {
-	if (pinChangedAtDevice(c, f) || f.Disabled && c.disabledWithPermission()) &&
+	enabled := f
+	enabled.Disabled = false
+	if (pinChangedAtDevice(c, f) || f.Disabled && c.disabledWithPermission() && r.same(c, enabled)) &&
 		c.ExternalModificationAllowed && c.hasWarning(domain.WarnExternal) {
 		return // kept, and already reported
 	}

@@ -133,7 +133,7 @@ func (r *reading) match(f Found) {
 		return
 	}
 	r.noteMove(c, f)
-	if c.Managed && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
+	if f.Failure != nil && !f.Confirmed && (!c.Managed || c.AppliedGen == 0) {
 		r.failedCreate(c, f)
 		return
 	}
@@ -249,6 +249,9 @@ func (r *reading) recordRefusal(c *Code, f Failure) {
 // failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
 // such a code, so its reference is useless.
 func (r *reading) failedCreate(c *Code, f Found) {
+	if !c.Managed { // it is missing like any other
+		return
+	}
 	if c.Ref == f.Ref {
 		c.Ref = ""
 	}

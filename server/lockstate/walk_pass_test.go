@@ -137,6 +137,7 @@ func (w *walk) issue(f walkFault) {
 	switch f {
 	case refusedForNow, refusedDuplicate, refusedFull, refusedInvalid, refusedUnsupported:
 		o = Outcome{Failure: &Failure{Class: refusalClass[f], Message: "refused"}}
+		w.refusedForGood[op.Code] = true
 	case unreachable, lostApplied, lostUnapplied:
 		w.park()
 		return
@@ -349,6 +350,9 @@ func (w *walk) send(f walkFault, b byte) {
 	}
 	apply := f != answerDropped && f != unsureLost && f != lostUnapplied && f != wrongRefUnknown
 	async := w.p.async || f == answerAccepted || f == answerDropped
+	if async && !w.p.caps.ListCodes { // no read shows that it has arrived
+		w.refusedForGood[op.Code] = true
+	}
 	o, wanted := w.apply(op, f, apply, async)
 	if !wanted {
 		w.park()
@@ -606,6 +610,7 @@ func (w *walk) checkOnLock(c *Code) {
 			bad = ""
 		}
 	case on.unseen && !w.p.caps.PINVisible, !w.p.caps.ListCodes:
+	case w.lied && !w.p.caps.PINVisible && w.p.caps.RecreateToChange(): // the creation found the code that was left out
 	case c.PIN != "" && on.pin != c.PIN && !(c.hasWarning(domain.WarnExternal) && !w.p.caps.PINVisible):
 		bad = fmt.Sprintf("has PIN %s on the lock, want %s", on.pin, c.PIN)
 	case w.p.caps.NativeSchedule && NativeSchedule(c, w.p.caps) && !w.p.caps.StartsInFuture() &&

@@ -951,8 +951,12 @@ func (w *walk) requestOn(l *Lock, c *Code, s walkStep) (err error) {
 
 // abandon makes a code on the lock foreign, because its row was deleted while the device was not in its account.
 func (w *walk) abandon(id uuid.UUID) {
+	if w.tombstones[id] { // its late arrival is removed
+		return
+	}
 	for i := range w.sim.codes {
-		if w.sim.codes[i].key == id || w.sim.codes[i].owner == id {
+		on := w.sim.codes[i]
+		if on.key == id || on.owner == id && !w.tombstones[on.key] {
 			w.sim.codes[i].foreign = true
 		}
 	}
