@@ -115,8 +115,12 @@ func (o *Outcome) check() {
 		o.Ref = ""
 	}
 	if o.Failure == nil && o.Ref != "" && !domain.ValidRef(o.Ref) {
-		*o = Outcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a " +
-			"reference that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
+		*o = Outcome{Failure: &Failure{
+			Class: FailedUnsupported,
+			Message: "The vendor has answered with a reference that cannot be stored. " +
+				"Check whether the code is on the lock: only the vendor's app can remove it.",
+			Unsure: true,
+		}}
 	}
 }
 
@@ -184,7 +188,7 @@ func (l *Lock) recordPut(c *Code, op Operation, o Outcome) {
 func (l *Lock) recordPutFailure(c *Code, op Operation, f Failure) {
 	f.Unsure = f.Unsure || op.WriteUncertain
 	switch {
-	case c.RemovingSince != nil && (f.Class == FailedForNow || op.WriteUncertain): // may have arrived: a read will show
+	case c.RemovingSince != nil && (f.Class == FailedForNow || f.Unsure): // may have arrived: a read will show
 		c.WriteAccepted = false
 	case c.RemovingSince != nil: // no code to remove
 		c.clearWrite()

@@ -553,6 +553,11 @@ func (w *walk) writeAttempts(ch Changes, l *Lock) {
 		if len(w.attempts) == n {
 			w.fail("attempts end once", "%s ends without having begun", e.Attempt.Type)
 		}
+		if e.ErrorType == "cannot_delete_unmanaged_access_code" {
+			if c := l.Code(e.Attempt.CodeID); c != nil && w.sim.find(c.Ref) != nil {
+				w.sim.find(c.Ref).foreign = true
+			}
+		}
 		w.note("    attempt %s %s %s", e.Attempt.Type, e.Status, e.ErrorType)
 	}
 	same := func(a, b Attempt) bool { return a.ID == b.ID && a.CodeID == b.CodeID && a.Gen == b.Gen }
