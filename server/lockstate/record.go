@@ -82,7 +82,7 @@ func (l *Lock) RecordPlace(op Operation, ref string) bool {
 	// The slot was just free, so the codes that it was recorded for are not there.
 	for _, other := range l.Codes {
 		if other.WriteRef == ref {
-			if other != c && l.vacated(other) {
+			if other != c && l.vacated(other) && other.RemovingSince == nil {
 				l.recreateVacated(other)
 			}
 			other.WriteRef = ""

@@ -348,6 +348,7 @@ func (v *simLock) repeated(
 	case !v.p.caps.ListCodes && known.pin != op.PIN:
 		return Outcome{Ref: known.ref, Failure: &Failure{Class: FailedForNow, Message: "another PIN", Unsure: true}}
 	}
+	same = same || !v.p.caps.ListCodes // the vendor's state is trusted
 	out := Outcome{Ref: known.ref, Confirmed: same && !async && !v.p.caps.ProviderPIN}
 	if v.p.caps.ProviderPIN {
 		out.PIN = known.pin

@@ -94,6 +94,7 @@ func (w *walk) advance(record func(t *walkTx), decide func(p Plan) (start *Opera
 		seq := w.wakeSeq
 		start, end := decide(plan)
 		if start != nil && t.Start(*start) {
+			w.checkLeft(t.Lock, *start)
 			w.track(t.Lock, "operation")
 			w.pass.op, w.pass.outcome, w.pass.stage = *start, nil, passSend
 		} else if start != nil {
@@ -325,7 +326,6 @@ func (w *walk) send(f walkFault, b byte) {
 	op := w.pass.op
 	w.pass.handled[op.Code] = true
 	w.checkRepeated(op)
-	w.checkLeft(op)
 	w.sends++
 	w.note("    send %s of %d at %q: PIN %s, gen %d, fault %d", op.Action, op.Code[15], op.Ref, op.PIN, op.Gen, f)
 	if w.device.Removed || !w.device.Online || w.device.SubscriptionMissing {
@@ -446,12 +446,11 @@ func (w *walk) checkRepeated(op Operation) {
 }
 
 // checkLeft checks that no code gets the PIN of a code that must leave and has not left.
-func (w *walk) checkLeft(op Operation) {
+func (w *walk) checkLeft(l *Lock, op Operation) {
 	if op.Action != Put {
 		return
 	}
-	for i := range w.rows {
-		o := &w.rows[i]
+	for _, o := range l.Codes {
 		if o.ID == op.Code || o.Ref == "" || o.RemovingSince == nil {
 			continue
 		}

@@ -513,6 +513,9 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 			w.fail("changes are complete", "an updated code has no row")
 		}
 		w.rows[i] = copyCode(c)
+		if on := w.sim.find(c.Ref); on != nil && on.owner == c.ID && !c.Managed && c.RemovingSince == nil {
+			on.foreign, on.owner = true, uuid.Nil // its removal was refused
+		}
 		w.checkPlace(c)
 	}
 	for _, c := range ch.Added {
@@ -552,11 +555,6 @@ func (w *walk) writeAttempts(ch Changes, l *Lock) {
 		w.attempts = slices.DeleteFunc(w.attempts, func(a Attempt) bool { return a.ID == e.Attempt.ID })
 		if len(w.attempts) == n {
 			w.fail("attempts end once", "%s ends without having begun", e.Attempt.Type)
-		}
-		if e.ErrorType == "cannot_delete_unmanaged_access_code" {
-			if c := l.Code(e.Attempt.CodeID); c != nil && w.sim.find(c.Ref) != nil {
-				w.sim.find(c.Ref).foreign = true
-			}
 		}
 		w.note("    attempt %s %s %s", e.Attempt.Type, e.Status, e.ErrorType)
 	}
@@ -976,6 +974,11 @@ func (w *walk) abandon(id uuid.UUID) {
 func (w *walk) claim(c *Code) {
 	if has := w.sim.find(c.Ref); has != nil {
 		has.foreign, has.owner = false, c.ID
+	}
+	for i := range w.sim.queue {
+		if on := &w.sim.queue[i].code; on.ref == c.Ref {
+			on.foreign, on.owner = false, c.ID
+		}
 	}
 }
 
