@@ -522,7 +522,7 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 		if slices.Contains(ch.Deleted, c.ID) {
 			continue
 		}
-		w.rows = append(w.rows, copyCode(c))
+		w.rows = append(w.rows, inserted(c))
 		w.checkPlace(c)
 	}
 	w.checkRows(t.Lock)
@@ -538,6 +538,32 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 		w.tell(e)
 	}
 	w.checkFields(t.Lock)
+}
+
+// inserted is the row of a new code as package device inserts it.
+func inserted(c *Code) Code {
+	if c.WriteAt != nil || c.RemovingSince != nil || c.Error != nil || c.Warning != nil { // followed by an update
+		return copyCode(c)
+	}
+	return copyCode(&Code{
+		ID:                          c.ID,
+		Managed:                     c.Managed,
+		Name:                        c.Name,
+		PIN:                         c.PIN,
+		StartsAt:                    c.StartsAt,
+		EndsAt:                      c.EndsAt,
+		Status:                      c.Status,
+		ExternalModificationAllowed: c.ExternalModificationAllowed,
+		PreferNativeScheduling:      c.PreferNativeScheduling,
+		Ref:                         c.Ref,
+		DesiredGen:                  1,
+		DesiredAt:                   c.DesiredAt,
+		CommonCodeKey:               c.CommonCodeKey,
+		UsesBackupPool:              c.UsesBackupPool,
+		IsBackup:                    c.IsBackup,
+		InPool:                      c.InPool,
+		Offline:                     c.Offline,
+	})
 }
 
 func (w *walk) writeAttempts(ch Changes, l *Lock) {
