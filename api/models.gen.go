@@ -1329,7 +1329,7 @@ type ConvertAccessCodeRequest struct {
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
-// CreateAccessCodeRequest An access code to create.
+// CreateAccessCodeRequest An access code to create. Two managed online codes of a device may have one PIN if both have a time frame, and one ends at least 15 minutes before the other starts. The server programs the later one when the earlier one has left the device.
 type CreateAccessCodeRequest struct {
 	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
@@ -2059,7 +2059,7 @@ type GetAccessCodeRequest struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id,omitempty,omitzero"`
 
-	// Code Its PIN.
+	// Code Its PIN. Of several codes with the PIN, the answer is the one whose time frame contains now, else the next one, else the last one.
 	Code string `json:"code,omitempty,omitzero"`
 
 	// DeviceID An identifier. Clients must treat it as opaque.

@@ -24,6 +24,7 @@ const (
 	// of each side's pool: more are slower on two cores.
 	connections = 8
 	stopTimeout = 20 * time.Second // for stopping servers
+	lockProfile = "august"         // of the simulated locks
 )
 
 // bed is the server, and a floor on the same database.
@@ -83,8 +84,8 @@ func (c *cluster) close() {
 	os.RemoveAll(c.dir) //nolint:errcheck // a temporary directory
 }
 
-// newBed starts both sides, with this number of simulated locks.
-func newBed(ctx context.Context, locks int) (_ *bed, err error) {
+// newBed starts both sides, with this number of simulated locks. change changes the server's configuration.
+func newBed(ctx context.Context, locks int, change ...func(*app.Config)) (_ *bed, err error) {
 	b := &bed{}
 	defer func() {
 		if err != nil {
@@ -102,8 +103,11 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 		Access:   access.Options{MaxWebhooks: 1 << 30}, // thousands are created per second
 		Wrap:     func(h http.Handler) http.Handler { b.handler = h; return h },
 		// encodes log records as in production
-		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks},
+		Sandboxing: app.Sandboxing{Profiles: []string{lockProfile}, LocksPerProfile: locks},
 		Log:        slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	}
+	for _, c := range change {
+		c(&b.config)
 	}
 	if b.app, err = app.Start(ctx, b.config); err != nil {
 		return nil, err

@@ -78,14 +78,15 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	return nil, err
 }
 
+const neighborDatabase = "neighbor"
+
 // secondDatabase creates another database in the server's cluster.
 func secondDatabase(ctx context.Context, c *cluster) (dsn string, err error) {
-	const name = "neighbor"
 	db, err := pgx.Connect(ctx, c.DSN("postgres"))
 	if err != nil {
 		return "", err
 	}
 	defer db.Close(ctx) //nolint:errcheck // the work is done
-	_, err = db.Exec(ctx, "create database "+name)
-	return c.DSN(name), err
+	_, err = db.Exec(ctx, "create database "+neighborDatabase)
+	return c.DSN(neighborDatabase), err
 }

@@ -60,17 +60,25 @@ func (t target) checkLength(answer []byte) error {
 	return nil
 }
 
-// comparison has the requests per second of both sides, and their ratio, by round.
+// comparison has the values of both sides, such as requests per second, and their ratio, by round.
 type comparison struct {
 	floor, ours, ratio  []float64
 	costFloor, costOurs []string // of a request, if requested
 }
 
-func (c comparison) figure(what string, a aim) figure {
+// add adds a round.
+func (c *comparison) add(floor, ours float64) {
+	c.floor, c.ours, c.ratio = append(c.floor, floor), append(c.ours, ours), append(c.ratio, ours/floor)
+}
+
+func (c comparison) figure(what string, a aim) figure { return c.figureIn("%.0f/s", what, a) }
+
+// figureIn is figure with another format of the values.
+func (c comparison) figureIn(format, what string, a aim) figure {
 	return figure{
 		what:   what,
-		floor:  fmt.Sprintf("%.0f/s", median(c.floor)),
-		ours:   fmt.Sprintf("%.0f/s", median(c.ours)),
+		floor:  fmt.Sprintf(format, median(c.floor)),
+		ours:   fmt.Sprintf(format, median(c.ours)),
 		ratios: c.ratio,
 		aim:    a,
 	}
@@ -98,7 +106,7 @@ func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c com
 			return c, err
 		}
 		if i > 0 {
-			c.floor, c.ours, c.ratio = append(c.floor, f), append(c.ours, v), append(c.ratio, v/f)
+			c.add(f, v)
 			c.costFloor, c.costOurs = append(c.costFloor, floorCost), append(c.costOurs, oursCost)
 		}
 	}

@@ -43,6 +43,7 @@ var parts = []part{
 	{"webhooks", true, func(ctx context.Context, o options) ([]figure, error) {
 		return measureWebhooks(ctx, o.rounds, o.length)
 	}},
+	{"codes", true, measureCodes},
 	{"terraform", true, measureTerraform},
 	{"imports", true, measureImports},
 	{"guesses", true, measureGuesses},

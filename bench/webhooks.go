@@ -54,17 +54,19 @@ func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]f
 // latencies are the latencies of both sides, by round.
 type latencies struct{ floor, ours [][]time.Duration }
 
+// percentile returns a percentile of durations in milliseconds.
+func percentile(v []time.Duration, percent int) float64 {
+	return float64(slices.Sorted(slices.Values(v))[len(v)*percent/100].Microseconds()) / 1000
+}
+
 func (l *latencies) figure(what string) figure {
-	at := func(v []time.Duration, percent int) float64 {
-		return float64(slices.Sorted(slices.Values(v))[len(v)*percent/100].Microseconds()) / 1000
-	}
 	side := func(rounds [][]time.Duration) string {
 		all := slices.Concat(rounds...)
-		return fmt.Sprintf("%.1f ms (p99 %.1f)", at(all, 50), at(all, 99))
+		return fmt.Sprintf("%.1f ms (p99 %.1f)", percentile(all, 50), percentile(all, 99))
 	}
 	f := figure{what: what, floor: side(l.floor), ours: side(l.ours)}
 	for i := range l.ours {
-		f.ratios = append(f.ratios, at(l.ours[i], 50)/at(l.floor[i], 50))
+		f.ratios = append(f.ratios, percentile(l.ours[i], 50)/percentile(l.floor[i], 50))
 	}
 	return f
 }
@@ -101,10 +103,7 @@ func (b *deliveryBed) rounds(
 			}
 		} else {
 			idle.floor, idle.ours = append(idle.floor, floorIdle), append(idle.ours, oursIdle)
-			rate.floor, rate.ours, rate.ratio = append(
-				rate.floor,
-				floor,
-			), append(rate.ours, ours), append(rate.ratio, ours/floor)
+			rate.add(floor, ours)
 		}
 	}
 	return nil

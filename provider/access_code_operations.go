@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/lockrules"
 )
 
 // The functions of this file implement operations on access codes that take more than one request.
@@ -291,15 +292,25 @@ func createCode(
 		return answer, err
 	}
 	for code, listErr := range client.AccessCodes(ctx, request.DeviceID) {
-		if listErr == nil && code.DeviceID == request.DeviceID && code.Code != nil && *code.Code == request.Code {
+		if listErr == nil && code.DeviceID == request.DeviceID && code.Code != nil && *code.Code == request.Code &&
+			(refused.ManagedAccessCodeID == "" || !isApart(&code, request)) {
 			refused.ManagedAccessCodeID = code.AccessCodeID
 		}
 	}
 	return answer, err
 }
 
-// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code. Once
-// that code is being removed, only the context limits the wait.
+// isApart reports whether a code and a new one may have the same PIN, because of their time frames.
+func isApart(code *api.AccessCode, request api.CreateAccessCodeRequest) bool {
+	planned := lockrules.Frame{
+		StartsAt: instant{types.StringValue(request.StartsAt)}.time(),
+		EndsAt:   instant{types.StringValue(request.EndsAt)}.time(),
+	}
+	return lockrules.Frame{StartsAt: code.StartsAt, EndsAt: code.EndsAt}.Apart(planned)
+}
+
+// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code, or whose
+// code may just be moved to another time frame. Once that code is being removed, only the context limits the wait.
 func createRetryingDuplicates(
 	ctx context.Context,
 	client *api.Client,
@@ -313,13 +324,18 @@ func createRetryingDuplicates(
 	defer cancel()
 	limit := time.AfterFunc(duplicateTimeout, cancel)
 	defer limit.Stop()
+	moved := false // some servers do not let codes take turns, so a moved code is a reason for one more request only
 	_ = api.Poll(wait, func() (bool, error) {
 		holder, readErr := managedCode(wait, client, managedHolder(err))
-		if readErr == nil && holder.Status != api.Removing || readErr != nil && !api.IsNotFound(readErr) {
+		switch {
+		case readErr != nil && !api.IsNotFound(readErr):
 			return false, readErr
-		}
-		if readErr == nil {
+		case readErr == nil && holder.Status == api.Removing:
 			limit.Stop()
+		case readErr == nil && (moved || !isApart(holder, request)):
+			return false, nil
+		case readErr == nil:
+			moved = true
 		}
 		answer, err = createCode(ctx, client, request)
 		return managedHolder(err) == "", nil

@@ -822,11 +822,16 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 	if isPlannedChange(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
 		request.IsExternalModificationAllowed, changes = knownBool(m.IsExternalModificationAllowed), true
 	}
-	if !m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt) {
+	if !m.hasSameFrame(state) {
 		request.Type, changes = m.plannedType(), true
 		request.StartsAt, request.EndsAt = m.StartsAt.ValueString(), m.EndsAt.ValueString()
 	}
 	return request, changes
+}
+
+// hasSameFrame reports whether both have the same time frame.
+func (m *accessCodeModel) hasSameFrame(other *accessCodeModel) bool {
+	return m.StartsAt.same(other.StartsAt) && m.EndsAt.same(other.EndsAt)
 }
 
 // plannedType returns the type of a code with this time frame.

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/provider/lockrules"
 )
 
 const fakeDevice = "22222222-2222-4222-8222-222222222222"
@@ -155,7 +158,9 @@ func (f *fake) onCode(
 }
 
 func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	if refusal := f.duplicateOf(body); refusal != nil {
+	if refusal := f.duplicateOf("", &fakeCode{
+		device: body["device_id"].(string), code: body["code"], startsAt: body["starts_at"], endsAt: body["ends_at"],
+	}); refusal != nil {
 		refusal(w, r)
 		return
 	}
@@ -183,10 +188,11 @@ func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[strin
 	answer(made)(w, r)
 }
 
-// duplicateOf refuses the PIN of another code on the lock. It is nil where the PIN is free.
-func (f *fake) duplicateOf(body map[string]any) http.HandlerFunc {
+// duplicateOf refuses the PIN of another code on the lock than self. It is nil where the PIN is free.
+func (f *fake) duplicateOf(self string, wanted *fakeCode) http.HandlerFunc {
 	for id, c := range f.codes {
-		if !f.uniquePINs || c.device != body["device_id"] || c.code != body["code"] || c.status == "removing" {
+		if !f.uniquePINs || id == self || c.device != wanted.device || c.code != wanted.code ||
+			c.status == "removing" || c.managed && c.frame().Apart(wanted.frame()) {
 			continue
 		}
 		data := ""
@@ -199,6 +205,11 @@ func (f *fake) duplicateOf(body map[string]any) http.HandlerFunc {
 				data+`}}`)
 	}
 	return nil
+}
+
+func (c *fakeCode) frame() lockrules.Frame {
+	at := func(value any) *time.Time { return instant{types.StringValue(asText(value))}.time() }
+	return lockrules.Frame{StartsAt: at(c.startsAt), EndsAt: at(c.endsAt)}
 }
 
 // settle is what the lock does: codes of the future wait.
@@ -227,23 +238,39 @@ func (f *fake) getCode(w http.ResponseWriter, r *http.Request, body map[string]a
 }
 
 func (f *fake) updateCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	id := asText(body["access_code_id"])
+	if before := f.codes[id]; before != nil {
+		changed := *before
+		changed.change(body)
+		if refusal := f.duplicateOf(id, &changed); refusal != nil {
+			refusal(w, r)
+			return
+		}
+	}
 	f.onCode(w, r, body, func(_ string, c *fakeCode) map[string]any {
-		for name, field := range map[string]*any{"name": &c.name, "code": &c.code, "starts_at": &c.startsAt, "ends_at": &c.endsAt} {
-			if value, ok := body[name]; ok {
-				*field = value
-			}
-		}
-		if body["type"] == "ongoing" {
-			c.startsAt, c.endsAt = nil, nil
-		}
-		if external, ok := body["is_external_modification_allowed"].(bool); ok {
-			c.external = external
-		}
+		c.change(body)
 		c.status = "setting"
 		done := map[string]any{}
 		f.attempt(done, "UPDATE_ACCESS_CODE", func() { f.settle(c) })
 		return done
 	})
+}
+
+// change applies the body of an update.
+func (c *fakeCode) change(body map[string]any) {
+	for name, field := range map[string]*any{
+		"name": &c.name, "code": &c.code, "starts_at": &c.startsAt, "ends_at": &c.endsAt,
+	} {
+		if value, ok := body[name]; ok {
+			*field = value
+		}
+	}
+	if body["type"] == "ongoing" {
+		c.startsAt, c.endsAt = nil, nil
+	}
+	if external, ok := body["is_external_modification_allowed"].(bool); ok {
+		c.external = external
+	}
 }
 
 func (f *fake) convertCode(w http.ResponseWriter, r *http.Request, body map[string]any) {

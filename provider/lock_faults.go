@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -26,6 +27,7 @@ var (
 			lockrules.SubjectPIN:       "code",
 			lockrules.SubjectName:      "name",
 			lockrules.SubjectLock:      "device_id",
+			lockrules.SubjectFrame:     "ends_at",
 			lockrules.SubjectSharedPIN: "common_code_key",
 			lockrules.SubjectOffline:   "offline",
 		},
@@ -34,9 +36,10 @@ var (
 	sharedCode = codeKind{
 		isShared: true,
 		attributes: map[lockrules.Subject]string{
-			lockrules.SubjectPIN:  "code",
-			lockrules.SubjectName: "name",
-			lockrules.SubjectLock: "device_ids",
+			lockrules.SubjectPIN:   "code",
+			lockrules.SubjectName:  "name",
+			lockrules.SubjectLock:  "device_ids",
+			lockrules.SubjectFrame: "ends_at",
 		},
 		otherLock: "Remove the lock from `device_ids`.",
 	}
@@ -60,7 +63,7 @@ func (f *lockFault) report(diags *diag.Diagnostics, kind codeKind, code lockrule
 	}
 	fact := f.problem.Fact
 	if f.problem.Holder != nil {
-		fact += ": " + f.holder(code)
+		fact += ": " + f.holder(code) + f.holderTimes()
 	}
 	add(diags, path.Root(kind.attributes[subject]), f.problem.Summary,
 		fmt.Sprintf("On %s, %s. %s", lockNames(f.devices), fact, f.advice(kind, code)))
@@ -79,6 +82,16 @@ func (f *lockFault) holder(code lockrules.Code) string {
 		return fmt.Sprintf("the managed code %s%s", holder.ID, named)
 	}
 	return fmt.Sprintf("the unmanaged code %s%s", holder.ID, named)
+}
+
+// holderTimes says when the other code has the PIN, if it has an end.
+func (f *lockFault) holderTimes() string {
+	holder := f.problem.Holder
+	if !f.problem.IsOfTimes || holder.FrameIsUnknown {
+		return ""
+	}
+	return fmt.Sprintf(", from %s to %s",
+		holder.StartsAt.UTC().Format(time.RFC3339), holder.EndsAt.UTC().Format(time.RFC3339))
 }
 
 // lockNames lists locks by their names and identifiers.
@@ -113,7 +126,7 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 		return "Applying this plan fails for it. " + kind.otherLock
 	case lockrules.KindPINTaken:
 		if f.problem.Holder.IsPlanned {
-			return "Choose another PIN for one of them."
+			return "Choose another PIN for one of them" + f.otherTimes() + "."
 		}
 		return f.takenAdvice()
 	case lockrules.KindNameTaken:
@@ -128,6 +141,14 @@ func (f *lockFault) advice(kind codeKind, code lockrules.Code) string {
 	return ""
 }
 
+// otherTimes is the alternative to another PIN, as the rest of a sentence.
+func (f *lockFault) otherTimes() string {
+	if !f.problem.IsOfTimes {
+		return ""
+	}
+	return fmt.Sprintf(", or time frames that are %.0f minutes apart", lockrules.PINReuseMargin.Minutes())
+}
+
 // takenAdvice says what to do about a PIN that another code has.
 func (f *lockFault) takenAdvice() string {
 	holder := f.problem.Holder
@@ -135,7 +156,7 @@ func (f *lockFault) takenAdvice() string {
 	if holder.IsManaged {
 		return "Applying this plan fails unless that code leaves the lock first. If it is this code under another " +
 			"address, use a moved block. If it is in no state, import it as `" + importLine + "`. Otherwise " +
-			"choose another PIN."
+			"choose another PIN" + f.otherTimes() + "."
 	}
 	return "Applying this plan fails while that code is on the lock. To adopt it, import it as `" + importLine +
 		"`. Otherwise delete it in the lock's app, or choose another PIN."

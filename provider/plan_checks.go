@@ -61,12 +61,13 @@ func (p *planChecks) planCode(deviceID string, code lockrules.Code) []lockrules.
 	}
 	before := p.planned[deviceID]
 	p.planned[deviceID] = append(slices.Clip(before), lockrules.HeldCode{
-		Name:      code.Name,
-		PIN:       code.PIN,
-		IsManaged: true,
-		IsPlanned: true,
-		StartsAt:  code.StartsAt,
-		EndsAt:    code.EndsAt,
+		Name:           code.Name,
+		PIN:            code.PIN,
+		IsManaged:      true,
+		IsPlanned:      true,
+		StartsAt:       code.StartsAt,
+		EndsAt:         code.EndsAt,
+		FrameIsUnknown: code.FrameIsUnknown,
 	})
 	return before
 }
@@ -135,6 +136,8 @@ func (r *accessCodeResource) checkPlan(
 		isPlanned = isPlanned || !state.IsManaged.ValueBool() // the conversion waits for the lock
 		if isPlannedChange(plan.Code, state.Code) || !plan.CodeWOVersion.Equal(state.CodeWOVersion) {
 			code.PIN = plan.plannedPIN(ctx, req.Config)
+		} else if !plan.hasSameFrame(&state) {
+			code.KeptPIN = plan.plannedPIN(ctx, req.Config)
 		}
 		if isPlannedChange(plan.Name, state.Name) {
 			code.Name = plan.Name.ValueString()
@@ -147,6 +150,7 @@ func (r *accessCodeResource) checkPlan(
 	}
 	code.SharesPIN, code.IsOffline = isSet(plan.CommonCodeKey), plan.isOffline()
 	code.StartsAt, code.EndsAt = plan.StartsAt.time(), plan.EndsAt.time()
+	code.FrameIsUnknown = plan.StartsAt.IsUnknown() || plan.EndsAt.IsUnknown()
 	code.Waits = r.waitsForSet(&plan) && !startsLater(code.StartsAt)
 	code.OnlineOnly = isSet(plan.AttemptForOfflineDevice) && !plan.AttemptForOfflineDevice.ValueBool()
 	device, missing := r.planDevice(ctx, deviceID)
@@ -206,10 +210,12 @@ func (r *sharedAccessCodeResource) checkPlan(
 		changesPIN: !exists || isPlannedChange(plan.Code, state.Code) ||
 			!plan.CodeWOVersion.Equal(state.CodeWOVersion),
 		changesName: !exists || isPlannedChange(plan.Name, state.Name),
+		moves:       exists && !plan.codeOn("", "").hasSameFrame(state.codeOn("", "")),
 		changes:     !exists || plan.changes(&state),
 		waits:       r.waitUntilOnLock,
 		starts:      plan.StartsAt.time(),
 		ends:        plan.EndsAt.time(),
+		isUnknown:   plan.StartsAt.IsUnknown() || plan.EndsAt.IsUnknown(),
 	}
 	found := onEach(knownTexts(plan.DeviceIDs), func(deviceID string) lockFinding {
 		code, known := before[deviceID]
@@ -225,8 +231,10 @@ func (r *sharedAccessCodeResource) checkPlan(
 type sharedChange struct {
 	pin, name                        string
 	changesPIN, changesName, changes bool
+	moves                            bool // to another time frame
 	waits                            bool
 	starts, ends                     *time.Time
+	isUnknown                        bool // the time frame
 }
 
 // lockFinding is what the check of one lock of a shared code has found.
@@ -250,12 +258,17 @@ func (c *connection) checkLock(
 		StartsAt: change.starts,
 		EndsAt:   change.ends,
 		Waits:    change.waits && !startsLater(change.starts),
+
+		FrameIsUnknown: change.isUnknown,
 	}
 	if !code.IsNew && !change.changes {
 		return lockFinding{}
 	}
-	if code.IsNew || change.changesPIN {
+	switch {
+	case code.IsNew || change.changesPIN:
 		code.PIN = change.pin
+	case change.moves:
+		code.KeptPIN = change.pin
 	}
 	if code.IsNew || change.changesName {
 		code.Name = change.name
@@ -355,7 +368,7 @@ func (c *connection) lockWith(
 	self string,
 ) lockrules.Lock {
 	lock := lockOf(device)
-	if needsCodes := code.PIN != "" || code.IsNew && lock.MaxCodes > 0 ||
+	if needsCodes := code.PIN+code.KeptPIN != "" || code.IsNew && lock.MaxCodes > 0 ||
 		code.Name != "" && len(lock.Constraints) > 0; !needsCodes || code.IsOffline {
 		return lock
 	}
@@ -381,6 +394,8 @@ func (c *connection) lockWith(
 			Name:      textOf(held.Name),
 			PIN:       textOf(held.Code),
 			IsManaged: true,
+			IsOffline: held.IsOfflineAccessCode,
+			IsOnLock:  held.Status == api.Set || held.IsScheduledOnDevice,
 			StartsAt:  held.StartsAt,
 			EndsAt:    held.EndsAt,
 		})

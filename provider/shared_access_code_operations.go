@@ -375,8 +375,9 @@ func (m *sharedAccessCodeModel) findUnanswered(
 }
 
 // findLostCode finds the code of an unanswered creation. Without it, the server would reject another creation because
-// the PIN is taken, or create a second code. If no code has the name and PIN, lost returns the codes of the name
-// whose PINs the server hides, or all of that name if the PIN of the creation is not known.
+// the PIN is taken, or create a second code. A code with a time frame apart is one of another stay. If no code has the
+// name and PIN, lost returns the codes of the name whose PINs the server hides, or all of that name if the PIN of the
+// creation is not known.
 func (m *sharedAccessCodeModel) findLostCode(
 	ctx context.Context,
 	client *api.Client,
@@ -388,10 +389,10 @@ func (m *sharedAccessCodeModel) findLostCode(
 	if err != nil {
 		return nil, nil, err
 	}
-	pin := doubt.pin(m, config)
+	pin, request := doubt.pin(m, config), m.codeOn(deviceID, "").createRequest()
 	for i, code := range codes {
 		switch {
-		case code.Name == nil || *code.Name != m.Name.ValueString():
+		case code.Name == nil || *code.Name != m.Name.ValueString(), isApart(&codes[i], request):
 		case pin != "" && code.Code != nil && *code.Code == pin:
 			return &codes[i], nil, nil
 		case doubt.WrittenOnly || pin == "" || code.Code == nil:
@@ -401,9 +402,11 @@ func (m *sharedAccessCodeModel) findLostCode(
 	return nil, likely, nil
 }
 
-// changesSearch reports whether the plan changes the name or PIN that a search for an unanswered creation needs.
+// changesSearch reports whether the plan changes the name, PIN, or time frame that a search for an unanswered creation
+// needs.
 func (m *sharedAccessCodeModel) changesSearch(state *sharedAccessCodeModel) bool {
-	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
+	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion) ||
+		!m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt)
 }
 
 // reportUnsearched adds errors for the locks that could not be searched, and reports whether there are any.
@@ -429,9 +432,8 @@ func (m *sharedAccessCodeModel) reportUnsearched(
 				joinSentences(
 					nextStep(err),
 					"The shared code was not changed: the server did not answer a creation on this lock, and "+
-						"the provider finds the code by its current name and PIN. Run Terraform again: it searches "+
-						"the "+
-						"lock first.",
+						"the provider finds the code by its current name, PIN, and time frame. Run Terraform again: "+
+						"it searches the lock first.",
 				),
 		)
 	}

@@ -54,8 +54,14 @@ type HeldCode struct {
 	IsManaged bool
 	// IsPlanned means that the code is a new one of the same plan.
 	IsPlanned bool
+	// IsOffline means that the vendor has issued the code, so the server cannot remove it.
+	IsOffline bool
+	// IsOnLock means that the lock has the code, open or scheduled.
+	IsOnLock bool
 	// StartsAt and EndsAt bound the time in which the code takes a slot.
 	StartsAt, EndsAt *time.Time
+	// FrameIsUnknown means that the time frame is not known until apply.
+	FrameIsUnknown bool
 }
 
 // Code is a planned code. Check judges only what is set.
@@ -64,6 +70,8 @@ type Code struct {
 	IsNew bool
 	// PIN is a new PIN, or empty if the server chooses it or it does not change.
 	PIN string
+	// KeptPIN is the PIN of an existing code whose time frame changes and whose PIN does not, or empty.
+	KeptPIN string
 	// Name is a new name, or empty if the server chooses it or it does not change.
 	Name string
 	// SharesPIN means that the code gets the PIN of other codes.
@@ -76,6 +84,8 @@ type Code struct {
 	OnlineOnly bool
 	// StartsAt and EndsAt bound the time frame. Nil means unbounded.
 	StartsAt, EndsAt *time.Time
+	// FrameIsUnknown means that the time frame is not known until apply.
+	FrameIsUnknown bool
 }
 
 // Subject is the part of a code that a problem is about.
@@ -90,6 +100,8 @@ const (
 	SubjectLock Subject = "lock"
 	// SubjectSharedPIN is the key of codes that share a PIN.
 	SubjectSharedPIN Subject = "shared PIN"
+	// SubjectFrame is the time frame.
+	SubjectFrame Subject = "time frame"
 	// SubjectOffline is the choice of an offline code.
 	SubjectOffline Subject = "offline code"
 )
@@ -108,6 +120,8 @@ type Problem struct {
 	Kind Kind
 	// Holder is the code that has the PIN or the name, if that is the cause.
 	Holder *HeldCode
+	// IsOfTimes means that the lock takes both codes if their time frames are PINReuseMargin apart.
+	IsOfTimes bool
 }
 
 // Kind is the cause of a problem.
@@ -150,6 +164,9 @@ func Check(lock Lock, code Code) []Problem {
 	if code.PIN != "" {
 		problems = append(problems, CheckPIN(lock, code.PIN)...)
 		problems = append(problems, checkTaken(lock, code)...)
+	}
+	if code.KeptPIN != "" {
+		problems = append(problems, checkNextStay(lock, code)...)
 	}
 	problems = append(problems, checkName(lock, code)...)
 	if code.IsNew {
@@ -231,8 +248,11 @@ func checkTaken(lock Lock, code Code) []Problem {
 	for i, held := range lock.Codes {
 		problem := Problem{Subject: SubjectPIN, Kind: KindPINTaken, IsWarning: true, Holder: &lock.Codes[i]}
 		switch {
+		case held.PIN == code.PIN && held.mayTakeTurnsWith(code):
+			continue
 		case held.PIN == code.PIN:
 			problem.Summary, problem.Fact = "PIN is already on the lock", "another code has this PIN"
+			problem.IsOfTimes = held.canTakeTurns()
 		case unique && len(held.PIN) >= prefix && strings.HasPrefix(code.PIN, held.PIN[:prefix]):
 			problem.Summary = "PIN resembles one on the lock"
 			problem.Fact = "another code has the same first four digits (unique_first_four_digits)"

@@ -241,3 +241,85 @@ func TestCheck_JudgesWhatIsPlanned(t *testing.T) {
 		}
 	}
 }
+
+func TestCheck_PINsTakeTurns(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) *time.Time {
+		moment := time.Date(2030, 1, 1, 10, 0, 0, 0, time.UTC).Add(time.Duration(minute) * time.Minute)
+		return &moment
+	}
+	stay := func(from, until int) lockrules.HeldCode {
+		return lockrules.HeldCode{PIN: "2468", IsManaged: true, StartsAt: at(from), EndsAt: at(until)}
+	}
+	held := func(code lockrules.HeldCode, change func(*lockrules.HeldCode)) lockrules.HeldCode {
+		change(&code)
+		return code
+	}
+	frame := func(from, until int) lockrules.Code { return lockrules.Code{StartsAt: at(from), EndsAt: at(until)} }
+	for name, c := range map[string]struct {
+		held    lockrules.HeldCode
+		code    lockrules.Code
+		refused bool // with a new PIN
+		kept    bool // with its PIN and another time frame
+	}{
+		"the margin later":           {stay(0, 60), frame(75, 90), false, false},
+		"less than the margin later": {stay(0, 60), frame(74, 90), true, true},
+		"the margin earlier":         {stay(75, 90), frame(0, 60), false, false},
+		"overlapping":                {stay(0, 60), frame(30, 90), true, true},
+		"ongoing":                    {stay(0, 60), lockrules.Code{}, true, true},
+		"known at apply":             {stay(0, 60), lockrules.Code{FrameIsUnknown: true}, false, false},
+		"of an ongoing code": {
+			lockrules.HeldCode{PIN: "2468", IsManaged: true}, frame(75, 90), true, false,
+		},
+		"of a code known at apply": {
+			lockrules.HeldCode{PIN: "2468", IsManaged: true, FrameIsUnknown: true}, frame(75, 90), false, false,
+		},
+		"ongoing, of a code known at apply": {
+			lockrules.HeldCode{PIN: "2468", IsManaged: true, FrameIsUnknown: true}, lockrules.Code{}, true, true,
+		},
+		"of an unmanaged code": {
+			held(stay(0, 60), func(h *lockrules.HeldCode) { h.IsManaged = false }), frame(75, 90), true, false,
+		},
+		"of an offline code": {
+			held(stay(0, 60), func(h *lockrules.HeldCode) { h.IsOffline = true }), frame(75, 90), true, false,
+		},
+		"earlier than a code on the lock": {
+			held(stay(75, 90), func(h *lockrules.HeldCode) { h.IsOnLock = true }), frame(0, 60), true, true,
+		},
+		"later than a code on the lock": {
+			held(stay(0, 60), func(h *lockrules.HeldCode) { h.IsOnLock = true }), frame(75, 90), false, false,
+		},
+	} {
+		lock := lockrules.Lock{Codes: []lockrules.HeldCode{c.held}}
+		for kept, want := range map[bool]bool{false: c.refused, true: c.kept} {
+			code := c.code
+			if code.PIN = "2468"; kept {
+				code.PIN, code.KeptPIN = "", "2468"
+			}
+			problems := lockrules.Check(lock, code)
+			if refused := len(problems) > 0; refused != want {
+				t.Errorf("%s, kept PIN %t: refused %t", name, kept, refused)
+			}
+			for _, p := range problems {
+				if p.Kind != lockrules.KindPINTaken || !p.IsWarning || p.Holder == nil {
+					t.Errorf("%s: the problem is %+v", name, p)
+				}
+			}
+		}
+	}
+}
+
+func TestCheck_SimilarPINsTakeNoTurns(t *testing.T) {
+	t.Parallel()
+	day := func(n int) *time.Time {
+		moment := time.Date(2030, 1, n, 0, 0, 0, 0, time.UTC)
+		return &moment
+	}
+	problems := lockrules.Check(lockrules.Lock{
+		Constraints: []string{"unique_first_four_digits"},
+		Codes:       []lockrules.HeldCode{{PIN: "246813", IsManaged: true, StartsAt: day(1), EndsAt: day(2)}},
+	}, lockrules.Code{PIN: "246899", StartsAt: day(3), EndsAt: day(4)})
+	if len(problems) != 1 || problems[0].IsOfTimes {
+		t.Errorf("the problems are %+v", problems)
+	}
+}

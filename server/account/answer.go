@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -14,7 +13,7 @@ import (
 // disconnected account.
 func (s *Service) OnAnswer(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	account uuid.UUID,
 	record func(tx store.Tx, a dbsqlc.ConnectedAccount) error,
 ) error {

@@ -67,14 +67,14 @@ func (s *Service) AccountSynced(ctx context.Context, tx store.Tx, a dbsqlc.Conne
 const AccountDisconnected = "account_disconnected"
 
 // RecordAccountRefused records that the vendor rejects an account's credentials.
-func (s *Service) RecordAccountRefused(ctx context.Context, h domain.Fence, account uuid.UUID, message string) error {
+func (s *Service) RecordAccountRefused(ctx context.Context, h store.Fence, account uuid.UUID, message string) error {
 	return s.recordAccountError(ctx, h, account, AccountDisconnected, message)
 }
 
 // RecordAccountUnreachable records that an account's gateway cannot be reached.
 func (s *Service) RecordAccountUnreachable(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	account uuid.UUID,
 	message string,
 ) error {
@@ -83,7 +83,7 @@ func (s *Service) RecordAccountUnreachable(
 
 func (s *Service) recordAccountError(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	account uuid.UUID,
 	code, message string,
 ) error {

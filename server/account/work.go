@@ -79,24 +79,22 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 // are not of known devices. The list of the account shows those.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
 	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != domain.Storable(ref) })
-	known, err := s.db.ListDevicesToWake(
-		ctx,
-		dbsqlc.ListDevicesToWakeParams{ConnectedAccountID: account, VendorRefs: possible},
-	)
-	if err == nil && len(known) > 0 {
-		err = s.db.InTx(ctx, func(tx store.Tx) error {
-			for _, id := range known {
-				if err := s.WakeDevice(ctx, tx, id, true); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	known := 0
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		ids, err := tx.WakeDevicesByRef(
+			ctx,
+			dbsqlc.WakeDevicesByRefParams{ConnectedAccountID: account, VendorRefs: possible},
+		)
+		if err != nil {
+			return err
+		}
+		known = len(ids)
+		return s.waker.WakeEach(ctx, tx, domain.DeviceLane, ids)
+	})
 	if err != nil {
 		return false, fmt.Errorf("record hints about devices of account %s: %w", account, err)
 	}
-	return len(known) < len(refs), nil
+	return known < len(refs), nil
 }
 
 // ScheduleAccount schedules the next work on an account after a delay. An account that was woken after seq is

@@ -28,7 +28,7 @@ type FoundSystem struct {
 // RecordSystems records the complete list of an account's systems and requests a look at each of
 // them. It also requests a look at missing systems: removing one loses its desired state, so a list
 // alone is not enough evidence.
-func (s *Service) RecordSystems(ctx context.Context, h domain.Fence, accountID uuid.UUID, found []FoundSystem) error {
+func (s *Service) RecordSystems(ctx context.Context, h store.Fence, accountID uuid.UUID, found []FoundSystem) error {
 	ctx = device.WithInventoryLimit(ctx)
 	err := s.accounts.OnAnswer(ctx, h, accountID, func(tx store.Tx, a dbsqlc.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, accountID)
@@ -425,7 +425,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 }
 
 // WakeSystems makes all systems of an account due.
-func (s *Service) WakeSystems(ctx context.Context, h domain.Fence, account uuid.UUID) error {
+func (s *Service) WakeSystems(ctx context.Context, h store.Fence, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -452,7 +452,7 @@ func (s *Service) WakeSystems(ctx context.Context, h domain.Fence, account uuid.
 // onSystem runs f on a locked system on behalf of the lease holder. It skips a removed system.
 func (s *Service) onSystem(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 	what string,
 	f func(store.Tx, dbsqlc.AcsSystem) error,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -30,7 +29,7 @@ func (s *Service) markUnlisted(ctx context.Context, tx store.Tx, r dbsqlc.AcsSys
 // the system, and otherwise when to look again; 0 means that the system was removed.
 func (s *Service) RecordAbsent(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 ) (listed bool, again time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r dbsqlc.AcsSystem) error {
@@ -56,7 +55,7 @@ func (s *Service) RecordAbsent(
 // only. The first failure emits an event.
 func (s *Service) RecordUnreachable(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 	message string,
 	writes bool,

@@ -57,7 +57,7 @@ func accessOn(groups []FoundGroup, entrances []FoundEntrance) accessRefs {
 // this order, and the delay until more are due; 0 means that none are planned.
 func (s *Service) RecordContent(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 	users []FoundUser,
 	groups []FoundGroup,

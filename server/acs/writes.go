@@ -50,7 +50,7 @@ func (w Write) priority() int {
 // crash knows that it may have arrived. It reports whether the write is still wanted.
 func (s *Service) RecordWriteStarted(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	system uuid.UUID,
 	w Write,
 ) (still bool, err error) {
@@ -84,7 +84,7 @@ func (s *Service) RecordWriteStarted(
 // of a stray.
 func (s *Service) RecordWritten(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	system uuid.UUID,
 	w Write,
 	ref string,
@@ -243,7 +243,7 @@ func failedTo(w Write) string {
 // RecordFailure records that a write failed and returns the delay until its retry.
 func (s *Service) RecordFailure(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	system uuid.UUID,
 	w Write,
 	f Failure,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -19,7 +18,7 @@ const oldSessionBatch = 1000
 // whether others may follow.
 func (s *Service) DropOldSessions(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	workspace uuid.UUID,
 	before time.Time,
 ) (n int64, more bool, err error) {

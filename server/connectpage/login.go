@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -375,7 +376,7 @@ func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, pag
 func (h *handler) serverError(w http.ResponseWriter, r *http.Request, up string, err error) {
 	h.Log.ErrorContext(r.Context(), "a login page failed", "error", err)
 	status := http.StatusInternalServerError
-	if domain.DatabaseUnavailable(err) {
+	if health.DatabaseUnavailable(err) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}

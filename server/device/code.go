@@ -295,7 +295,8 @@ func codeNotFound(id string) *domain.Error {
 	return e
 }
 
-// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. It fails with
+// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. Of several codes with
+// the PIN, it returns the one whose time frame contains now, else the next one, else the last one. It fails with
 // Invalid unless exactly one of the two is given, and with NotFound, also for a code of the other kind.
 func (s *Service) GetCode(
 	ctx context.Context,
@@ -333,6 +334,7 @@ func (s *Service) GetCode(
 		DeviceID:    device,
 		IsManaged:   managed,
 		PinMacs:     s.keys.MACs(pinScope(device), []byte(pin)),
+		Now:         s.opt.Now(),
 	})
 	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")

@@ -94,7 +94,7 @@ func (s *Service) onCode(
 // retries what the device has rejected.
 //
 // It fails with NotFound, with Invalid where the device does not accept the PIN or time frame, and with
-// TooMany where twenty changes of it wait. It fails with Conflict where the PIN is on the device already
+// TooMany where twenty changes of it wait. It fails with Conflict where another code has the PIN in the same time
 // (duplicate_access_code) or the code is being deleted.
 func (s *Service) UpdateCode(ctx context.Context, p domain.Principal, ch CodeChange) (Attempt, error) {
 	return s.onCode(ctx, p, ch.ID, true, func(t *deviceTx, c *lockstate.Code) (r lockstate.Requested, err error) {

@@ -36,8 +36,8 @@ const defaultName = "New Access Code"
 
 // CreateCode creates a code for a device, and the attempt to program it.
 //
-// It fails with NotFound for the device, and with Conflict (duplicate_access_code) where the PIN is on the
-// device already. It fails with Invalid where the device does not support codes, does not accept the PIN or
+// It fails with NotFound for the device, and with Conflict (duplicate_access_code) where another code has the PIN
+// in this time. It fails with Invalid where the device does not support codes, does not accept the PIN or
 // time frame, is full, or is offline while EvenIfOffline is false.
 func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode) (c Code, a Attempt, err error) {
 	device, err := uuid.Parse(n.DeviceID)
@@ -234,7 +234,7 @@ func (s *Service) newCode(
 			return r, err
 		}
 	}
-	c.Status = lockstate.NewStatus(c, caps, s.opt.Now())
+	c.Status = lockstate.NewStatus(c, caps, taken, s.opt.Now())
 	sealed := dbsqlc.AccessCode{AccessCodeID: c.ID, DeviceID: d.DeviceID}
 	s.setPIN(&sealed, n.PIN)
 	return insertOf(d, c, sealed), nil

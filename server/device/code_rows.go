@@ -119,7 +119,7 @@ func (p pinDigits) digits(pin lockstate.PIN) (string, error) {
 	return digits, err
 }
 
-// mac returns the keyed hash of a PIN, as it is stored.
+// mac returns the keyed hash of a PIN, in its stored form.
 func (p pinDigits) mac(pin lockstate.PIN) ([]byte, error) {
 	digits, err := p.digits(pin)
 	switch {

@@ -165,7 +165,7 @@ func (s *Service) withProblems(ctx context.Context, tx store.Tx, a event.About, 
 
 // RecordDevice records the current description of one device by its vendor. If the lock state then still differs from
 // the announced one, it emits a lock event with an unknown method, because the vendor does not report who moved it.
-func (s *Service) RecordDevice(ctx context.Context, h domain.Fence, device uuid.UUID, f FoundDevice) error {
+func (s *Service) RecordDevice(ctx context.Context, h store.Fence, device uuid.UUID, f FoundDevice) error {
 	ctx = WithInventoryLimit(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		// The device list of its account handles these.

@@ -50,7 +50,7 @@ const outageFrom = 2 * time.Minute
 
 // RecordDevices records the complete device list of an account: it adds new devices and updates known ones, with an
 // event for each transition. A missing device is not removed, because lists can be empty for a moment, but read.
-func (s *Service) RecordDevices(ctx context.Context, h domain.Fence, account uuid.UUID, found []FoundDevice) error {
+func (s *Service) RecordDevices(ctx context.Context, h store.Fence, account uuid.UUID, found []FoundDevice) error {
 	ctx = WithInventoryLimit(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {

@@ -186,7 +186,7 @@ func (s *Service) finishWithEvent(
 // sent again after a crash. still reports whether the caller must send it.
 func (s *Service) RecordLockCommandStarted(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	w lockstate.Command,
 ) (still bool, err error) {
@@ -209,7 +209,7 @@ func (s *Service) RecordLockCommandStarted(
 // RecordLockCommandNotStarted records that the command was not sent and may be sent again.
 func (s *Service) RecordLockCommandNotStarted(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	w lockstate.Command,
 ) error {
@@ -221,7 +221,7 @@ func (s *Service) RecordLockCommandNotStarted(
 // RecordLockCommandDone records that the device confirmed the command.
 func (s *Service) RecordLockCommandDone(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	w lockstate.Command,
 ) error {
@@ -238,7 +238,7 @@ func (s *Service) RecordLockCommandDone(
 // RecordLockCommandFailed records that the command failed, and why.
 func (s *Service) RecordLockCommandFailed(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	w lockstate.Command,
 	errorType, message string,

@@ -106,7 +106,7 @@ func (s *Service) ConfigureAutoLock(
 // RecordAutoLockSet records that the device has applied an auto-lock change.
 func (s *Service) RecordAutoLockSet(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	w lockstate.AutoLockCommand,
 ) error {

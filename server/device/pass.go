@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -29,7 +30,12 @@ type Work struct {
 	Failures int
 	// PositionUnknown is true if the lock must be read, because the reason for its observed position is unknown.
 	PositionUnknown bool
+	// account is the account of the device, if Report.NeedsAccount asked for it.
+	account dbsqlc.ConnectedAccount
 }
+
+// AccountOf returns the account of the device, for work that was planned with Report.NeedsAccount.
+func (s *Service) AccountOf(w Work) (account.Account, error) { return s.accounts.ToAccount(w.account) }
 
 // CodeOperation is an operation that was recorded, and that the caller must send.
 type CodeOperation struct {
@@ -69,6 +75,8 @@ type Report struct {
 	// Operation has ended with Outcome; nil: none.
 	Operation *CodeOperation
 	Outcome   Outcome
+	// NeedsAccount asks for the account of the device.
+	NeedsAccount bool
 	// Answered is true if the vendor answered for a device that lists no codes.
 	Answered bool
 }
@@ -85,12 +93,22 @@ type Next struct {
 }
 
 // Advance records a report, plans, and records what decide answers to the plan, in one transaction. It returns the plan
-// and the operation to send, nil if there is none. A device that was erased with its workspace counts as removed.
-// decide may be called several times.
+// and the operation to send, nil if there is none. The end of a pass releases its lease. A device that was erased with
+// its workspace counts as removed. decide may be called several times.
 func (s *Service) Advance(
-	ctx context.Context, h domain.Fence, id uuid.UUID, r Report, decide func(Work) Next,
+	ctx context.Context, h store.Fence, id uuid.UUID, r Report, decide func(Work) Next,
 ) (w Work, start *CodeOperation, err error) {
-	err = s.onDevice(ctx, h, id, "reconcile the codes", func(t *deviceTx) error {
+	var row dbsqlc.ConnectedAccount
+	var further []func(store.Tx) error
+	if r.NeedsAccount {
+		further = append(further, func(tx store.Tx) (err error) {
+			row, err = tx.GetAccountOfDevice(ctx, id)
+			return err
+		})
+	}
+	err = s.onLockedDevice(ctx, id, "reconcile the codes", func(tx store.Tx) (store.LockedDevice, error) {
+		return lockHeld(ctx, tx, h, id, further...)
+	}, func(t *deviceTx) error {
 		start, t.inPass = nil, true
 		if err := t.record(ctx, r); err != nil {
 			return err
@@ -98,6 +116,7 @@ func (s *Service) Advance(
 		if w, err = t.plan(ctx); err != nil {
 			return err
 		}
+		w.account = row
 		next := decide(w)
 		if next.Start != nil && t.lock.Start(*next.Start) {
 			if start, err = t.operation(*next.Start); err != nil {
@@ -106,6 +125,7 @@ func (s *Service) Advance(
 		}
 		if next.End {
 			t.schedule(ctx, next)
+			t.releaseLease(ctx, h)
 		}
 		return nil
 	})
@@ -123,10 +143,13 @@ func (t *deviceTx) record(ctx context.Context, r Report) error {
 	if r.Answered {
 		t.last = append(t.last, func(tx store.Tx) error { return tx.SetDeviceAnswered(ctx, t.d.DeviceID) })
 	}
-	if r.Read {
-		return t.observe(ctx, r.Seq, r.Found)
+	if !r.Read {
+		return nil
 	}
-	return nil
+	err := t.observe(ctx, r.Seq, r.Found)
+	// The read has shown what the outcome asked to look at.
+	t.changes.Wake, t.changes.WakeToRead = false, false
+	return err
 }
 
 // recordOutcome records the outcome of an operation.
@@ -282,6 +305,15 @@ func (t *deviceTx) schedule(ctx context.Context, next Next) {
 	t.last = append(t.last, func(tx store.Tx) error { return tx.ScheduleDevice(ctx, arg) })
 }
 
+// releaseLease releases the lease of a pass that ends.
+func (t *deviceTx) releaseLease(ctx context.Context, h store.Fence) {
+	if lease, ok := h.(*worker.Lease); ok {
+		t.last = append(t.last, lease.Release(ctx, t.tx, func(tx store.Tx) (bool, error) {
+			return t.s.DeviceDueIn(ctx, tx, t.d.DeviceID)
+		})...)
+	}
+}
+
 func (t *deviceTx) wake(read bool) {
 	t.changes.Wake, t.changes.WakeToRead = true, t.changes.WakeToRead || read
 }
@@ -301,7 +333,7 @@ var errNotWanted = errors.New("the write of the code is obsolete")
 // After a crash, the reference identifies the code if the device hides its PIN. It fails if the write is obsolete.
 func (s *Service) RecordPlace(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	device uuid.UUID,
 	op CodeOperation,
 	ref string,
@@ -316,7 +348,7 @@ func (s *Service) RecordPlace(
 
 // RecordPresent records that an unmanaged device is still in its account. seq is that of the work that checked
 // it.
-func (s *Service) RecordPresent(ctx context.Context, h domain.Fence, device uuid.UUID, seq int64) error {
+func (s *Service) RecordPresent(ctx context.Context, h store.Fence, device uuid.UUID, seq int64) error {
 	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
 		if t.d.IsManaged || t.d.RemovedAt != nil { // changed since
 			return nil
@@ -338,7 +370,7 @@ func (s *Service) RecordPresent(ctx context.Context, h domain.Fence, device uuid
 // device as offline; unread says that the read failed. It does not count as a failed attempt of a code. It returns the
 // number of consecutive failures, and when the offline event is due.
 func (s *Service) RecordUnreachable(
-	ctx context.Context, h domain.Fence, device uuid.UUID, offline, unread bool,
+	ctx context.Context, h store.Fence, device uuid.UUID, offline, unread bool,
 ) (failures int, eventDue *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
 		n, err := t.tx.SetDeviceFailed(ctx, dbsqlc.SetDeviceFailedParams{DeviceID: device, Unread: unread})
@@ -366,9 +398,13 @@ func (t *deviceTx) setOnline(ctx context.Context, online bool) (eventDue *time.T
 }
 
 // ScheduleDevice sets when the device is next due unless it is woken earlier; nil means only when woken. A wake-up
-// after seq makes it due immediately.
+// after seq makes it due immediately. In the work of a lane, it takes effect when the lease is released.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
-	return s.db.ScheduleDevice(ctx, s.scheduleOf(device, seq, due))
+	arg := s.scheduleOf(device, seq, due)
+	if worker.AtRelease(ctx, func(ctx context.Context, tx store.Tx) error { return tx.ScheduleDevice(ctx, arg) }) {
+		return nil
+	}
+	return s.db.ScheduleDevice(ctx, arg)
 }
 
 // scheduleOf returns when the device is due, as a duration, because the database's clock may differ.
@@ -382,7 +418,16 @@ func (s *Service) scheduleOf(device uuid.UUID, seq int64, due *time.Time) dbsqlc
 
 // DeviceDue reports whether the device is due.
 func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error) {
-	due, err := s.db.DeviceDue(ctx, device)
+	return isDue(s.db.DeviceDue(ctx, device))
+}
+
+// DeviceDueIn is DeviceDue in a transaction, as a single query.
+func (s *Service) DeviceDueIn(ctx context.Context, tx store.Tx, device uuid.UUID) (bool, error) {
+	return isDue(tx.DeviceDue(ctx, device))
+}
+
+// isDue returns the answer of DeviceDue. A device that was erased with its workspace is not due.
+func isDue(due bool, err error) (bool, error) {
 	if store.IsNoRows(err) {
 		return false, nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // RecordRemoved records that the device has left its account. permanently says that a device with the same reference is
 // a different one from now on; otherwise it is this one that has come back.
-func (s *Service) RecordRemoved(ctx context.Context, h domain.Fence, device uuid.UUID, permanently bool) error {
+func (s *Service) RecordRemoved(ctx context.Context, h store.Fence, device uuid.UUID, permanently bool) error {
 	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return nil

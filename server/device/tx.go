@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // deviceTx is a transaction on one device, its codes, and its pending attempts. Callers change the lock; the transaction
@@ -48,18 +49,32 @@ type deviceTx struct {
 // onDevice runs f in a transaction that locks a device and checks the fence. doing describes f in errors.
 func (s *Service) onDevice(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	id uuid.UUID,
 	doing string,
 	f func(*deviceTx) error,
 ) error {
 	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
-		l, err := tx.LockDeviceWithCodes(ctx, id)
-		if err != nil {
-			return l, err
-		}
-		return l, h.Check(ctx, tx)
+		return lockHeld(ctx, tx, h, id)
 	}, f)
+}
+
+// lockHeld locks a device and checks the fence. A lease is checked in the same round trip. The further steps are those
+// of store.Tx.LockDeviceWithCodes.
+func lockHeld(
+	ctx context.Context, tx store.Tx, h store.Fence, id uuid.UUID, further ...func(store.Tx) error,
+) (store.LockedDevice, error) {
+	verify := func() error { return h.Check(ctx, tx) }
+	if lease, ok := h.(*worker.Lease); ok {
+		var check func(store.Tx) error
+		check, verify = lease.CheckQuery(ctx, tx)
+		further = append(slices.Clip(further), check)
+	}
+	l, err := tx.LockDeviceWithCodes(ctx, id, further...)
+	if err != nil {
+		return l, err
+	}
+	return l, verify()
 }
 
 // onLockedDevice is onDevice with its own lock function.

@@ -3,8 +3,6 @@ package domain
 import (
 	"errors"
 	"fmt"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // AsError returns the *Error in err's chain.
@@ -71,13 +69,6 @@ type Error struct {
 
 // Error returns the type and the message.
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
-
-// WaitedTooLong reports whether an operation timed out on a database lock. It had no effect and can be retried.
-func WaitedTooLong(err error) bool { return store.IsLockTimeout(err) }
-
-// DatabaseUnavailable reports whether an operation failed because the database is unreachable, restarts, is full or
-// read-only, or has too many connections. It can be retried later.
-func DatabaseUnavailable(err error) bool { return store.IsUnavailable(err) }
 
 // All combines violations of parameters into one error. It returns any other error alone. All ignores nil.
 func All(errs ...error) error {

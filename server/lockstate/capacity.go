@@ -163,31 +163,3 @@ func noRoom(caps capability.Set, at, now time.Time) *domain.Error {
 	}
 	return e
 }
-
-// CheckPIN checks that no other code of a device has the PIN of a code. It fails with Conflict. It ignores codes that
-// are being removed and those of the backup pool, which are removed before this one is set.
-func CheckPIN(taken []Occupant, c Occupant) error {
-	i := slices.IndexFunc(taken, func(o Occupant) bool {
-		return o.ID != c.ID && !o.Removing && !o.InPool && o.PIN != "" && o.PIN == c.PIN
-	})
-	if i < 0 {
-		return nil
-	}
-	other := taken[i]
-	e := &domain.Error{Kind: domain.Conflict, Type: "duplicate_access_code", Field: "code"}
-	if other.Managed {
-		e.Data = map[string]any{"managed_access_code_id": other.ID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: managed access code %s. Choose another code.",
-			other.ID,
-		)
-	} else {
-		e.Data = map[string]any{"unmanaged_access_code_id": other.ID}
-		e.Message = fmt.Sprintf(
-			"The device already has this code: unmanaged access code %s. Convert that one, delete it, or "+
-				"choose another code.",
-			other.ID,
-		)
-	}
-	return e
-}

@@ -74,7 +74,7 @@ type Event struct {
 func (l *Lock) Changes(before map[uuid.UUID]Code) Changes {
 	out := l.changes
 	for _, c := range l.Codes {
-		if was, known := before[c.ID]; known && !reflect.DeepEqual(was, *c) {
+		if was, known := before[c.ID]; known && was != *c && !reflect.DeepEqual(was, *c) {
 			out.Updated = append(out.Updated, c)
 		}
 	}

@@ -47,7 +47,7 @@ type Observation struct {
 // Observe records the observed codes of a device, which must be all its codes. It matches codes to rows, completes
 // confirmed operations, detects drift, and adopts unknown codes as unmanaged ones. deferred is the number of changes of
 // unmanaged codes that Sources.Admit did not allow; the device must be read again for them. A device that was removed
-// during the read stays as it is.
+// during the read does not change.
 func (l *Lock) Observe(seen Observation) (deferred int) {
 	if l.Device.Removed {
 		return 0

@@ -185,7 +185,7 @@ func (l *Lock) operation(c *Code) (Operation, *time.Time) {
 	switch {
 	case (action == Put || action == Delete || action == Find) && l.Device.SubscriptionMissing:
 		action = Nothing // a renewed subscription wakes the device
-	case action == Put && l.pinHolder(c) != nil:
+	case action == Put && (l.pinHolder(c) != nil || l.waitsForTurn(c)):
 		action = Nothing // the release of the PIN wakes the device
 	}
 	op := Operation{
@@ -359,12 +359,15 @@ func (l *Lock) advance(c *Code) {
 		}
 	}
 	if when := ProgramAt(c, l.caps()); !c.mayBeOnDevice() && when != nil {
-		if when.After(l.Now) { // attempts do not wait for the programming time
+		if when.After(l.Now) || l.waitsForTurn(c) { // attempts do not wait for the programming time
 			c.Status = StatusUnset
 			l.settle(c, c.DesiredGen, Succeeded, "", "")
 			return
 		}
 		if c.BlockedGen < c.DesiredGen {
+			if c.Status == StatusUnset { // a delay counts from here, although its turn may come late
+				c.DesiredAt = l.Now
+			}
 			c.Status = StatusSetting
 		}
 	}

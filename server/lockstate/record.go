@@ -31,7 +31,7 @@ func (l *Lock) Start(op Operation) bool {
 }
 
 func (l *Lock) startPut(c *Code, op Operation) bool {
-	if c.RemovingSince != nil || !c.Managed || c.DesiredGen != op.Gen || !l.Device.Managed {
+	if c.RemovingSince != nil || !c.Managed || c.DesiredGen != op.Gen || !l.Device.Managed || l.waitsForTurn(c) {
 		return false
 	}
 	if !l.anotherPIN(c) { // an uncertain earlier PIN stays recorded

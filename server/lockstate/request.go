@@ -11,9 +11,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// NewStatus returns the status of a new code, which may be programmed later.
-func NewStatus(c *Code, caps capability.Set, now time.Time) Status {
-	if when := ProgramAt(c, caps); when != nil && when.After(now) {
+// NewStatus returns the status of a new code, which may be programmed later: when it starts, or after the codes of the
+// same PIN among the others.
+func NewStatus(c *Code, caps capability.Set, others []Occupant, now time.Time) Status {
+	if when := ProgramAt(c, caps); when != nil && when.After(now) || WaitsForEarlier(others, c.Occupant()) {
 		return StatusUnset
 	}
 	return StatusSetting
@@ -24,7 +25,7 @@ func NewStatus(c *Code, caps capability.Set, now time.Time) Status {
 // Conflict and Invalid, like CheckPIN and CheckRoom.
 func (l *Lock) Create(c Code) (Requested, error) {
 	c.Managed, c.DesiredGen, c.DesiredAt = true, 1, l.Now
-	c.Status = NewStatus(&c, l.caps(), l.Now)
+	c.Status = NewStatus(&c, l.caps(), l.Occupants(), l.Now)
 	if err := CheckRoom(l.caps(), l.Occupants(), c.Occupant(), l.Now); err != nil {
 		return Requested{}, err
 	}
@@ -71,7 +72,7 @@ func (l *Lock) Update(c *Code, ch Change) (Requested, error) {
 	}
 	l.requestWrite(c)
 	if c.AppliedGen == 0 { // not on the device yet: the new time frame determines its status
-		if c.Status = NewStatus(c, l.caps(), l.Now); c.Status == StatusUnset {
+		if c.Status = NewStatus(c, l.caps(), l.Occupants(), l.Now); c.Status == StatusUnset {
 			c.Error = nil
 		}
 	}
@@ -97,8 +98,12 @@ func (l *Lock) applyChange(c *Code, ch Change) ([]FieldChange, error) {
 	}
 	moved := !sameTime(ch.StartsAt, c.StartsAt) || !sameTime(ch.EndsAt, c.EndsAt)
 	c.StartsAt, c.EndsAt = ch.StartsAt, ch.EndsAt
-	if was.PIN != c.PIN {
-		if err := CheckPIN(l.Occupants(), c.Occupant()); err != nil {
+	if was.PIN != c.PIN || moved {
+		others := l.Occupants()
+		if was.PIN == c.PIN {
+			others = inTurnWith(others, before)
+		}
+		if err := CheckPIN(others, c.Occupant()); err != nil {
 			return nil, err
 		}
 	}
@@ -162,13 +167,17 @@ func (l *Lock) waitsForStart(c *Code) bool {
 	return !l.Device.Removed && !c.mayBeOnDevice() && when != nil && when.After(l.Now)
 }
 
-// Unmanage leaves a code on its device and makes it unmanaged. It fails with Invalid.
+// Unmanage leaves a code on its device and makes it unmanaged. It fails with Invalid, and with Conflict where another
+// code has the PIN afterwards.
 func (l *Lock) Unmanage(c *Code) (Requested, error) {
 	if c.Ref == "" || c.AppliedGen != c.DesiredGen {
 		return Requested{}, domain.Invalidf(
 			"is_managed",
 			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",
 		)
+	}
+	if err := checkNextStay(l.Occupants(), c.Occupant()); err != nil {
+		return Requested{}, err
 	}
 	for _, other := range l.Codes {
 		if other.PulledBackup == c.ID {
@@ -316,7 +325,7 @@ func (l *Lock) PullBackup(c *Code) (uuid.UUID, error) {
 	if err := checkPullTime(c, l.Now); err != nil {
 		return uuid.Nil, err
 	}
-	at := slices.IndexFunc(l.Codes, (*Code).isPullable)
+	at := slices.IndexFunc(l.Codes, func(b *Code) bool { return b.isPullable() && !l.conflictsWithCode(b) })
 	if at < 0 || l.Device.Removed {
 		return uuid.Nil, noBackup("There is no backup access code on the device at the moment. Try again when " +
 			"is_backup_access_code_available is true.")
@@ -361,19 +370,30 @@ func noBackup(message string) *domain.Error {
 }
 
 // alignBackup gives the code that was pulled for c the current time frame of c. It fails with Invalid where the
-// device has no room for both.
+// device has no room for both, and with Conflict where another code has the PIN of the pulled one in that time.
 func (l *Lock) alignBackup(c *Code) error {
 	backup := l.pulledFor(c)
 	if backup == nil || (sameTime(backup.StartsAt, c.StartsAt) && sameTime(backup.EndsAt, c.EndsAt)) {
 		return nil
 	}
-	before := backup.Occupant()
+	before, others := backup.Occupant(), l.Occupants()
 	backup.StartsAt, backup.EndsAt = c.StartsAt, c.EndsAt
-	if err := checkMoreRoom(l.caps(), l.Occupants(), before, backup.Occupant(), l.Now); err != nil {
+	if err := CheckPIN(inTurnWith(others, before), backup.Occupant()); err != nil {
+		return onBackupError(err, backup.ID)
+	}
+	if err := checkMoreRoom(l.caps(), others, before, backup.Occupant(), l.Now); err != nil {
 		return err
 	}
 	l.requestWrite(backup)
 	return nil
+}
+
+// onBackupError says that an error is about the code that was pulled for the code to change.
+func onBackupError(err error, backup uuid.UUID) error {
+	if e, ok := domain.AsError(err); ok {
+		e.Message = fmt.Sprintf("Backup access code %s replaces this code and gets its times. %s", backup, e.Message)
+	}
+	return err
 }
 
 // pulledFor returns the managed code that was pulled for c and is not being removed, or nil.

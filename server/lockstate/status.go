@@ -96,6 +96,9 @@ func (l *Lock) delay(c *Code) (warning, message string, late time.Time) {
 		if when := ProgramAt(c, l.caps()); when != nil && when.After(since) {
 			since = *when
 		}
+		if c.StartsAt != nil && c.Status == StatusUnset && !c.mayBeOnDevice() { // or waits for its turn
+			since = *c.StartsAt
+		}
 		message = "The code has not been set on its device for a while. The server keeps retrying."
 		if c.Offline != "" {
 			warning = WarnDelayIssuing

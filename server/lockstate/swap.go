@@ -9,8 +9,7 @@ import (
 // from the device, and sets it again with its new PIN after the others. A crash in between loses nothing, because each
 // step follows from the rows.
 
-// pinHolder returns the code that has c's desired PIN on the device and is about to release it, or whose time frame
-// ends before that of c (Frame.Apart).
+// pinHolder returns the code that has c's desired PIN on the device and is about to release it.
 func (l *Lock) pinHolder(c *Code) *Code {
 	if c.PIN == "" {
 		return nil

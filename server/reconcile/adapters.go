@@ -68,6 +68,12 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 	if err != nil {
 		return nil, err
 	}
+	return r.Of(ctx, account)
+}
+
+// Of is Get for an account that was just read.
+func (r *Adapters) Of(ctx context.Context, account account.Account) (adapter.Adapter, error) {
+	id := account.ID
 	if account.Deleted {
 		r.drop(id, anyAdapter)
 		return nil, errDisconnected

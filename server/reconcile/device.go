@@ -25,6 +25,8 @@ type pass struct {
 	ref     adapter.DeviceRef
 	// seq is the last wake-up that the pass covered when it began.
 	seq int64
+	// readSeq is the last wake-up that the next read covers.
+	readSeq int64
 	// work is the last plan.
 	work device.Work
 	// handled are the codes of which the pass has sent an operation.
@@ -43,13 +45,17 @@ type pass struct {
 
 // drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	w, _, err := r.access.Devices.Advance(ctx, lease, id, device.Report{}, func(w device.Work) device.Next {
+	w, _, err := r.access.Devices.Advance(ctx, lease, id, device.Report{NeedsAccount: true}, func(w device.Work) device.Next {
 		return device.Next{End: w.Device.Removed || idle(w), Due: w.Due, Seq: w.Seq}
 	})
 	if err != nil || w.Device.Removed || idle(w) {
 		return r.until(w), err
 	}
-	a, err := r.adapters.Get(ctx, w.Device.AccountID)
+	account, err := r.access.Devices.AccountOf(w)
+	if err != nil {
+		return 0, err
+	}
+	a, err := r.adapters.Of(ctx, account)
 	// The account was disconnected after the device was read. That also removed and woke the
 	// device.
 	if errors.Is(err, errDisconnected) {
@@ -66,6 +72,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		device:     w.Device,
 		ref:        adapter.DeviceRef(w.Device.Ref),
 		seq:        w.Seq,
+		readSeq:    w.Seq,
 		work:       w,
 		handled:    map[uuid.UUID]bool{},
 		gap:        w.Device.Capabilities.MinWriteGap,
@@ -94,14 +101,15 @@ func (p *pass) run(ctx context.Context) error {
 	// Write only after a successful read, because the observed state decides the writes.
 	op, err := p.readAndPlan(ctx)
 	for err == nil && (op != nil || p.paused) {
-		var report device.Report
 		if op == nil {
-			err = p.waitForGap(ctx)
-		} else {
-			report, err = p.send(ctx, *op)
+			if err = p.waitForGap(ctx); err == nil {
+				op, err = p.advance(ctx, device.Report{}, p.next)
+			}
+			continue
 		}
-		if err == nil {
-			op, err = p.advance(ctx, report, p.next)
+		var report device.Report
+		if report, err = p.send(ctx, *op); err == nil {
+			op, err = p.recordAndPlan(ctx, report)
 		}
 	}
 	return err
@@ -120,6 +128,40 @@ func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
 	return p.advance(ctx, report, p.next)
 }
 
+// recordAndPlan records the outcome of an operation and the next operation. After the last operation it reads the
+// device first, because many vendors show a write at once.
+func (p *pass) recordAndPlan(ctx context.Context, report device.Report) (*device.CodeOperation, error) {
+	if !p.showsAtOnce(report) || p.nextOperation(p.work) != nil {
+		return p.advance(ctx, report, p.next)
+	}
+	held, release := adapter.WithMemoryPermit(ctx)
+	defer release()
+	// A failed read is repeated by the next pass.
+	if read, err := p.read(held); err == nil {
+		read.Operation, read.Outcome = report.Operation, report.Outcome
+		report = read
+	}
+	op, err := p.advance(ctx, report, p.next)
+	if err == nil && report.Read && slices.ContainsFunc(p.work.Operations, func(o lockstate.Operation) bool {
+		return o.Code == report.Operation.Code && o.Action == lockstate.Await
+	}) {
+		p.slow.Store(p.device.ID, time.Now())
+	}
+	return op, err
+}
+
+// slowMemory is how long a device that did not show a write at once is not read right after a write.
+const slowMemory = time.Hour
+
+// showsAtOnce reports whether a read right after an operation may show its result.
+func (p *pass) showsAtOnce(report device.Report) bool {
+	if at, ok := p.slow.Load(p.device.ID); ok && time.Since(at.(time.Time)) < slowMemory {
+		return false
+	}
+	return report.Operation != nil && report.Outcome.Failure == nil && !report.Outcome.Confirmed &&
+		p.device.Capabilities.ListCodes
+}
+
 // advance records a report and what the pass does next.
 func (p *pass) advance(
 	ctx context.Context, r device.Report, decide func(device.Work) device.Next,
@@ -128,6 +170,7 @@ func (p *pass) advance(
 	if err != nil {
 		return nil, err
 	}
+	p.readSeq = w.Seq
 	// Another instance may have requested a new read meanwhile and relies on this pass.
 	if p.work = w; w.ReadNeeded {
 		p.work.Seq = p.seq
@@ -346,7 +389,7 @@ func (p *pass) read(ctx context.Context) (report device.Report, err error) {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return report, err
 		}
-		return report, p.access.Devices.RecordPresent(ctx, p.lease, p.device.ID, p.seq)
+		return report, p.access.Devices.RecordPresent(ctx, p.lease, p.device.ID, p.readSeq)
 	}
 	if !p.device.Capabilities.ListCodes {
 		_, err := p.adapter.Device(ctx, p.ref)
@@ -366,7 +409,7 @@ func (p *pass) read(ctx context.Context) (report device.Report, err error) {
 			Gone:    true,
 		}
 	}
-	report = device.Report{Seq: p.seq, Read: true, Found: make([]device.Found, len(codes.Codes))}
+	report = device.Report{Seq: p.readSeq, Read: true, Found: make([]device.Found, len(codes.Codes))}
 	for i, c := range codes.Codes {
 		report.Found[i] = toFound(c)
 	}

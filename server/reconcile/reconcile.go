@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -63,6 +64,8 @@ type Reconciler struct {
 	written sync.Map
 	// busy maps a device to the time until which its vendor accepts no codes.
 	busy sync.Map
+	// slow maps a device that does not show a write at once to the time when that was noticed.
+	slow sync.Map
 	down outages
 }
 
@@ -88,10 +91,17 @@ func (r *Reconciler) Lanes() []worker.Lane { return []worker.Lane{deviceLane{r},
 
 type deviceLane struct{ *Reconciler }
 
+var _ worker.Transactional = deviceLane{}
+
 func (deviceLane) Name() string { return domain.DeviceLane }
 
 func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.Devices.DeviceDue(ctx, id)
+}
+
+// DueIn implements worker.Transactional. A pass starts with a transaction.
+func (l deviceLane) DueIn(ctx context.Context, tx store.Tx, id uuid.UUID) (bool, error) {
+	return l.access.Devices.DeviceDueIn(ctx, tx, id)
 }
 
 func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 )
 
@@ -67,9 +68,9 @@ func failureOf(err error) *failure {
 	case errors.As(err, &tooLarge):
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), domain.WaitedTooLong(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), health.WaitedTooLong(err):
 		return unavailable("The request was not finished in time; try again")
-	case domain.DatabaseUnavailable(err):
+	case health.DatabaseUnavailable(err):
 		return unavailable("The service is temporarily unavailable, because its database is; try again")
 	}
 	return &failure{

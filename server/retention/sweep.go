@@ -29,7 +29,7 @@ type Dropped struct {
 // keeps pending deliveries, and events that still have a delivery.
 func (s *Service) DropOld(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	workspace uuid.UUID,
 	at time.Time,
 	retention time.Duration,

@@ -22,9 +22,12 @@ type LockedDevice struct {
 
 // LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice, and Moment in one round trip. Every
 // change of the codes of a device starts with it. Each query sees what was committed before it, so the codes are those
-// of the locked device. Moment is the time of the database, which decides about deadlines.
-func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (LockedDevice, error) {
-	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) })
+// of the locked device. Moment is the time of the database, which decides about deadlines. The further steps follow in
+// the same round trip (Batch).
+func (tx Tx) LockDeviceWithCodes(
+	ctx context.Context, id uuid.UUID, further ...func(Tx) error,
+) (LockedDevice, error) {
+	return tx.lockedDevice(ctx, id, func(tx Tx) (dbsqlc.Device, error) { return tx.LockDevice(ctx, id) }, further...)
 }
 
 // LockWorkspaceDeviceWithCodes is LockDeviceWithCodes with LockWorkspaceDevice.
@@ -43,12 +46,14 @@ func (tx Tx) lockedDevice(
 	ctx context.Context,
 	id uuid.UUID,
 	lock func(Tx) (dbsqlc.Device, error),
+	further ...func(Tx) error,
 ) (l LockedDevice, err error) {
-	err = tx.Batch(ctx,
+	err = tx.Batch(ctx, append([]func(Tx) error{
 		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
 		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
 		func(tx Tx) (err error) { l.Pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
-		func(tx Tx) (err error) { l.Moment, err = tx.Now(ctx); return err })
+		func(tx Tx) (err error) { l.Moment, err = tx.Now(ctx); return err },
+	}, further...)...)
 	return l, err
 }
 
@@ -66,6 +71,34 @@ func (tx Tx) Batch(ctx context.Context, steps ...func(Tx) error) error {
 		err = closed
 	}
 	return err
+}
+
+// Batch runs queries outside of the audit log in one round trip and one transaction. The rules for its steps are those
+// of Tx.Batch. It runs them again after a deadlock or a lock timeout.
+func (db *DB) Batch(ctx context.Context, steps ...func(Tx) error) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	if actOf(ctx) != nil {
+		return db.InTx(ctx, func(tx Tx) error { return tx.Batch(ctx, steps...) })
+	}
+	return retryDeadlocks(ctx, func() error {
+		batch := &pgx.Batch{}
+		if err := run(steps, Tx{Queries: dbsqlc.New(queue{batch})}); err != nil {
+			return err
+		}
+		conn, release, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		results := conn.SendBatch(ctx, batch) // without begin and commit, the batch is a transaction
+		err = run(steps, Tx{Queries: dbsqlc.New(batchResults{results})})
+		if closed := results.Close(); err == nil {
+			err = closed
+		}
+		return err
+	})
 }
 
 // Each runs one query for each element of all, a hundred per round trip. query follows the rules for steps of Together.

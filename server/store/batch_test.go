@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -378,5 +379,45 @@ func TestQueryForEachOfMany(t *testing.T) {
 	}
 	if err := put(nil); err != nil {
 		t.Errorf("none: %v", err)
+	}
+}
+
+// The queries of a batch are one transaction: the first one has no effect if the second one fails.
+func TestBatch_IsOneTransactionInOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	trips := &storetest.Trips{}
+	db, err := store.Open(t.Context(), storetest.New(t), 4, func(c *pgxpool.Config) { c.ConnConfig.Tracer = trips })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	ctx := t.Context()
+	take := func(key string) func(store.Tx) error {
+		return func(tx store.Tx) error {
+			_, err := tx.TakeLease(ctx, dbsqlc.TakeLeaseParams{Key: key, Holder: uuid.New(), Ttl: time.Minute})
+			return err
+		}
+	}
+	before := trips.Load()
+	if err := db.Batch(ctx, take("a"), take("b")); err != nil {
+		t.Fatal(err)
+	}
+	if n := trips.Load() - before; n != 1 {
+		t.Errorf("%d round trips, want 1", n)
+	}
+	err = db.Batch(ctx, take("c"), func(tx store.Tx) error {
+		return tx.DescribeDevice(ctx, dbsqlc.DescribeDeviceParams{CustomMetadata: []byte("no JSON")})
+	})
+	if err == nil {
+		t.Error("a statement that fails has succeeded")
+	}
+	if err := db.Batch(ctx, take("a")); !store.IsNoRows(err) {
+		t.Errorf("a lease that is held: %v", err)
+	}
+	if err := db.Batch(ctx, take("c")); err != nil {
+		t.Errorf("a query before one that failed had an effect: %v", err)
+	}
+	if err := db.Batch(ctx); err != nil {
+		t.Errorf("no queries: %v", err)
 	}
 }

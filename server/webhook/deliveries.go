@@ -32,12 +32,13 @@ const (
 // as long.
 const fanOutDeliveries = 5_000
 
-// FanOut creates the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
+// FanOutEvents creates the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
 // which it returns. It alternates between the accounts, starting with the one after the given account. last is
-// the account that had the last turn.
-func (s *Service) FanOut(
+// the account that had the last turn. A lease is released in the same transaction, and last is uuid.Nil if no events
+// are left then.
+func (s *Service) FanOutEvents(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	workspace, after uuid.UUID,
 	events int32,
 ) (woken []uuid.UUID, last uuid.UUID, err error) {
@@ -45,41 +46,64 @@ func (s *Service) FanOut(
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		taken, err := tx.TakeEvents(ctx, dbsqlc.TakeEventsParams{
+		var err error
+		woken, last, err = s.fanOut(ctx, tx, dbsqlc.TakeEventsParams{
 			WorkspaceID:   workspace,
 			After:         after,
 			MaxRows:       events,
 			MaxDeliveries: fanOutDeliveries,
 		})
-		if err != nil || len(taken) == 0 {
+		lease, ok := h.(*worker.Lease)
+		if err != nil || !ok {
 			return err
 		}
-		last = taken[0].Last
-		arg := dbsqlc.FanOutParams{}
-		types := map[string]bool{}
-		for _, e := range taken {
-			arg.EventIds = append(arg.EventIds, e.EventID)
-			types[e.EventType] = true
+		more := false
+		err = tx.BatchLast(ctx, lease.Release(ctx, tx, func(tx store.Tx) (bool, error) {
+			more, err = tx.OutboxDue(ctx, workspace)
+			return more, err
+		})...)
+		if !more {
+			last = uuid.Nil
 		}
-		// Lock only webhooks that receive one of these events, so that the others cost nothing.
-		arg.WebhookIds, err = tx.LockWebhooksFor(
-			ctx,
-			dbsqlc.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))},
-		)
-		if err != nil || len(arg.WebhookIds) == 0 {
-			return err
-		}
-		ids, err := tx.FanOut(ctx, arg)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		woken, err = s.WakeEndpoints(ctx, tx, workspace, ids)
 		return err
 	})
 	if err != nil {
 		return nil, uuid.Nil, fmt.Errorf("fan out the events of workspace %s: %w", workspace, err)
 	}
 	return woken, last, nil
+}
+
+// fanOut is FanOutEvents in a transaction.
+func (s *Service) fanOut(
+	ctx context.Context,
+	tx store.Tx,
+	take dbsqlc.TakeEventsParams,
+) (woken []uuid.UUID, last uuid.UUID, err error) {
+	taken, err := tx.TakeEvents(ctx, take)
+	if err != nil || len(taken) == 0 {
+		return nil, last, err
+	}
+	last = taken[0].Last
+	arg := dbsqlc.FanOutParams{}
+	types := map[string]bool{}
+	for _, e := range taken {
+		arg.EventIds = append(arg.EventIds, e.EventID)
+		types[e.EventType] = true
+	}
+	// Lock only webhooks that receive one of these events, so that the others cost nothing.
+	arg.WebhookIds, err = tx.LockWebhooksFor(
+		ctx,
+		dbsqlc.LockWebhooksForParams{WorkspaceID: take.WorkspaceID, EventTypes: slices.Collect(maps.Keys(types))},
+	)
+	if err != nil || len(arg.WebhookIds) == 0 {
+		return nil, last, err
+	}
+	ids, err := tx.FanOut(ctx, arg)
+	if err != nil || len(ids) == 0 {
+		return nil, last, err
+	}
+	woken, err = s.WakeEndpoints(ctx, tx, take.WorkspaceID, ids)
+	return woken, last, err
 }
 
 // WakeEndpoints wakes webhooks of a workspace and returns those that are due now. A paused webhook becomes due

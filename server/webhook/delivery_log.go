@@ -43,7 +43,7 @@ func excerptPlace(webhook, event uuid.UUID) string {
 // that with an event and holds the pending deliveries. It fails with NotFound where the webhook was deleted.
 func (s *Service) RecordDeliveries(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	webhook uuid.UUID,
 	attempts []DeliveryAttempt,
 	health Health,
@@ -115,7 +115,7 @@ func (s *Service) RecordDeliveries(
 // the fan-out. It returns false where the webhook must be locked or was deleted.
 func (s *Service) recordHealthy(
 	ctx context.Context,
-	h domain.Fence,
+	h store.Fence,
 	arg dbsqlc.RecordAttemptsParams,
 	prompt bool,
 ) (recorded bool, err error) {
@@ -147,7 +147,7 @@ const holdBatch = 5_000
 
 // HoldDeliveries holds a batch of the pending deliveries of a disabled webhook. more reports whether others may
 // follow.
-func (s *Service) HoldDeliveries(ctx context.Context, h domain.Fence, webhook uuid.UUID) (more bool, err error) {
+func (s *Service) HoldDeliveries(ctx context.Context, h store.Fence, webhook uuid.UUID) (more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		more = false
 		if err := h.Check(ctx, tx); err != nil {

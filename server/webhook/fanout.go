@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -16,17 +17,19 @@ const fanOutBatch = 500
 // outboxLane fans the events of a workspace out to its webhooks.
 type outboxLane struct{ *Deliverer }
 
+var _ worker.Transactional = outboxLane{}
+
 func (outboxLane) Name() string { return domain.OutboxLane }
 
 func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
-	if l.stopping.Load() {
-		return false, nil
-	}
 	due, err := l.access.OutboxDue(ctx, workspace)
-	if !due {
-		l.lastAccount.Delete(workspace)
-	}
-	return due, err
+	return due && !l.stopping.Load(), err
+}
+
+// DueIn implements worker.Transactional. FanOutEvents is one transaction.
+func (l outboxLane) DueIn(ctx context.Context, tx store.Tx, workspace uuid.UUID) (bool, error) {
+	due, err := tx.OutboxDue(ctx, workspace)
+	return due && !l.stopping.Load(), err
 }
 
 func (l outboxLane) Sweep(ctx context.Context, limit int32, but worker.Saturated) ([]uuid.UUID, error) {
@@ -40,10 +43,15 @@ func (l outboxLane) Owners(ctx context.Context, workspaces []uuid.UUID) (map[uui
 
 // Drain fans out one batch. The rest stays due.
 func (l outboxLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
+	if l.stopping.Load() {
+		return 0, nil
+	}
 	after, _ := l.lastAccount.Load(workspace)
 	account, _ := after.(uuid.UUID)
-	woken, last, err := l.access.FanOut(ctx, lease, workspace, account, fanOutBatch)
-	if err == nil {
+	woken, last, err := l.access.FanOutEvents(ctx, lease, workspace, account, fanOutBatch)
+	if err == nil && last == uuid.Nil {
+		l.lastAccount.Delete(workspace)
+	} else if err == nil {
 		l.lastAccount.Store(workspace, last)
 	}
 	for _, id := range woken {

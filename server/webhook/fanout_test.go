@@ -61,7 +61,7 @@ func (b *bed) fanOut(events int32) int {
 	b.Helper()
 	const waiting = "events where fanned_out_at is null"
 	before := b.count(waiting)
-	_, last, err := b.access.Webhooks.FanOut(b.Context(), alone{}, b.p.WorkspaceID, b.last, events)
+	_, last, err := b.access.Webhooks.FanOutEvents(b.Context(), alone{}, b.p.WorkspaceID, b.last, events)
 	b.must(err)
 	b.last = last
 	return before - b.count(waiting)

@@ -260,24 +260,29 @@ func (e *Engine) process(ctx context.Context, w wakeUp, c *claim) (outcome strin
 	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
 	for begin := time.Now(); ctx.Err() == nil; {
-		again, held, err := e.drainLeased(ctx, lane, w.ID)
+		d, err := e.drainLeased(ctx, lane, w)
 		if err != nil && ctx.Err() == nil {
 			log.ErrorContext(ctx, "work failed; the server retries it", "pause", e.backoffs.failed(w), "error", err)
 			return failed, false
 		}
 		e.backoffs.succeeded(w)
-		// The holder checks once more after it releases the lease, so nothing is missed.
-		if !held {
+		// The holder checks once more when it releases the lease, so nothing is missed.
+		if !d.held {
 			return heldElsewhere, false
 		}
-		if again > 0 {
-			e.schedule(w, again)
+		e.schedule(w, d.again)
+		due, woken := d.due, false
+		if !d.checked {
+			woken = e.takeWakeUps(w)
+			due, err = lane.Due(store.WithStatementTimeout(ctx, queryTimeout), w.ID)
 		}
-		due, err := lane.Due(store.WithStatementTimeout(ctx, queryTimeout), w.ID)
 		if err != nil && ctx.Err() == nil {
 			log.ErrorContext(ctx, "could not check for more work; the next sweep does", "error", err)
 		}
-		if err != nil || !due {
+		if err != nil {
+			return done, woken
+		}
+		if !due {
 			return done, false
 		}
 		if time.Since(begin) > maxTurn || c.outdated(w.ID) {
@@ -287,26 +292,65 @@ func (e *Engine) process(ctx context.Context, w wakeUp, c *claim) (outcome strin
 	return done, false
 }
 
-// drainLeased acquires the lease, drains the key, and releases the lease. Held is false if another instance holds the
-// lease.
-func (e *Engine) drainLeased(ctx context.Context, lane Lane, id uuid.UUID) (again time.Duration, held bool, err error) {
-	lease, err := acquireLease(ctx, e.db, lane.Name()+":"+id.String(), e.holder, e.opt.LeaseTTL)
-	if err != nil || lease == nil {
-		return 0, false, err
-	}
-	limited, end := context.WithTimeout(WithLease(ctx, lease), drainTimeout)
+// drained is the result of drainLeased.
+type drained struct {
+	held    bool          // false: another instance holds the lease
+	again   time.Duration // as Lane.Drain returns it
+	checked bool          // due is known
+	due     bool          // the key has more work
+}
+
+// drainLeased acquires the lease, drains the key, and releases the lease.
+func (e *Engine) drainLeased(ctx context.Context, lane Lane, w wakeUp) (d drained, err error) {
+	limited, end := context.WithTimeout(ctx, drainTimeout)
 	defer end()
 	working, cancel := context.WithCancelCause(limited)
-	var keeping sync.WaitGroup
-	lease.cancel = cancel
-	keeping.Go(func() { lease.keepAlive(working, e.opt.LeaseTTL) })
-	again, err = drain(working, lane, lease, id)
+	defer cancel(nil)
+	lease := &Lease{
+		key:         lane.Name() + ":" + w.ID.String(),
+		holder:      e.holder,
+		ttl:         e.opt.LeaseTTL,
+		db:          e.db,
+		working:     working,
+		cancel:      cancel,
+		takeWakeUps: func() { e.takeWakeUps(w) },
+	}
+	transactional, _ := lane.(Transactional)
+	if transactional == nil {
+		if held, err := lease.acquire(ctx); err != nil || !held {
+			return d, err
+		}
+	}
+	d.again, err = drain(WithLease(working, lease), lane, lease, w.ID)
 	if lost := context.Cause(working); errors.Is(lost, ErrLeaseLost) {
 		err = lost
 	}
 	cancel(nil)
-	keeping.Wait()
-	return again, true, errors.Join(err, lease.release(ctx))
+	lease.keeping.Wait()
+	if lease.fence.Load() == 0 && (errors.Is(err, errHeldElsewhere) || store.IsLockTimeout(err)) {
+		return d, nil
+	}
+	d.held = true
+	if lease.released.Load() {
+		d.checked, d.due = true, lease.due
+		return d, err
+	}
+	if err != nil {
+		return d, errors.Join(err, lease.release(ctx))
+	}
+	var check func(context.Context, store.Tx) error
+	if transactional != nil {
+		e.takeWakeUps(w)
+		d.checked = true
+		check = func(ctx context.Context, tx store.Tx) (err error) {
+			d.due, err = transactional.DueIn(ctx, tx, w.ID)
+			return err
+		}
+	}
+	if err = lease.end(ctx, check); err != nil {
+		err = errors.Join(err, lease.release(ctx))
+	}
+	return d, err
 }
 
 // drain calls lane.Drain and returns a panic as an error, so that one key does not end the work on all others.
@@ -319,9 +363,25 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 	return lane.Drain(ctx, lease, id)
 }
 
-// schedule enqueues a key after d. It replaces an earlier timer of the key. Timers may be lost, because the sweep finds
-// due keys.
+// takeWakeUps reports whether a key was woken since its turn began or since the last call. A query that begins
+// afterwards sees everything that the wake-ups are about.
+func (e *Engine) takeWakeUps(w wakeUp) (woken bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	woken = e.looking[w]
+	e.looking[w] = false
+	return woken
+}
+
+// schedule enqueues a key after d; 0 means never. It replaces an earlier timer of the key. Timers may be lost, because
+// the sweep finds due keys.
 func (e *Engine) schedule(w wakeUp, d time.Duration) {
+	if d <= 0 {
+		if old, loaded := e.timers.LoadAndDelete(w); loaded {
+			old.(*time.Timer).Stop()
+		}
+		return
+	}
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
 		e.enqueue(w, traces.Cause{}, false)

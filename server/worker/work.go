@@ -39,6 +39,15 @@ type Lane interface {
 	Sweep(ctx context.Context, limit int32, but Saturated) ([]uuid.UUID, error)
 }
 
+// Transactional is a Lane that needs no transactions for its leases alone. The first transaction of its Drain calls
+// lease.Check, which acquires the lease, and nothing with an effect outside of the database precedes it.
+type Transactional interface {
+	Lane
+	// DueIn is Due as a single query of the transaction that releases the lease (see store.Tx.Batch). It must compare
+	// times with the time of the query: the time of the transaction may precede a wake-up that the query sees.
+	DueIn(ctx context.Context, tx store.Tx, id uuid.UUID) (bool, error)
+}
+
 // wakeUp asks an engine to look at a key. Between processes it travels as a job.
 type wakeUp struct {
 	Lane string    `json:"lane"`

@@ -27,6 +27,7 @@ type counter struct {
 	overlaps     atomic.Int32
 	sweeps       atomic.Int32
 	during       func(ctx context.Context, lease *worker.Lease, id uuid.UUID) error // nil: nothing
+	checked      func(id uuid.UUID)                                                 // called after each check of Due; nil: nothing
 	again        time.Duration
 }
 
@@ -38,8 +39,12 @@ func (*counter) Name() string { return "counter" }
 
 func (c *counter) Due(_ context.Context, id uuid.UUID) (bool, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.done[id] < c.wanted[id], nil
+	due := c.done[id] < c.wanted[id]
+	c.mu.Unlock()
+	if c.checked != nil {
+		c.checked(id)
+	}
+	return due, nil
 }
 
 func (c *counter) Sweep(context.Context, int32, worker.Saturated) (ids []uuid.UUID, _ error) {
@@ -194,7 +199,8 @@ func TestWake_SameProcessNeedsNoJob(t *testing.T) {
 	}
 }
 
-// There is one slot, and one key is woken again in each of its turns. Another key must not wait for all these turns.
+// There is one slot, and one key is woken again at the end of each of its turns. Another key must not wait for all these
+// turns.
 func TestWaitingKeysRunBeforeRepeatedOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -208,10 +214,12 @@ func TestWaitingKeysRunBeforeRepeatedOnes(t *testing.T) {
 		if order = append(order, id); len(order) == 1 {
 			<-begun
 		}
+		return nil
+	}
+	c.checked = func(id uuid.UUID) {
 		if id == busy && len(order) < turns {
 			wake(t, db, w, busy)
 		}
-		return nil
 	}
 	w = start(t, db, worker.Options{Sweep: never, Workers: 1}, c)
 	c.want(busy)

@@ -352,7 +352,11 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 const GetAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = any($3::bytea[]) and c.is_managed = $4 and not c.in_pool
-order by c.removing_since is not null, c.created_at limit 1
+order by c.removing_since is not null,
+  case when c.starts_at > $5::timestamptz then 1 when c.ends_at <= $5::timestamptz then 2 else 0 end,
+  case when c.starts_at > $5::timestamptz then c.starts_at end,
+  c.ends_at desc, c.created_at
+limit 1
 `
 
 type GetAccessCodeByPINParams struct {
@@ -360,6 +364,7 @@ type GetAccessCodeByPINParams struct {
 	DeviceID    uuid.UUID
 	PinMacs     [][]byte
 	IsManaged   bool
+	Now         time.Time
 }
 
 type GetAccessCodeByPINRow struct {
@@ -367,12 +372,14 @@ type GetAccessCodeByPINRow struct {
 	CodeDevice CodeDevice
 }
 
+// Codes with one PIN take turns: the answer is the one of now, else the next one, else the last one.
 func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPINParams) (GetAccessCodeByPINRow, error) {
 	row := q.db.QueryRow(ctx, GetAccessCodeByPIN,
 		arg.WorkspaceID,
 		arg.DeviceID,
 		arg.PinMacs,
 		arg.IsManaged,
+		arg.Now,
 	)
 	var i GetAccessCodeByPINRow
 	err := row.Scan(

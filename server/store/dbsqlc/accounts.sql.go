@@ -402,6 +402,39 @@ func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatew
 	return i, err
 }
 
+const GetAccountOfDevice = `-- name: GetAccountOfDevice :one
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at from connected_accounts a join devices d using (connected_account_id) where d.device_id = $1
+`
+
+func (q *Queries) GetAccountOfDevice(ctx context.Context, deviceID uuid.UUID) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, GetAccountOfDevice, deviceID)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.AddressMac,
+		&i.GatewayMac,
+		&i.UserIdentifier,
+		&i.CustomerKey,
+		&i.CustomMetadata,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.FirstSyncedAt,
+		&i.DeletedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+	)
+	return i, err
+}
+
 const GetWorkspaceAccount = `-- name: GetWorkspaceAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
 `

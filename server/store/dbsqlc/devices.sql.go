@@ -86,9 +86,10 @@ func (q *Queries) DetachDevices(ctx context.Context, deviceIds []uuid.UUID) ([]D
 }
 
 const DeviceDue = `-- name: DeviceDue :one
-select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = $1
+select coalesce(due_at <= clock_timestamp(), false)::boolean as due from devices where device_id = $1
 `
 
+// The transaction may be older than a wake-up that the query sees.
 func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, error) {
 	row := q.db.QueryRow(ctx, DeviceDue, deviceID)
 	var due bool
@@ -785,37 +786,6 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 	return items, nil
 }
 
-const ListDevicesToWake = `-- name: ListDevicesToWake :many
-select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
-  and removed_at is null and is_managed order by device_id
-`
-
-type ListDevicesToWakeParams struct {
-	ConnectedAccountID uuid.UUID
-	VendorRefs         []string
-}
-
-// In the order in which devices are locked.
-func (q *Queries) ListDevicesToWake(ctx context.Context, arg ListDevicesToWakeParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, ListDevicesToWake, arg.ConnectedAccountID, arg.VendorRefs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var device_id uuid.UUID
-		if err := rows.Scan(&device_id); err != nil {
-			return nil, err
-		}
-		items = append(items, device_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const LockDevice = `-- name: LockDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where device_id = $1 for no key update
 `
@@ -1358,6 +1328,41 @@ type WakeDeviceParams struct {
 func (q *Queries) WakeDevice(ctx context.Context, arg WakeDeviceParams) error {
 	_, err := q.db.Exec(ctx, WakeDevice, arg.ReadNeeded, arg.DeviceID)
 	return err
+}
+
+const WakeDevicesByRef = `-- name: WakeDevicesByRef :many
+with mine as (
+  select o.device_id from devices o where o.connected_account_id = $1 and o.vendor_ref = any($2::text[])
+    and o.removed_at is null and o.is_managed
+  order by o.device_id for no key update)
+update devices d set wake_seq = wake_seq + 1, due_at = now(), read_needed = true from mine where d.device_id = mine.device_id
+returning d.device_id
+`
+
+type WakeDevicesByRefParams struct {
+	ConnectedAccountID uuid.UUID
+	VendorRefs         []string
+}
+
+// WakeToRead for managed devices of an account. Devices are locked in the usual order.
+func (q *Queries) WakeDevicesByRef(ctx context.Context, arg WakeDevicesByRefParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, WakeDevicesByRef, arg.ConnectedAccountID, arg.VendorRefs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var device_id uuid.UUID
+		if err := rows.Scan(&device_id); err != nil {
+			return nil, err
+		}
+		items = append(items, device_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const WakeToRead = `-- name: WakeToRead :exec

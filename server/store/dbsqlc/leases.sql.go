@@ -62,7 +62,7 @@ func (q *Queries) RenewLease(ctx context.Context, arg RenewLeaseParams) (int64, 
 
 const TakeLease = `-- name: TakeLease :one
 insert into leases as l (key, holder, fence, held_until)
-values ($1, $2, (extract(epoch from clock_timestamp()) * 1000000)::bigint, now() + $3::interval)
+values ($1, $2, (extract(epoch from clock_timestamp()) * 1000000)::bigint, clock_timestamp() + $3::interval)
 on conflict (key) do update set holder = excluded.holder, fence = greatest(l.fence + 1, excluded.fence), held_until = excluded.held_until
 where l.held_until <= now()
 returning fence
@@ -75,7 +75,8 @@ type TakeLeaseParams struct {
 }
 
 // Returns no row if another holder has it. A fence is at least the current time in microseconds, so that a database
-// that lost its last commits, such as a promoted standby, does not issue it twice.
+// that lost its last commits, such as a promoted standby, does not issue it twice. The lease starts now, not with the
+// transaction, which may have waited for the key's rows.
 func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, error) {
 	row := q.db.QueryRow(ctx, TakeLease, arg.Key, arg.Holder, arg.Ttl)
 	var fence int64

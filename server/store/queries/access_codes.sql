@@ -12,9 +12,14 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and c.is_managed = @is_managed and not c.in_pool;
 
 -- name: GetAccessCodeByPIN :one
+-- Codes with one PIN take turns: the answer is the one of now, else the next one, else the last one.
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = any(@pin_macs::bytea[]) and c.is_managed = @is_managed and not c.in_pool
-order by c.removing_since is not null, c.created_at limit 1;
+order by c.removing_since is not null,
+  case when c.starts_at > @now::timestamptz then 1 when c.ends_at <= @now::timestamptz then 2 else 0 end,
+  case when c.starts_at > @now::timestamptz then c.starts_at end,
+  c.ends_at desc, c.created_at
+limit 1;
 
 -- name: FindAccessCode :one
 select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id and not in_pool;

@@ -2,6 +2,9 @@
 insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
 values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @gateway_mac, @user_identifier, @manage_new_devices, @accepted_capabilities);
 
+-- name: GetAccountOfDevice :one
+select a.* from connected_accounts a join devices d using (connected_account_id) where d.device_id = @device_id;
+
 -- name: GetAccount :one
 select * from connected_accounts where connected_account_id = @connected_account_id;
 

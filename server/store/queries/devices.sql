@@ -16,11 +16,6 @@ select * from devices where device_id = @device_id;
 -- name: GetDeviceByRef :one
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
 
--- name: ListDevicesToWake :many
--- In the order in which devices are locked.
-select device_id from devices where connected_account_id = @connected_account_id and vendor_ref = any(@vendor_refs::text[])
-  and removed_at is null and is_managed order by device_id;
-
 -- name: LockDevice :one
 -- Serializes changes of a device's codes.
 select * from devices where device_id = @device_id for no key update;
@@ -159,6 +154,15 @@ returning device_id, custom_metadata;
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
 where device_id = @device_id;
 
+-- name: WakeDevicesByRef :many
+-- WakeToRead for managed devices of an account. Devices are locked in the usual order.
+with mine as (
+  select o.device_id from devices o where o.connected_account_id = @connected_account_id and o.vendor_ref = any(@vendor_refs::text[])
+    and o.removed_at is null and o.is_managed
+  order by o.device_id for no key update)
+update devices d set wake_seq = wake_seq + 1, due_at = now(), read_needed = true from mine where d.device_id = mine.device_id
+returning d.device_id;
+
 -- name: WakeToRead :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any(@device_ids::uuid[]);
 
@@ -186,7 +190,8 @@ where device_id = @device_id returning failures;
 update devices set failures = 0 where device_id = @device_id and failures > 0;
 
 -- name: DeviceDue :one
-select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
+-- The transaction may be older than a wake-up that the query sees.
+select coalesce(due_at <= clock_timestamp(), false)::boolean as due from devices where device_id = @device_id;
 
 -- name: DeviceOwners :many
 select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by

@@ -1,13 +1,9 @@
-package domain
+package store
 
-import (
-	"context"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-)
+import "context"
 
 // Fence proves in a transaction that the caller holds the lease of a device or an account.
 type Fence interface {
 	// Check fails if the lease is lost.
-	Check(ctx context.Context, tx store.Tx) error
+	Check(ctx context.Context, tx Tx) error
 }
