@@ -9,7 +9,8 @@ type Phase string
 const (
 	// PhaseGone means that the code has no row.
 	PhaseGone Phase = "gone"
-	// PhaseWaiting means that the code waits for its programming time, or is on the device and waits for its start.
+	// PhaseWaiting means that the code waits for its programming time or its turn, or is on the device and waits for its
+	// start.
 	PhaseWaiting Phase = "waiting"
 	// PhaseSetting means that the server sets the code, or will retry.
 	PhaseSetting Phase = "setting"
@@ -40,7 +41,7 @@ func (l *Lock) PhaseOf(c *Code) Phase {
 		return PhaseUnknown
 	case c.hasWarning(domain.WarnExternal), c.hasPendingChange() && c.hasError(domain.ErrExternal):
 		return PhaseChanged
-	case c.hasPendingChange() && l.waitsForStart(c):
+	case c.hasPendingChange() && !c.mayBeOnDevice() && (l.waitsForStart(c) || l.waitsForTurn(c)):
 		return PhaseWaiting
 	case c.hasPendingChange():
 		return PhaseSetting

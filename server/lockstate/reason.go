@@ -67,7 +67,7 @@ func (l *Lock) waitsFor(c *Code) reason {
 		return reason{kind: waitsForSubscription}
 	case sends && !l.Device.Online:
 		return reason{kind: waitsForDevice}
-	case action == Put && l.pinHolder(c) != nil:
+	case action == Put && (l.pinHolder(c) != nil || l.waitsForTurn(c)):
 		return reason{kind: waitsForPIN}
 	case action == Put && c.Ref == "" && l.anyLeaving(c):
 		return reason{kind: waitsForRemoval}

@@ -67,13 +67,27 @@ func (w *walk) advancePass(a, b byte) {
 	case passSend:
 		w.send(faultOf(a), b)
 	case passRecord:
-		p := &w.pass
-		w.advance(func(t *walkTx) {
-			if p.outcome != nil {
-				w.record(t, p.op, *p.outcome)
-			}
-		}, w.next)
+		w.recordAndPlan(b)
 	}
+}
+
+// recordAndPlan records the outcome of an operation and the next operation. After the last one it reads the lock first,
+// unless the lock is slow.
+func (w *walk) recordAndPlan(slow byte) {
+	op, o := w.pass.op, *w.pass.outcome
+	reads := o.Failure == nil && !o.Confirmed && w.p.caps.ListCodes && w.device.Online && !w.device.Removed &&
+		slow%2 == 0 && w.nextOperation(w.pass.plan) == nil
+	if !reads {
+		w.advance(func(t *walkTx) { w.record(t, op, o) }, w.next)
+		return
+	}
+	list, seq := w.sim.list(), w.pass.readSeq
+	w.seeList(list)
+	w.advance(func(t *walkTx) {
+		w.record(t, op, o)
+		w.observe(t, list, seq)
+		t.changes.Wake, t.changes.WakeToRead = false, false
+	}, w.next)
 }
 
 // advance records what happened, plans, and records the next operation or the end of the pass, in one transaction.
@@ -92,6 +106,7 @@ func (w *walk) advance(record func(t *walkTx), decide func(p Plan) (start *Opera
 		w.checkPlan(t.Lock, plan)
 		w.pass.plan = plan
 		seq := w.wakeSeq
+		w.pass.readSeq = seq
 		start, end := decide(plan)
 		if start != nil && t.Start(*start) {
 			w.checkLeft(t.Lock, *start)
@@ -171,7 +186,7 @@ func (w *walk) read(f walkFault, b byte) {
 		w.park()
 		return
 	case !w.device.Managed && len(w.pass.plan.Operations) == 0:
-		w.device.ReadNeeded = w.device.ReadNeeded && w.wakeSeq != w.pass.seq
+		w.device.ReadNeeded = w.device.ReadNeeded && w.wakeSeq != w.pass.readSeq
 		w.advance(nil, w.next)
 		return
 	case !w.p.caps.ListCodes:
@@ -188,13 +203,20 @@ func (w *walk) read(f walkFault, b byte) {
 		i := int(b) % len(list)
 		list, w.lied = slices.Delete(list, i, i+1), true
 	}
+	w.seeList(list)
+	seq := w.pass.readSeq
+	w.advance(func(t *walkTx) { w.observe(t, list, seq) }, w.next)
+}
+
+// seeList notes what a read has shown.
+func (w *walk) seeList(list []Found) {
 	if !reflect.DeepEqual(list, w.lastList) {
 		w.lastList = list
 		w.knowledge++
 	}
-	w.note("    list %s", showList(list))
-	seq := w.pass.seq
-	w.advance(func(t *walkTx) { w.observe(t, list, seq) }, w.next)
+	if w.log != nil {
+		w.note("    list %s", showList(list))
+	}
 }
 
 func showList(list []Found) (out []string) {

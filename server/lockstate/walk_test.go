@@ -252,13 +252,14 @@ type walkTransition struct {
 
 // walkPass is the state of a pass.
 type walkPass struct {
-	stage   walkStage
-	seq     int
-	plan    Plan
-	handled map[uuid.UUID]bool
-	op      Operation
-	outcome *Outcome
-	issues  []Operation
+	stage walkStage
+	// seq is the last wake-up that the pass covered when it began, readSeq that which the next read covers.
+	seq, readSeq int
+	plan         Plan
+	handled      map[uuid.UUID]bool
+	op           Operation
+	outcome      *Outcome
+	issues       []Operation
 }
 
 type walkStage byte
@@ -875,7 +876,7 @@ func (w *walk) walkFrame(b byte) (from, until *time.Time) {
 		at := w.now.Truncate(time.Second)
 		return new(at.Add(from)), new(at.Add(until))
 	}
-	switch b % 8 {
+	switch b % 10 {
 	case 0:
 		return frame(-time.Hour, 3*time.Hour)
 	case 1:
@@ -884,6 +885,10 @@ func (w *walk) walkFrame(b byte) (from, until *time.Time) {
 		return frame(100*time.Hour, 120*time.Hour)
 	case 3:
 		return frame(-time.Minute, 5*time.Minute)
+	case 4:
+		return frame(25*time.Minute, 50*time.Minute)
+	case 5:
+		return frame(70*time.Minute, 3*time.Hour)
 	}
 	return nil, nil
 }
