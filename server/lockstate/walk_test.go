@@ -151,17 +151,21 @@ func (s walkScript) run(seen *walkTransitions) (w *walk, err error) {
 
 // shrink returns a shorter script that breaks the same invariant.
 func (s walkScript) shrink(invariant string) walkScript {
-	fails := func(steps []walkStep) bool {
-		_, err := walkScript{s.profile, steps}.run(nil)
+	return s.shrinkBy(func(s walkScript) bool {
+		_, err := s.run(nil)
 		f, ok := errors.AsType[*walkFailure](err)
 		return ok && f.invariant == invariant
-	}
+	})
+}
+
+// shrinkBy returns a script with fewer steps and plainer choices that has the same property.
+func (s walkScript) shrinkBy(has func(walkScript) bool) walkScript {
 	for size := len(s.steps) / 2; size > 0; {
 		dropped := false
 		for at := 0; at+size <= len(s.steps); {
-			rest := slices.Delete(slices.Clone(s.steps), at, at+size)
-			if fails(rest) {
-				s.steps, dropped = rest, true
+			short := walkScript{s.profile, slices.Delete(slices.Clone(s.steps), at, at+size)}
+			if has(short) {
+				s, dropped = short, true
 			} else {
 				at += size
 			}
@@ -170,11 +174,16 @@ func (s walkScript) shrink(invariant string) walkScript {
 			size /= 2
 		}
 	}
-	for i, step := range s.steps { // plain choices
-		for _, plain := range []walkStep{{step.kind, 0, 0, 0}, {step.kind, 0, step.b, step.c}, {step.kind, step.a, 0, step.c}, {step.kind, step.a, step.b, 0}} {
-			rest := slices.Clone(s.steps)
-			if rest[i] = plain; fails(rest) {
-				s.steps = rest
+	for i, step := range s.steps {
+		for _, plain := range []walkStep{
+			{kind: step.kind},
+			{kind: step.kind, b: step.b, c: step.c},
+			{kind: step.kind, a: step.a, c: step.c},
+			{kind: step.kind, a: step.a, b: step.b},
+		} {
+			other := walkScript{s.profile, slices.Clone(s.steps)}
+			if other.steps[i] = plain; has(other) {
+				s = other
 				break
 			}
 		}
@@ -233,6 +242,9 @@ func TestWalk(t *testing.T) {
 }
 
 func FuzzWalk(f *testing.F) {
+	for _, n := range slices.Concat(walkComplaints, walkFound) {
+		f.Add(walkScript{n.profile, n.steps}.encode())
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := decodeWalk(b)
 		if _, err := s.run(nil); err != nil {
