@@ -194,6 +194,7 @@ func (w *walk) read(f walkFault, b byte) {
 		return
 	}
 	list := w.sim.list()
+	w.outside = w.outside || f == readEmpty || f == readTruncated
 	switch {
 	case f == readStale:
 		list = w.sim.listAt(w.real.Add(-time.Duration(b%10) * time.Second))
@@ -350,6 +351,10 @@ func (w *walk) send(f walkFault, b byte) {
 	w.checkRepeated(op)
 	w.sends++
 	w.note("    send %s of %d at %q: PIN %s, gen %d, fault %d", op.Action, op.Code[15], op.Ref, op.PIN, op.Gen, f)
+	switch f {
+	case answerDropped, wrongRefUnstorable, wrongRefUnknown, createdDifferent, refusedConflict:
+		w.outside = true
+	}
 	if w.device.Removed || !w.device.Online || w.device.SubscriptionMissing {
 		f = unreachable
 	}
@@ -593,6 +598,9 @@ func (w *walk) checkCodeAtRest(l *Lock, c *Code) {
 	case c.AppliedGen >= c.DesiredGen:
 		if c.Offline == "" {
 			w.checkOnLock(c)
+		}
+		if c.Error != nil {
+			w.fail("every request ends", "code %d is set with the error %s", c.ID[15], c.Error.Code)
 		}
 		if want := c.statusOn(l.Now); c.Status != want && !c.disabledWithPermission() {
 			w.fail("every request ends", "code %d has status %s, want %s", c.ID[15], c.Status, want)

@@ -143,6 +143,21 @@ var walkComplaints = []walkNamed{
 	{"set and clear churn", lockAtOnce, steps(create(1), drain, again(6, minutes, one(stepHandDisable, 0, 0, hintedEvent), drain))},
 }
 
+// walkRare are what random walks reach seldom.
+var walkRare = []walkNamed{
+	{"two codes exchange their PINs", lockVisible, steps(create(1), create(2), drain, arrive, arrive, drain, one(stepExchange, 0, 1), drain)},
+	{"two codes exchange their PINs, recreated", lockRecreated, steps(create(1), create(2), drain, arrive, arrive, drain, one(stepExchange, 0, 1), drain)},
+	{
+		"a deleted code arrives late", lockRecreated,
+		steps(create(1), started(), one(stepPass, with(lostApplied)), one(stepDelete), again(3, drain, minutes), arrive, drain),
+	},
+	{
+		"a slot that was vacated for a change is filled again", lockHiddenSlots,
+		steps(create(1), drain, changePIN(0, 2), started(), one(stepPass, with(unsureLost)), one(stepPass), one(stepCrash), minutes,
+			drain),
+	},
+}
+
 var walkFound = []walkNamed{
 	{
 		"a code whose last change failed is hidden from clients", lockNoKeys,
@@ -176,18 +191,22 @@ var walkFound = []walkNamed{
 	},
 	{
 		"the next code in a vacated slot sets a code that must leave", lockHiddenSlots,
-		steps(create(1), drain, changePIN(0, 2), sendWith(unsureLost, 0), create(3), one(stepDelete), drain, drain,
-			again(3, minutes, drain)),
+		steps(create(1), drain, changePIN(0, 2), started(), one(stepPass, with(unsureLost)), create(3), one(stepDelete),
+			drain, drain, minutes),
 	},
 	{
 		"a lock without a list is polled for a refused write", lockNoList,
 		steps(create(1), started(), one(stepCrash), changePIN(0, 2), handAdd(2), drain),
 	},
+	{
+		"a code that the vendor sets after its end stays", lockVendorPIN,
+		steps(one(stepCreate, 0), drain, again(6, hours), drain, drain),
+	},
 }
 
 func TestWalk_NamedScripts(t *testing.T) {
 	t.Parallel()
-	for _, n := range slices.Concat(walkComplaints, walkFound) {
+	for _, n := range slices.Concat(walkComplaints, walkFound, walkRare) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
 			s := walkScript{n.profile, n.steps}

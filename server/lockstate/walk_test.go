@@ -35,6 +35,7 @@ const (
 	stepUnmanage
 	stepPull
 	stepPool
+	stepExchange
 	// The vendor and the device.
 	stepArrive
 	stepBreak
@@ -58,14 +59,14 @@ const (
 
 var walkKindNames = [walkKinds]string{
 	"pass", "drain", "crash", "create", "update", "delete", "delete unmanaged", "convert", "unmanage", "pull", "pool",
-	"arrive", "break", "online", "removal", "manage", "subscription", "hand add", "hand change", "hand delete",
+	"exchange", "arrive", "break", "online", "removal", "manage", "subscription", "hand add", "hand change", "hand delete",
 	"hand disable", "seconds", "minutes", "hours", "due", "back",
 }
 
 // walkWeights are how often a random walk takes a step of each kind.
 var walkWeights = [walkKinds]int{
 	stepPass: 40, stepDrain: 20, stepCrash: 4, stepCreate: 8, stepUpdate: 7, stepDelete: 5, stepDeleteUnmanaged: 2,
-	stepConvert: 3, stepUnmanage: 1, stepPull: 2, stepPool: 1, stepArrive: 12, stepBreak: 1, stepOnline: 1,
+	stepConvert: 3, stepUnmanage: 1, stepPull: 2, stepPool: 1, stepExchange: 2, stepArrive: 12, stepBreak: 1, stepOnline: 1,
 	stepRemoval: 1, stepManage: 1, stepSubscription: 1, stepHandAdd: 3, stepHandChange: 2, stepHandDelete: 3,
 	stepHandDisable: 1, stepSeconds: 8, stepMinutes: 6, stepHours: 2, stepDue: 8, stepBack: 1,
 }
@@ -242,7 +243,7 @@ func TestWalk(t *testing.T) {
 }
 
 func FuzzWalk(f *testing.F) {
-	for _, n := range slices.Concat(walkComplaints, walkFound) {
+	for _, n := range slices.Concat(walkComplaints, walkFound, walkRare) {
 		f.Add(walkScript{n.profile, n.steps}.encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -318,8 +319,10 @@ type walk struct {
 	// refusedForGood are the codes that the vendor has refused without a cause that a read can show.
 	refusedForGood map[uuid.UUID]bool
 	// lied is true if a list has omitted codes.
-	lied  bool
-	sends int
+	lied bool
+	// outside is true if something besides the server may have changed the codes of the lock.
+	outside bool
+	sends   int
 }
 
 // walkSchedule is when a device is due, unless it was woken after seq.
@@ -719,6 +722,11 @@ func (w *walk) tell(e Event) {
 	case "access_code.set_on_device":
 		again = told.set
 		told.set = true
+	case "access_code.modified_external_to_seam", "access_code.deleted_external_to_seam":
+		if !w.outside {
+			w.fail("no change at the device without a cause", "%s", e.Type)
+		}
+		again, told.set = told.deleted, false
 	case MutationsRequested, "access_code.changed":
 		again, told.set = told.deleted, false
 	default:
@@ -750,6 +758,8 @@ func (w *walk) step(s walkStep) {
 		w.create(s)
 	case stepUpdate, stepDelete, stepDeleteUnmanaged, stepConvert, stepUnmanage, stepPull:
 		w.request(s)
+	case stepExchange:
+		w.exchange(s)
 	case stepPool:
 		if w.device.Managed && !w.device.Removed {
 			w.device.Pool.Enabled = s.a%2 == 0
@@ -781,6 +791,7 @@ func (w *walk) stepTime(s walkStep) {
 			d = max(w.due.Sub(w.now), 0)
 		}
 	case stepBack:
+		w.outside = true // the server cannot tell how old a list is
 		w.now = w.now.Add(-time.Duration(1+s.a%100) * time.Second * time.Duration(1+s.b%30))
 		w.knowledge++
 	}
@@ -851,6 +862,7 @@ func (w *walk) stepHand(s walkStep) {
 }
 
 func (w *walk) handOn(s walkStep, c *simCode) {
+	w.outside = true
 	switch s.kind {
 	case stepHandDelete:
 		ref := c.ref
@@ -1011,6 +1023,39 @@ func (w *walk) abandon(id uuid.UUID) {
 			w.sim.queue[i].code.foreign = true
 		}
 	}
+}
+
+// exchange requests that two codes exchange their PINs.
+func (w *walk) exchange(s walkStep) {
+	if !w.device.Managed || w.device.Removed || w.p.caps.ProviderPIN {
+		return
+	}
+	w.tx(func(t *walkTx) bool {
+		var codes []*Code
+		for _, c := range t.Codes {
+			if c.Managed && !c.InPool && c.RemovingSince == nil && c.Offline == "" {
+				codes = append(codes, c)
+			}
+		}
+		if len(codes) < 2 {
+			return false
+		}
+		a, b := codes[int(s.a)%len(codes)], codes[int(s.b)%len(codes)]
+		first, second := a.PIN, b.PIN
+		for _, ch := range []struct {
+			c   *Code
+			pin PIN
+		}{{a, "8000"}, {b, first}, {a, second}} {
+			change := Change{PIN: ch.pin, StartsAt: ch.c.StartsAt, EndsAt: ch.c.EndsAt, HasFields: true}
+			if _, err := t.Update(ch.c, change); err != nil {
+				return false
+			}
+			delete(w.refusedForGood, ch.c.ID)
+		}
+		w.track(t.Lock, "request")
+		return true
+	})
+	w.knowledge++
 }
 
 // claim makes a code on the lock ours, because a client has asked for its removal or conversion.
