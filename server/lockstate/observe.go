@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -176,7 +177,7 @@ func (r *reading) noteRef(c *Code, f Found) (shown bool) {
 	claimed := c.Ref == "" && !unsure && (c.WriteGen > 0 || c.WritePIN == "" || c.WritePIN == c.PIN)
 	shown = f.PIN != "" || r.caps().ProviderPIN || c.WriteAccepted || claimed || recreated
 	if unsure && f.PIN == "" {
-		c.WriteGen = c.DesiredGen - 1
+		c.WriteGen, c.WritePIN = c.DesiredGen-1, ""
 	}
 	if c.Ref != f.Ref {
 		c.Ref, r.byRef[f.Ref] = f.Ref, c
@@ -205,6 +206,9 @@ func (r *reading) compare(c *Code, f Found, shown bool) {
 	case c.WriteGen > 0 && same && !renamed: // the new name is pending, or will be written again
 	case c.WriteGen > 0 && same:
 		r.recordApplied(c, c.WriteGen, nil)
+		if c.Applied == nil {
+			c.Applied = r.shownState(c, f)
+		}
 	case r.caps().RecreateToChange() && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
 		r.recordRefusal(c, Failure{
 			Class:   FailedForNow,
@@ -222,11 +226,30 @@ func (r *reading) compare(c *Code, f Found, shown bool) {
 	}
 }
 
-// notePIN records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
+// notePIN records the observed PIN of a code that is not in its desired state: another code may wait for that PIN.
 func (r *reading) notePIN(c *Code, f Found) {
-	if c.AppliedGen == 0 && f.Confirmed && f.PIN != "" {
+	switch {
+	case !f.Confirmed || f.PIN == "":
+	case c.AppliedGen == 0:
 		c.WritePIN = f.PIN
+	case c.AppliedGen < c.DesiredGen && c.Applied != nil && c.Applied.PIN != f.PIN:
+		has := *c.Applied
+		has.PIN = f.PIN
+		c.Applied = &has
 	}
+}
+
+// shownState returns the state of a code that equals the desired one as far as the device shows it. It is nil if the PIN
+// is unknown.
+func (r *reading) shownState(c *Code, f Found) *State {
+	has := c.State()
+	if !r.caps().ProviderPIN {
+		has.PIN = cmp.Or(f.PIN, c.WritePIN)
+	}
+	if has.PIN == "" {
+		return nil
+	}
+	return &has
 }
 
 // noteName records the name that the device shows for a code without a pending write. Before the read lag has passed,

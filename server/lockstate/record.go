@@ -175,7 +175,7 @@ func (l *Lock) recordPut(c *Code, op Operation, o Outcome) {
 	}
 	// The code has one PIN or the other, so it is overwritten or recreated.
 	if op.OtherPIN && c.WriteRef == "" {
-		c.WriteGen, c.WriteAt, c.WriteAccepted = op.Gen-1, new(l.Now), false
+		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePIN = op.Gen-1, new(l.Now), false, ""
 		return
 	}
 	c.WriteAccepted = true
@@ -205,7 +205,7 @@ func (l *Lock) recordPutFailure(c *Code, op Operation, f Failure) {
 // recordMismatch records that a creation returned a code that differs from the desired state. The code is overwritten,
 // recreated, or removed.
 func (l *Lock) recordMismatch(c *Code, gen int64, f Failure) {
-	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, new(l.Now), false
+	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePIN = gen-1, new(l.Now), false, ""
 	if c.WriteGen == 0 || c.RemovingSince != nil {
 		c.WriteGen, c.WriteAt = 0, nil
 	}

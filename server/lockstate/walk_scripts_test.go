@@ -202,6 +202,23 @@ var walkFound = []walkNamed{
 		"a code that the vendor sets after its end stays", lockVendorPIN,
 		steps(one(stepCreate, 0), drain, again(6, hours), drain, drain),
 	},
+	{
+		"codes of unknown PINs exchange them forever", lockHidden,
+		steps(create(1), create(2), drain, one(stepExchange, 0, 1), drain, arrive, arrive, drain),
+	},
+	{
+		"codes that change twice exchange their PINs forever", lockVisible,
+		steps(create(1), create(2), drain, arrive, arrive, drain, changePIN(0, 3), drain, changePIN(0, 4), arrive, drain,
+			one(stepExchange, 0, 1), drain),
+	},
+	{
+		"a change that needs no write hides one at the device", lockRecreatedHidden,
+		steps(create(1), drain, create(2), one(stepExchange), hours, handChange(0, 3), drain),
+	},
+	{
+		"a code that arrives after its removal without a subscription stays", lockRecreated,
+		steps(create(1), drain, one(stepSubscription), one(stepDelete), minutes, minutes, drain),
+	},
 }
 
 func TestWalk_NamedScripts(t *testing.T) {
