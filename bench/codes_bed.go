@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,7 +33,6 @@ type codeBed struct {
 	watch     *pgx.Conn // of follow
 	following sync.WaitGroup
 	stop      context.CancelFunc
-	looks     atomic.Int64 // transactions of the bench in the server's database
 
 	mu    sync.Mutex
 	set   map[string]int // codes that are set, by device_id
@@ -136,7 +134,6 @@ func (b *codeBed) latency(ctx context.Context, lock int) (time.Duration, error) 
 
 func (b *codeBed) settle(ctx context.Context) error {
 	return poll(ctx, "the server is idle", func() (idle bool, err error) {
-		b.looks.Add(1)
 		err = b.pool.QueryRow(
 			ctx,
 			`select not exists (select 1 from devices where due_at <= clock_timestamp())
@@ -182,7 +179,6 @@ func (b *codeBed) follow(ctx context.Context) {
 }
 
 func (b *codeBed) readSet(ctx context.Context) (map[string]int, error) {
-	b.looks.Add(1)
 	rows, err := b.watch.Query(
 		ctx,
 		"select device_id::text, count(*)::int from access_codes where status = 'set' and name = 'Guest' group by 1",
@@ -196,11 +192,6 @@ func (b *codeBed) readSet(ctx context.Context) (map[string]int, error) {
 		return nil
 	})
 	return set, err
-}
-
-func (b *codeBed) transactions(ctx context.Context) (float64, error) {
-	n, err := b.minimal.transactionsIn(ctx, "postgres")
-	return n - float64(b.looks.Load()), err
 }
 
 // processorTime returns the processor time of this process and PostgreSQL so far.

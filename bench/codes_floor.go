@@ -225,20 +225,6 @@ func (f *codeFloor) call(ctx context.Context, method, path string, in, out any) 
 	return json.Unmarshal(answer, out)
 }
 
-func (f *codeFloor) transactions(ctx context.Context) (float64, error) {
-	return f.transactionsIn(ctx, neighborDatabase)
-}
-
-// transactionsIn returns the number of transactions in a database of the cluster.
-func (f *codeFloor) transactionsIn(ctx context.Context, database string) (n float64, err error) {
-	err = f.pool.QueryRow(
-		ctx,
-		"select xact_commit + xact_rollback from pg_stat_database where datname = $1",
-		database,
-	).Scan(&n)
-	return n, err
-}
-
 func (f *codeFloor) create(ctx context.Context, lock int) error {
 	_, err := ask(ctx, f.client, target{url: f.server.URL}, fmt.Sprintf(`{"lock":%q}`, f.locks[lock].id))
 	return err

@@ -9,11 +9,11 @@ import (
 
 // A PIN that moves between two addresses is on the lock while the new code is created.
 
-// leaves lets a code leave its lock after so many reads of it.
-func (f *fake) leaves(id string, reads int32, leave func(*fakeCode)) {
+// leaves lets a code leave its lock at the third read of it.
+func (f *fake) leaves(id string, leave func(*fakeCode)) {
 	var seen atomic.Int32
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/access_codes/get" && seen.Add(1) == reads {
+		if r.URL.Path == "/access_codes/get" && seen.Add(1) == 3 {
 			f.do(func() { leave(f.codes[id]) })
 		}
 		f.ServeHTTP(w, r)
@@ -42,7 +42,7 @@ func TestCreation_WaitsForPINToLeaveLock(t *testing.T) {
 			f := startFakeLocks(t)
 			f.uniquePINs, f.namesNoHolder = true, c.silent
 			id := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
-			f.leaves(id, 3, c.leave(f, id))
+			f.leaves(id, c.leave(f, id))
 			w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "`+longPIN+`"`))})
 			w.expect(true, "apply", "-auto-approve")
 			f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/create")

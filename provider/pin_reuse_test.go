@@ -87,7 +87,17 @@ func TestPlan_NewStaysOfOnePIN(t *testing.T) {
 	p := f.plugin(t)
 	stay := func(minutes int) map[string]tftypes.Value {
 		starts, ends := stayAt(minutes)
-		return codeOf(fakeDevice, "code", "4815", "name", fmt.Sprint("Guest ", minutes), "starts_at", starts, "ends_at", ends)
+		return codeOf(
+			fakeDevice,
+			"code",
+			"4815",
+			"name",
+			fmt.Sprint("Guest ", minutes),
+			"starts_at",
+			starts,
+			"ends_at",
+			ends,
+		)
 	}
 	p.changes(codeType, nil, stay(0)).expect(t, nil)
 	p.changes(codeType, nil, stay(75)).expect(t, nil)
@@ -125,7 +135,13 @@ func TestAccessCodes_OfStaysThatShareAPIN(t *testing.T) {
 
 	w.rewrite(f.config(stays(map[string]int{"ana": 30, "bo": 75})))
 	w.expect(false, "apply", "-auto-approve")
-	expectSaid(t, "the extension", plainly(w.seen.String()), "duplicate_access_code", "has this PIN. Choose another PIN")
+	expectSaid(
+		t,
+		"the extension",
+		plainly(w.seen.String()),
+		"duplicate_access_code",
+		"has this PIN. Choose another PIN",
+	)
 	if strings.Contains(w.seen.String(), longPIN) {
 		t.Error("the PIN is shown")
 	}
@@ -138,7 +154,7 @@ func TestCreation_WaitsForStayThatMovesAway(t *testing.T) {
 	f.uniquePINs = true
 	starts, ends := stayAt(0)
 	id := f.unmanaged(fakeCode{name: "Ana", code: longPIN, managed: true, startsAt: starts, endsAt: ends})
-	f.leaves(id, 3, func(c *fakeCode) { c.startsAt, c.endsAt = stayAt(24 * 60) })
+	f.leaves(id, func(c *fakeCode) { c.startsAt, c.endsAt = stayAt(24 * 60) })
 	w := newDirectory(t, map[string]string{"main.tf": required + f.config(stays(map[string]int{"bo": 30}))})
 	w.expect(true, "apply", "-auto-approve")
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/create")
@@ -150,10 +166,14 @@ func TestCreation_OtherServersKeepStaysApartFromPINs(t *testing.T) {
 	f := startFakeLocks(t)
 	starts, ends := stayAt(0)
 	id := f.unmanaged(fakeCode{name: "Ana", code: longPIN, managed: true, startsAt: starts, endsAt: ends})
-	refuse := answerRaw(http.StatusConflict, "application/json", `{"ok": false, "error": {"type": "duplicate_access_code",
-		"message": "It is taken.", "data": {"managed_access_code_id": "`+id+`"}}}`)
+	refuse := answerRaw(
+		http.StatusConflict,
+		"application/json",
+		`{"ok": false, "error": {"type": "duplicate_access_code",
+		"message": "It is taken.", "data": {"managed_access_code_id": "`+id+`"}}}`,
+	)
 	f.then("/access_codes/create", refuse, refuse)
-	f.leaves(id, 3, func(c *fakeCode) { c.status = "removing" })
+	f.leaves(id, func(c *fakeCode) { c.status = "removing" })
 	w := newDirectory(t, map[string]string{"main.tf": required + f.config(stays(map[string]int{"bo": 24 * 60}))})
 	w.expect(true, "apply", "-auto-approve")
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/create", "/access_codes/create")

@@ -285,7 +285,7 @@ func TestSharedAccessCode_TakesOverAPINWhoseHolderLeaves(t *testing.T) {
 	f := startFakeLocks(t)
 	f.uniquePINs = true
 	holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
-	f.leaves(holder, 3, func(*fakeCode) { delete(f.codes, holder) })
+	f.leaves(holder, func(*fakeCode) { delete(f.codes, holder) })
 	w := f.shared(t, "20s", lockA, lockB)
 	w.expect(true, "apply")
 	if n := f.count("/access_codes/create"); n != 3 {

@@ -45,9 +45,15 @@ type pass struct {
 
 // drainDevice reconciles a device as far as possible now and returns when to look again.
 func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
-	w, _, err := r.access.Devices.Advance(ctx, lease, id, device.Report{NeedsAccount: true}, func(w device.Work) device.Next {
-		return device.Next{End: w.Device.Removed || idle(w), Due: w.Due, Seq: w.Seq}
-	})
+	w, _, err := r.access.Devices.Advance(
+		ctx,
+		lease,
+		id,
+		device.Report{NeedsAccount: true},
+		func(w device.Work) device.Next {
+			return device.Next{End: w.Device.Removed || idle(w), Due: w.Due, Seq: w.Seq}
+		},
+	)
 	if err != nil || w.Device.Removed || idle(w) {
 		return r.until(w), err
 	}

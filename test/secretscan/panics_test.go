@@ -39,7 +39,7 @@ func TestPanicsRevealNothing(t *testing.T) {
 	if n := stacks(); res.StatusCode != http.StatusInternalServerError || n != 2 {
 		t.Errorf("a panic on a page: status %d, and %d stacks in the log", res.StatusCode, n-1)
 	}
-	r.run.PanicIn("worker.drain", "device.(*Service).onDevice")
+	r.run.PanicIn("worker.drain", "device.(*Service).Advance")
 	r.answered(http.StatusOK, "a code", apptest.Bearer(r.APIKey), "/access_codes/create", r.create(""))
 	apptest.Until(t, "a panic in the background is logged", func() bool { return stacks() > 2 })
 	r.run.StopPanics()
