@@ -336,6 +336,9 @@ func (l *Lock) markRemoved(c *Code) {
 	over := wasOn || status == StatusUnset
 	if over {
 		c.Attempts = 0
+		if c.BlockedGen >= c.DesiredGen {
+			c.BlockedGen = 0
+		}
 	}
 	if over || c.hasError(domain.ErrFailedToRemove) {
 		c.Error = nil

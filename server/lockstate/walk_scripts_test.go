@@ -27,6 +27,7 @@ const (
 // Choices of steps.
 const (
 	soonFrame   = 1
+	farFrame    = 2
 	ongoing     = 9
 	allowed     = 48
 	newFrame    = 4
@@ -218,6 +219,11 @@ var walkFound = []walkNamed{
 	{
 		"a code that arrives after its removal without a subscription stays", lockRecreated,
 		steps(create(1), drain, one(stepSubscription), one(stepDelete), minutes, minutes, drain),
+	},
+	{
+		"a refused code whose start is ahead again is forgotten", lockRecreatedHidden,
+		steps(one(stepCreate, farFrame, 1), drain, one(stepDue), started(), one(stepPass, with(wrongRefUnstorable)),
+			one(stepBack, 42)),
 	},
 }
 

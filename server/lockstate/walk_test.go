@@ -1050,8 +1050,9 @@ func (w *walk) exchange(s walkStep) {
 			if _, err := t.Update(ch.c, change); err != nil {
 				return false
 			}
-			delete(w.refusedForGood, ch.c.ID)
 		}
+		delete(w.refusedForGood, a.ID)
+		delete(w.refusedForGood, b.ID)
 		w.track(t.Lock, "request")
 		return true
 	})
