@@ -540,6 +540,9 @@ func (w *walk) rest() {
 	w.checkRest()
 	w.settle(10 * 24 * time.Hour)
 	w.checkRest()
+	if w.due != nil { // all time frames have ended
+		w.fail("an idle lock is left alone", "it is due at %v", w.due)
+	}
 }
 
 // settle runs the server for a time.
