@@ -205,8 +205,12 @@ func (w *walk) read(f walkFault, b byte) {
 		list, w.lied = slices.Delete(list, i, i+1), true
 	}
 	w.seeList(list)
+	if b%6 == 5 { // the inventory rate limit
+		w.admits = int(b) % 2
+	}
 	seq := w.pass.readSeq
 	w.advance(func(t *walkTx) { w.observe(t, list, seq) }, w.next)
+	w.admits = 100
 }
 
 // seeList notes what a read has shown.
@@ -256,9 +260,12 @@ func (w *walk) observe(t *walkTx, list []Found, seq int) {
 	}
 	t.seq = seq
 	sent := uncertainWrites(t.Lock)
-	t.Observe(seen)
+	deferred := t.Observe(seen)
 	w.claimAlike(sent)
 	read := t.Lock.changes.Read
+	if deferred > 0 && read != nil {
+		read.RereadAt = earlier(read.RereadAt, w.now.Add(20*time.Second))
+	}
 	t.collect()
 	w.track(t.Lock, "read")
 	if read != nil {
@@ -511,6 +518,10 @@ func (w *walk) rest() {
 	w.note("rest")
 	w.settled = true
 	w.device.Online, w.device.SubscriptionMissing = true, false
+	if w.device.Detached {
+		w.restDetached()
+		return
+	}
 	if w.device.Removed {
 		w.device.Removed = false
 		for _, told := range w.told {
@@ -542,6 +553,20 @@ func (w *walk) rest() {
 	w.checkRest()
 	if w.due != nil { // all time frames have ended
 		w.fail("an idle lock is left alone", "it is due at %v", w.due)
+	}
+}
+
+// restDetached checks that a device that cannot return has no work left.
+func (w *walk) restDetached() {
+	w.wake(false)
+	w.settle(10 * 24 * time.Hour)
+	for i := range w.rows {
+		if c := &w.rows[i]; c.RemovingSince != nil && !c.InPool || !c.Managed {
+			w.fail("every request ends", "code %d stays on a device that cannot return", c.ID[15])
+		}
+	}
+	if len(w.attempts) > 0 || w.due != nil {
+		w.fail("an idle lock is left alone", "%d attempts, due at %v", len(w.attempts), w.due)
 	}
 }
 

@@ -303,7 +303,9 @@ type walk struct {
 	wakeSeq    int
 	due        *time.Time
 
-	pass    walkPass
+	pass walkPass
+	// admits is how many changes of unmanaged codes a read may record.
+	admits  int
 	settled bool
 	// ends is the schedule at the end of a pass; nil: the pass goes on.
 	ends *walkSchedule
@@ -360,6 +362,7 @@ func newWalk(p *walkProfile, seen *walkTransitions) *walk {
 		sim:            simLock{p: p},
 		real:           walkStart,
 		now:            walkStart,
+		admits:         100,
 		device:         Device{Capabilities: p.caps, Managed: true, Online: true, ReadNeeded: true},
 		tombstones:     map[uuid.UUID]bool{},
 		due:            new(walkStart),
@@ -465,7 +468,7 @@ func (w *walk) tx(f func(t *walkTx) bool) {
 			NewID:  w.newID,
 			NewPIN: w.newPIN,
 			Jitter: func(span time.Duration) time.Duration { return span / 2 },
-			Admit:  func(n int) int { return n },
+			Admit:  func(n int) int { return min(n, w.admits) },
 		},
 	}}
 	for i := range w.rows {
@@ -811,6 +814,10 @@ func (w *walk) stepDevice(s walkStep) {
 		w.device.SubscriptionMissing = !w.device.SubscriptionMissing
 		w.wake(true)
 	case stepRemoval:
+		if w.device.Detached {
+			return
+		}
+		w.device.Detached = !w.device.Removed && s.a == 255
 		if w.device.Removed = !w.device.Removed; w.device.Removed {
 			w.device.Online = false
 		} else {
