@@ -206,7 +206,8 @@ func (v *simLock) newRef(used func(string) bool) string {
 	}
 	for n := 1; ; n++ {
 		ref := fmt.Sprint(n)
-		if v.find(ref) == nil && (used == nil || !used(ref)) {
+		queued := slices.ContainsFunc(v.queue, func(o simOp) bool { return o.code.ref == ref })
+		if v.find(ref) == nil && !queued && (used == nil || !used(ref)) {
 			return ref
 		}
 	}

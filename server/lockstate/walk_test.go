@@ -1004,7 +1004,7 @@ func (w *walk) requestOn(l *Lock, c *Code, s walkStep) (err error) {
 			return errWalkRejected
 		}
 		if _, err = l.Unmanage(c); err == nil {
-			if has := w.sim.find(c.Ref); has != nil {
+			if has := w.sim.find(c.Ref); has != nil && (has.key == c.ID || has.owner == c.ID) {
 				has.foreign = true
 			}
 		}
