@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The scripts of this file are named walks: the old complaints (package reconcile, TestComplaints), and the faults that
+// The scripts of this file are named walks: the old complaints (TestComplaints), and the faults that
 // random walks have found. They are the seeds of FuzzWalk.
 
 // The positions of the profiles.

@@ -394,7 +394,7 @@ func (w *walk) newID() (id uuid.UUID) {
 	return id
 }
 
-func copyOf[T any](p *T) *T {
+func copyPointee[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}
@@ -404,15 +404,15 @@ func copyOf[T any](p *T) *T {
 // copyCode returns a copy that shares nothing, as after a restart.
 func copyCode(c *Code) Code {
 	out := *c
-	out.Name, out.VendorName = copyOf(c.Name), copyOf(c.VendorName)
-	out.StartsAt, out.EndsAt = copyOf(c.StartsAt), copyOf(c.EndsAt)
-	out.AppliedAt, out.WriteAt, out.NextAttemptAt = copyOf(c.AppliedAt), copyOf(c.WriteAt), copyOf(c.NextAttemptAt)
-	out.RemovingSince, out.DriftedAt = copyOf(c.RemovingSince), copyOf(c.DriftedAt)
-	out.Error, out.Warning = copyOf(c.Error), copyOf(c.Warning)
-	if out.Applied = copyOf(c.Applied); out.Applied != nil {
+	out.Name, out.VendorName = copyPointee(c.Name), copyPointee(c.VendorName)
+	out.StartsAt, out.EndsAt = copyPointee(c.StartsAt), copyPointee(c.EndsAt)
+	out.AppliedAt, out.WriteAt, out.NextAttemptAt = copyPointee(c.AppliedAt), copyPointee(c.WriteAt), copyPointee(c.NextAttemptAt)
+	out.RemovingSince, out.DriftedAt = copyPointee(c.RemovingSince), copyPointee(c.DriftedAt)
+	out.Error, out.Warning = copyPointee(c.Error), copyPointee(c.Warning)
+	if out.Applied = copyPointee(c.Applied); out.Applied != nil {
 		s := out.Applied
-		s.Name, s.VendorName = copyOf(s.Name), copyOf(s.VendorName)
-		s.StartsAt, s.EndsAt = copyOf(s.StartsAt), copyOf(s.EndsAt)
+		s.Name, s.VendorName = copyPointee(s.Name), copyPointee(s.VendorName)
+		s.StartsAt, s.EndsAt = copyPointee(s.StartsAt), copyPointee(s.EndsAt)
 	}
 	return out
 }
