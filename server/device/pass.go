@@ -191,6 +191,10 @@ func (t *deviceTx) observe(ctx context.Context, seq int64, found []Found) error 
 func (t *deviceTx) observation(ctx context.Context, found []Found) (seen lockstate.Observation, err error) {
 	var keys []uuid.UUID
 	var refs []string
+	known := make(map[string]bool, len(t.rows))
+	for _, c := range t.lock.Codes {
+		known[c.Ref] = true
+	}
 	for _, f := range found {
 		// Codes without a valid reference can be neither changed nor removed.
 		if !domain.ValidRef(f.Ref) {
@@ -202,7 +206,7 @@ func (t *deviceTx) observation(ctx context.Context, found []Found) (seen locksta
 		}
 		f.Found.PIN = t.pins.of(f.PIN)
 		seen.Found = append(seen.Found, f.Found)
-		if t.lock.CodeByRef(f.Ref) == nil && t.lock.Code(f.Found.Key) == nil {
+		if _, ours := t.rows[f.Found.Key]; !known[f.Ref] && !ours {
 			refs = append(refs, f.Ref)
 			if f.Found.Key != uuid.Nil {
 				keys = append(keys, f.Found.Key)
