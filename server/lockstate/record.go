@@ -328,7 +328,7 @@ func (l *Lock) recordUnsent(c *Code, op Operation) {
 		return
 	}
 	c.clearWrite()
-	c.WritePIN = ""
+	c.WritePIN, c.VendorName = "", nil
 	if c.RemovingSince != nil {
 		l.deleteCode(c)
 	}
