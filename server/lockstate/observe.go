@@ -94,6 +94,8 @@ type reading struct {
 	Observation
 
 	seen map[uuid.UUID]bool
+	// pending are the unmanaged codes that are on their way.
+	pending []*Code
 	// byRef has the last code of each reference.
 	byRef   map[string]*Code
 	managed []*Code
@@ -145,6 +147,9 @@ func (r *reading) match(f Found) {
 	}
 	switch {
 	case !c.Managed:
+		if !f.Confirmed {
+			r.pending = append(r.pending, c)
+		}
 		r.refresh(c, f)
 		r.setDisabled(c, f.Disabled)
 	case r.leaving(c):
@@ -368,6 +373,10 @@ func (r *reading) convert() {
 	for _, a := range r.Attempts {
 		c := r.Code(a.CodeID)
 		if a.Type != domain.ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.ID] {
+			continue
+		}
+		if slices.Contains(r.pending, c) {
+			r.again = earlier(r.again, r.Now.Add(pollSoon))
 			continue
 		}
 		if !c.Managed {

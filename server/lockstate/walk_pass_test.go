@@ -294,7 +294,7 @@ func (w *walk) claimAlike(sent []*Code) {
 	for _, c := range sent {
 		on := w.sim.find(c.Ref)
 		if on != nil && on.foreign && w.p.caps.PINVisible && (on.pin == c.PIN || on.pin == c.WritePIN) {
-			w.claim(c)
+			on.foreign = false
 		}
 	}
 }
@@ -451,6 +451,9 @@ func (w *walk) apply(op Operation, f walkFault, apply, async bool) (o Outcome, w
 	if f == createdDifferent && op.Ref == "" && !w.p.slots && !w.p.caps.ProviderPIN {
 		op.PIN = "7" + op.PIN
 		o = w.sim.put(op, op.Code, w.now, true, false, nil)
+		if on := w.sim.find(o.Ref); on != nil { // if the answer gets lost
+			on.unseen = true
+		}
 		if o.Failure == nil {
 			o.Failure = &Failure{Class: FailedForNow, Message: "differs", Unsure: true}
 		}
@@ -691,6 +694,7 @@ func (w *walk) checkLockAtRest(l *Lock, on simCode) {
 	case c == nil:
 		w.fail("the lock has what is wanted", "%q of %d has no row", on.ref, on.key[15])
 	case on.foreign || c.Managed || w.lied || !w.p.keys:
+	case on.key == uuid.Nil && on.owner == uuid.Nil: // it was ours only because it looked like a lost write
 	default:
 		w.fail("the lock has what is wanted", "%q of %d stays on the lock", on.ref, on.key[15])
 	}

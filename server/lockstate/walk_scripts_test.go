@@ -225,6 +225,15 @@ var walkFound = []walkNamed{
 		steps(one(stepCreate, farFrame, 1), drain, one(stepDue), started(), one(stepPass, with(wrongRefUnstorable)),
 			one(stepBack, 42)),
 	},
+	{
+		"a pending code counts as set after its conversion", lockNoKeys,
+		steps(create(1), drain, one(stepRemoval), one(stepDelete), one(stepRemoval), drain, one(stepConvert), drain,
+			one(stepBreak), drain),
+	},
+	{
+		"a code becomes unmanaged while it leaves until its start", lockRecreatedHidden,
+		steps(create(1), drain, one(stepUpdate, 0, newFrame, farFrame), started(), one(stepUnmanage), drain),
+	},
 }
 
 func TestWalk_NamedScripts(t *testing.T) {
