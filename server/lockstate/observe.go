@@ -244,8 +244,8 @@ func (r *reading) notePIN(c *Code, f Found) {
 	}
 }
 
-// shownState returns the state of a code that equals the desired one as far as the device shows it. It is nil if the PIN
-// is unknown.
+// shownState returns the state of a code that equals the desired one as far as the device shows it. It is nil if the
+// PIN is unknown.
 func (r *reading) shownState(c *Code, f Found) *State {
 	has := c.State()
 	if !r.caps().ProviderPIN {

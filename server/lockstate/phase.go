@@ -9,8 +9,7 @@ type Phase string
 const (
 	// PhaseGone means that the code has no row.
 	PhaseGone Phase = "gone"
-	// PhaseWaiting means that the code waits for its programming time or its turn, or is on the device and waits for its
-	// start.
+	// PhaseWaiting means that the code waits for its programming time or its turn, or for its start on the device.
 	PhaseWaiting Phase = "waiting"
 	// PhaseSetting means that the server sets the code, or will retry.
 	PhaseSetting Phase = "setting"

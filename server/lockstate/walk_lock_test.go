@@ -77,7 +77,9 @@ var walkProfiles = []walkProfile{
 	},
 	{
 		name: "recreated, hidden", keys: true,
-		caps: capability.Set{OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, Convert: capability.ConvertNever},
+		caps: capability.Set{
+			OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, Convert: capability.ConvertNever,
+		},
 	},
 	{
 		name: "no list", keys: true,
@@ -93,7 +95,9 @@ var walkProfiles = []walkProfile{
 			OnlineCodes: true, ListCodes: true, ModifyInPlace: true, PINVisible: true, NativeSchedule: true,
 			OfflineCodes: true, Convert: capability.ConvertNever, MaxCodes: 6,
 			Constraints: []capability.Constraint{
-				{Type: "name_must_be_unique"}, {Type: "start_date_in_future"}, {Type: "name_length", MinLength: 2, MaxLength: 8},
+				{Type: "name_must_be_unique"},
+				{Type: "start_date_in_future"},
+				{Type: "name_length", MinLength: 2, MaxLength: 8},
 			},
 		},
 	},
@@ -137,8 +141,8 @@ type simPast struct {
 	codes []Found
 }
 
-// simLock is a simulated lock with its vendor. It refuses duplicate PINs, duplicate names where they must be unique, and
-// more codes than fit.
+// simLock is a simulated lock with its vendor. It refuses duplicate PINs, more codes than fit, and duplicate names where
+// they must be unique.
 type simLock struct {
 	p     *walkProfile
 	codes []simCode
@@ -283,8 +287,8 @@ func (v *simLock) found(c simCode) Found {
 	return f
 }
 
-// put writes a code for an operation and returns the answer. apply is false for a write that gets lost on its way. place
-// records the slot of the write, and returns false to end it.
+// put writes a code for an operation and returns the answer. apply is false for a write that gets lost on its way.
+// place records the slot of the write, and returns false to end it.
 func (v *simLock) put(op Operation, key uuid.UUID, now time.Time, apply, async bool, place func(string) bool) Outcome {
 	c := simCode{ref: op.Ref, name: op.Name, key: key, pin: op.PIN, starts: op.StartAt(now), ends: op.EndsAt}
 	if was := v.find(op.Ref); was != nil {
@@ -295,7 +299,8 @@ func (v *simLock) put(op Operation, key uuid.UUID, now time.Time, apply, async b
 	case op.Ref == "" && (v.p.keys || v.p.slots):
 		if i := slices.IndexFunc(all, func(o simCode) bool { return o.key == key }); i >= 0 {
 			known := all[i]
-			if slices.ContainsFunc(v.queue, func(o simOp) bool { return o.action == Delete && o.code.ref == known.ref }) {
+			leaves := func(o simOp) bool { return o.action == Delete && o.code.ref == known.ref }
+			if slices.ContainsFunc(v.queue, leaves) {
 				return Outcome{Failure: &Failure{Class: FailedForNow, Message: "being deleted"}}
 			}
 			return v.repeated(op, known, now, apply, async, place)

@@ -356,7 +356,6 @@ func (w *walk) send(f walkFault, b byte) {
 	op := w.pass.op
 	w.pass.handled[op.Code] = true
 	w.checkRepeated(op)
-	w.sends++
 	w.note("    send %s of %d at %q: PIN %s, gen %d, fault %d", op.Action, op.Code[15], op.Ref, op.PIN, op.Gen, f)
 	switch f {
 	case answerDropped, wrongRefUnstorable, wrongRefUnknown, createdDifferent, refusedConflict:
@@ -491,8 +490,8 @@ func (w *walk) checkLeft(l *Lock, op Operation) {
 		if o.ID == op.Code || o.Ref == "" || o.RemovingSince == nil {
 			continue
 		}
-		on := w.sim.find(o.Ref)
-		if on != nil && op.PIN != "" && o.PIN == op.PIN && on.pin == op.PIN && on.key == o.ID && o.AppliedGen == o.DesiredGen {
+		on, known := w.sim.find(o.Ref), op.PIN != "" && o.PIN == op.PIN && o.AppliedGen == o.DesiredGen
+		if known && on != nil && on.pin == op.PIN && on.key == o.ID {
 			w.fail("a code leaves before another gets its PIN", "the PIN of %q is put while it is there", o.Ref)
 		}
 		if op.Ref == o.Ref {
@@ -519,7 +518,6 @@ func (w *walk) checkPlan(l *Lock, p Plan) {
 // rest ends all faults, and checks that everything comes to rest in the desired state.
 func (w *walk) rest() {
 	w.note("rest")
-	w.settled = true
 	w.device.Online, w.device.SubscriptionMissing = true, false
 	if w.device.Detached {
 		w.restDetached()
@@ -617,8 +615,8 @@ func (w *walk) checkRest() {
 
 func (w *walk) checkCodeAtRest(l *Lock, c *Code) {
 	r := l.waitsFor(c)
-	w.note("    code %d at rest: %s, waits for %q, ref %q, PIN %s, gens %d %d %d", c.ID[15], l.PhaseOf(c), r.kind, c.Ref,
-		c.PIN, c.DesiredGen, c.AppliedGen, c.BlockedGen)
+	w.note("    code %d at rest: %s, waits for %q, ref %q, PIN %s, gens %d %d %d",
+		c.ID[15], l.PhaseOf(c), r.kind, c.Ref, c.PIN, c.DesiredGen, c.AppliedGen, c.BlockedGen)
 	switch {
 	case c.RemovingSince != nil:
 		w.fail("every request ends", "code %d is being removed, waits for %q", c.ID[15], r.kind)

@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// The walk drives a lock as package reconcile does, with requests of clients, a simulated lock, people at its keypad, and
-// faults in between. It checks the invariants after each transaction, and that the lock comes to rest once the faults
-// have stopped.
+// The walk drives a lock as package reconcile does, with requests of clients, a simulated lock, people at its keypad,
+// and faults in between. It checks the invariants after each transaction, and that the lock comes to rest once the
+// faults have stopped.
 
 // walkKind is the kind of a step.
 type walkKind byte
@@ -203,7 +203,7 @@ func (s walkScript) report(t *testing.T, name string, err error) {
 	w := newWalk(&walkProfiles[short.profile], nil)
 	w.log = &strings.Builder{}
 	err = short.rerun(w)
-	t.Fatalf("%s, lock %q: %v\nsteps %v\nscript %d %v\n%s", name, w.p.name, err, short.steps, short.profile, short.steps, w.log)
+	t.Fatalf("%s, lock %q: %v\nprofile %d, steps %v\n%s", name, w.p.name, err, short.profile, short.steps, w.log)
 }
 
 // rerun is run with a log.
@@ -305,8 +305,7 @@ type walk struct {
 
 	pass walkPass
 	// admits is how many changes of unmanaged codes a read may record.
-	admits  int
-	settled bool
+	admits int
 	// ends is the schedule at the end of a pass; nil: the pass goes on.
 	ends *walkSchedule
 
@@ -324,7 +323,6 @@ type walk struct {
 	lied bool
 	// outside is true if something besides the server may have changed the codes of the lock.
 	outside bool
-	sends   int
 }
 
 // walkSchedule is when a device is due, unless it was woken after seq.
@@ -373,7 +371,9 @@ func newWalk(p *walkProfile, seen *walkTransitions) *walk {
 		refusedForGood: map[uuid.UUID]bool{},
 		seen:           seen,
 	}
-	w.sim.breach = func(what string, c simCode) { w.fail("foreign codes stay", "the foreign code %s was %s", c.ref, what) }
+	w.sim.breach = func(what string, c simCode) {
+		w.fail("foreign codes stay", "the foreign code %s was %s", c.ref, what)
+	}
 	return w
 }
 
@@ -406,7 +406,8 @@ func copyCode(c *Code) Code {
 	out := *c
 	out.Name, out.VendorName = copyPointee(c.Name), copyPointee(c.VendorName)
 	out.StartsAt, out.EndsAt = copyPointee(c.StartsAt), copyPointee(c.EndsAt)
-	out.AppliedAt, out.WriteAt, out.NextAttemptAt = copyPointee(c.AppliedAt), copyPointee(c.WriteAt), copyPointee(c.NextAttemptAt)
+	out.AppliedAt, out.WriteAt = copyPointee(c.AppliedAt), copyPointee(c.WriteAt)
+	out.NextAttemptAt = copyPointee(c.NextAttemptAt)
 	out.RemovingSince, out.DriftedAt = copyPointee(c.RemovingSince), copyPointee(c.DriftedAt)
 	out.Error, out.Warning = copyPointee(c.Error), copyPointee(c.Warning)
 	if out.Applied = copyPointee(c.Applied); out.Applied != nil {
