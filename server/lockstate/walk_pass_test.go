@@ -197,6 +197,10 @@ func (w *walk) read(f walkFault, b byte) {
 	w.outside = w.outside || f == readEmpty || f == readTruncated
 	switch {
 	case f == readStale:
+		// After an accepted removal, the first list without the code is believed, even if it is older than the code.
+		w.lied = w.lied || slices.ContainsFunc(w.rows, func(c Code) bool {
+			return c.RemovingSince != nil && c.WriteAccepted
+		})
 		list = w.sim.listAt(w.real.Add(-time.Duration(b%10) * time.Second))
 	case f == readEmpty && len(list) > 0:
 		list, w.lied = nil, true
