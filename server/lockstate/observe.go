@@ -210,9 +210,10 @@ func (r *reading) compare(c *Code, f Found, shown bool) {
 	case c.AppliedGen < c.DesiredGen && !shown: // unknown PIN in its slot: written again
 	case c.WriteGen > 0 && same && !renamed: // the new name is pending, or will be written again
 	case c.WriteGen > 0 && same:
+		was := c.Applied
 		r.recordApplied(c, c.WriteGen, nil)
 		if c.Applied == nil {
-			c.Applied = r.shownState(c, f)
+			c.Applied = r.shownState(c, was, f)
 		}
 	case r.caps().RecreateToChange() && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
 		r.recordRefusal(c, Failure{
@@ -244,10 +245,16 @@ func (r *reading) notePIN(c *Code, f Found) {
 	}
 }
 
-// shownState returns the state of a code that equals the desired one as far as the device shows it. It is nil if the
-// PIN is unknown.
-func (r *reading) shownState(c *Code, f Found) *State {
+// shownState returns the state of a code whose desired state changed during the write that the device shows. was is the
+// state before the write. The result is nil if the PIN is unknown.
+func (r *reading) shownState(c *Code, was *State, f Found) *State {
 	has := c.State()
+	if was != nil {
+		has.Name = was.Name
+		if !NativeSchedule(c, r.caps()) {
+			has.StartsAt, has.EndsAt = was.StartsAt, was.EndsAt
+		}
+	}
 	if !r.caps().ProviderPIN {
 		has.PIN = cmp.Or(f.PIN, c.WritePIN)
 	}
