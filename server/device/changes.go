@@ -131,7 +131,7 @@ func (t *deviceTx) codeStatements(ctx context.Context) (steps []func(store.Tx) e
 		}
 		row, rest := insertOf(t.d, c, sealed), updateOf(c, sealed)
 		steps = append(steps, func(tx store.Tx) error { _, err := tx.InsertAccessCode(ctx, row); return err })
-		if c.RemovingSince != nil || c.Error != nil || c.Warning != nil {
+		if c.WriteAt != nil || c.RemovingSince != nil || c.Error != nil || c.Warning != nil {
 			steps = append(steps, func(tx store.Tx) error { return tx.UpdateAccessCode(ctx, rest) })
 		}
 	}

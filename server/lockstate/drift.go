@@ -27,9 +27,8 @@ func (c *Code) disabledWithPermission() bool {
 // onExternalChange handles the drift of a managed code that was changed at the device: it restores the desired state,
 // or keeps an allowed change.
 func (r *reading) onExternalChange(c *Code, f Found) {
-	if (pinChangedAtDevice(c, f) || f.Disabled && c.disabledWithPermission()) &&
-		c.ExternalModificationAllowed && c.hasWarning(domain.WarnExternal) {
-		return // kept, and already reported
+	if r.isReported(c, f) {
+		return
 	}
 	r.deviceChanged = true
 	c.ExternalChange = domain.ChangeModified
@@ -45,6 +44,14 @@ func (r *reading) onExternalChange(c *Code, f Found) {
 	if c.AppliedGen > 0 && !f.Disabled {
 		r.setStatusByTimeFrame(c)
 	}
+}
+
+// isReported reports whether an allowed change at the device was kept already.
+func (r *reading) isReported(c *Code, f Found) bool {
+	disabled := f.Disabled
+	f.Disabled = false
+	return c.ExternalModificationAllowed && c.hasWarning(domain.WarnExternal) && disabled == c.disabledWithPermission() &&
+		(pinChangedAtDevice(c, f) || disabled && r.same(c, f))
 }
 
 // keepChange takes over an allowed change at the device. vendors is true if the vendor chose another PIN.

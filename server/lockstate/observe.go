@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -93,6 +94,8 @@ type reading struct {
 	Observation
 
 	seen map[uuid.UUID]bool
+	// pending are the unmanaged codes that are on their way.
+	pending []*Code
 	// byRef has the last code of each reference.
 	byRef   map[string]*Code
 	managed []*Code
@@ -123,7 +126,7 @@ func (r *reading) match(f Found) {
 	f.StartsAt, f.EndsAt = domain.OnCalendar(f.StartsAt), domain.OnCalendar(f.EndsAt)
 	c := r.owner(f)
 	switch {
-	case c == nil && (f.Removing || f.Failure != nil):
+	case c == nil && (f.Removing || f.Failure != nil && !f.Confirmed):
 		return
 	case c == nil:
 		r.adoptUnmanaged(f)
@@ -133,7 +136,7 @@ func (r *reading) match(f Found) {
 		return
 	}
 	r.noteMove(c, f)
-	if c.Managed && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
+	if f.Failure != nil && !f.Confirmed && (!c.Managed || c.AppliedGen == 0) {
 		r.failedCreate(c, f)
 		return
 	}
@@ -144,6 +147,9 @@ func (r *reading) match(f Found) {
 	}
 	switch {
 	case !c.Managed:
+		if !f.Confirmed {
+			r.pending = append(r.pending, c)
+		}
 		r.refresh(c, f)
 		r.setDisabled(c, f.Disabled)
 	case r.leaving(c):
@@ -173,9 +179,10 @@ func (r *reading) noteRef(c *Code, f Found) (shown bool) {
 	// A recreated code does not change in place.
 	recreated := r.caps().RecreateToChange() && c.PIN != "" && c.WriteGen >= c.DesiredGen && c.Ref == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
-	shown = f.PIN != "" || r.caps().ProviderPIN || c.WriteAccepted || c.Ref == "" && !unsure || recreated
+	claimed := c.Ref == "" && !unsure && (c.WriteGen > 0 || c.WritePIN == "" || c.WritePIN == c.PIN)
+	shown = f.PIN != "" || r.caps().ProviderPIN || c.WriteAccepted || claimed || recreated
 	if unsure && f.PIN == "" {
-		c.WriteGen = c.DesiredGen - 1
+		c.WriteGen, c.WritePIN = c.DesiredGen-1, ""
 	}
 	if c.Ref != f.Ref {
 		c.Ref, r.byRef[f.Ref] = f.Ref, c
@@ -203,7 +210,11 @@ func (r *reading) compare(c *Code, f Found, shown bool) {
 	case c.AppliedGen < c.DesiredGen && !shown: // unknown PIN in its slot: written again
 	case c.WriteGen > 0 && same && !renamed: // the new name is pending, or will be written again
 	case c.WriteGen > 0 && same:
+		was := c.Applied
 		r.recordApplied(c, c.WriteGen, nil)
+		if c.Applied == nil {
+			c.Applied = r.shownState(c, was, f)
+		}
 	case r.caps().RecreateToChange() && c.WriteGen >= c.DesiredGen && shown: // differs from the write, permanently
 		r.recordRefusal(c, Failure{
 			Class:   FailedForNow,
@@ -221,11 +232,36 @@ func (r *reading) compare(c *Code, f Found, shown bool) {
 	}
 }
 
-// notePIN records the observed PIN of a code without a confirmed state: another code may wait for that PIN.
+// notePIN records the observed PIN of a code that is not in its desired state: another code may wait for that PIN.
 func (r *reading) notePIN(c *Code, f Found) {
-	if c.AppliedGen == 0 && f.Confirmed && f.PIN != "" {
+	switch {
+	case !f.Confirmed || f.PIN == "":
+	case c.AppliedGen == 0:
 		c.WritePIN = f.PIN
+	case c.AppliedGen < c.DesiredGen && c.Applied != nil && c.Applied.PIN != f.PIN:
+		has := *c.Applied
+		has.PIN = f.PIN
+		c.Applied = &has
 	}
+}
+
+// shownState returns the state of a code whose desired state changed during the write that the device shows. was is the
+// state before the write. The result is nil if the PIN is unknown.
+func (r *reading) shownState(c *Code, was *State, f Found) *State {
+	has := c.State()
+	if was != nil {
+		has.Name = was.Name
+		if !NativeSchedule(c, r.caps()) {
+			has.StartsAt, has.EndsAt = was.StartsAt, was.EndsAt
+		}
+	}
+	if !r.caps().ProviderPIN {
+		has.PIN = cmp.Or(f.PIN, c.WritePIN)
+	}
+	if has.PIN == "" {
+		return nil
+	}
+	return &has
 }
 
 // noteName records the name that the device shows for a code without a pending write. Before the read lag has passed,
@@ -249,6 +285,9 @@ func (r *reading) recordRefusal(c *Code, f Failure) {
 // failedCreate handles a listed code whose creation failed on the device. Some vendors can neither change nor delete
 // such a code, so its reference is useless.
 func (r *reading) failedCreate(c *Code, f Found) {
+	if !c.Managed { // it is missing like any other
+		return
+	}
 	if c.Ref == f.Ref {
 		c.Ref = ""
 	}
@@ -309,6 +348,9 @@ func (l *Lock) markRemoved(c *Code) {
 	over := wasOn || status == StatusUnset
 	if over {
 		c.Attempts = 0
+		if c.BlockedGen >= c.DesiredGen {
+			c.BlockedGen = 0
+		}
 	}
 	if over || c.hasError(domain.ErrFailedToRemove) {
 		c.Error = nil
@@ -338,6 +380,10 @@ func (r *reading) convert() {
 	for _, a := range r.Attempts {
 		c := r.Code(a.CodeID)
 		if a.Type != domain.ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.ID] {
+			continue
+		}
+		if slices.Contains(r.pending, c) {
+			r.again = earlier(r.again, r.Now.Add(pollSoon))
 			continue
 		}
 		if !c.Managed {

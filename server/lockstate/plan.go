@@ -276,7 +276,7 @@ func (l *Lock) next(c *Code, leaving bool) (Action, *time.Time) {
 			return Nothing, c.StartsAt
 		}
 		return Nothing, c.EndsAt
-	case c.BlockedGen >= c.DesiredGen && c.Ref == "" && c.WriteGen > 0: // refused, but an earlier write may show
+	case c.BlockedGen >= c.DesiredGen && l.mayShow(c): // refused, but an earlier write may show
 		return Await, l.poll(c)
 	case c.BlockedGen >= c.DesiredGen:
 		return Nothing, l.fallbackDue(c)
@@ -397,6 +397,11 @@ func (l *Lock) endUnconfirmed(c *Code) (deleted bool) {
 		})
 	}
 	return false
+}
+
+// mayShow reports whether a read may show an uncertain creation.
+func (l *Lock) mayShow(c *Code) bool {
+	return c.Ref == "" && c.WriteGen > 0 && (l.caps().ListCodes || l.onItsWay(c))
 }
 
 // onItsWay reports whether an unconfirmed write may still arrive.

@@ -82,7 +82,7 @@ func (l *Lock) RecordPlace(op Operation, ref string) bool {
 	// The slot was just free, so the codes that it was recorded for are not there.
 	for _, other := range l.Codes {
 		if other.WriteRef == ref {
-			if other != c && l.vacated(other) {
+			if other != c && l.vacated(other) && other.RemovingSince == nil {
 				l.recreateVacated(other)
 			}
 			other.WriteRef = ""
@@ -115,8 +115,12 @@ func (o *Outcome) check() {
 		o.Ref = ""
 	}
 	if o.Failure == nil && o.Ref != "" && !domain.ValidRef(o.Ref) {
-		*o = Outcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a " +
-			"reference that cannot be stored. Check whether the code is on the lock: only the vendor's app can remove it."}}
+		*o = Outcome{Failure: &Failure{
+			Class: FailedUnsupported,
+			Message: "The vendor has answered with a reference that cannot be stored. " +
+				"Check whether the code is on the lock: only the vendor's app can remove it.",
+			Unsure: true,
+		}}
 	}
 }
 
@@ -171,7 +175,7 @@ func (l *Lock) recordPut(c *Code, op Operation, o Outcome) {
 	}
 	// The code has one PIN or the other, so it is overwritten or recreated.
 	if op.OtherPIN && c.WriteRef == "" {
-		c.WriteGen, c.WriteAt, c.WriteAccepted = op.Gen-1, new(l.Now), false
+		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePIN = op.Gen-1, new(l.Now), false, ""
 		return
 	}
 	c.WriteAccepted = true
@@ -184,7 +188,7 @@ func (l *Lock) recordPut(c *Code, op Operation, o Outcome) {
 func (l *Lock) recordPutFailure(c *Code, op Operation, f Failure) {
 	f.Unsure = f.Unsure || op.WriteUncertain
 	switch {
-	case c.RemovingSince != nil && (f.Class == FailedForNow || op.WriteUncertain): // may have arrived: a read will show
+	case c.RemovingSince != nil && (f.Class == FailedForNow || f.Unsure): // may have arrived: a read will show
 		c.WriteAccepted = false
 	case c.RemovingSince != nil: // no code to remove
 		c.clearWrite()
@@ -201,7 +205,7 @@ func (l *Lock) recordPutFailure(c *Code, op Operation, f Failure) {
 // recordMismatch records that a creation returned a code that differs from the desired state. The code is overwritten,
 // recreated, or removed.
 func (l *Lock) recordMismatch(c *Code, gen int64, f Failure) {
-	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, new(l.Now), false
+	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePIN = gen-1, new(l.Now), false, ""
 	if c.WriteGen == 0 || c.RemovingSince != nil {
 		c.WriteGen, c.WriteAt = 0, nil
 	}
@@ -324,7 +328,7 @@ func (l *Lock) recordUnsent(c *Code, op Operation) {
 		return
 	}
 	c.clearWrite()
-	c.WritePIN = ""
+	c.WritePIN, c.VendorName = "", nil
 	if c.RemovingSince != nil {
 		l.deleteCode(c)
 	}

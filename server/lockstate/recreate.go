@@ -30,7 +30,9 @@ func (l *Lock) skipRecreate(c *Code) {
 	}
 	framed := sameTime(has.StartsAt, c.StartsAt) && sameTime(has.EndsAt, c.EndsAt)
 	if framed || !NativeSchedule(c, l.caps()) {
+		at := c.AppliedAt // nothing was written since
 		l.recordApplied(c, c.DesiredGen, nil)
+		c.AppliedAt = at
 	}
 }
 

@@ -57,6 +57,7 @@ func (l *Lock) Forget() {
 // needsTombstone reports whether a deleted code was sent but never observed, so that its vendor may deliver it after
 // every timeout. A code on a removed device gets no tombstone: it counts as unmanaged when the device returns.
 func (l *Lock) needsTombstone(c *Code) bool {
-	sent := c.WriteGen > 0 || c.WritePIN != ""
-	return c.Managed && c.Offline == "" && c.Ref == "" && sent && !l.Device.Removed
+	sent := c.WriteGen > 0 || c.WritePIN != "" || c.VendorName != nil
+	observed := c.Ref != "" && c.AppliedGen > 0
+	return c.Managed && c.Offline == "" && sent && !observed && !l.Device.Removed
 }

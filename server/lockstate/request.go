@@ -170,7 +170,7 @@ func (l *Lock) waitsForStart(c *Code) bool {
 // Unmanage leaves a code on its device and makes it unmanaged. It fails with Invalid, and with Conflict where another
 // code has the PIN afterwards.
 func (l *Lock) Unmanage(c *Code) (Requested, error) {
-	if c.Ref == "" || c.AppliedGen != c.DesiredGen {
+	if c.Ref == "" || c.AppliedGen != c.DesiredGen || l.leaving(c) {
 		return Requested{}, domain.Invalidf(
 			"is_managed",
 			"The device has not confirmed the code yet. Wait until its status is set, or delete it.",

@@ -80,11 +80,16 @@ func (r *reading) mayReappear(c *Code) bool {
 		unsent := !c.removalSent() || c.Managed && c.AppliedGen == 0
 		// Without a subscription, no removal can be sent.
 		tried := c.Attempts >= failureThreshold || r.Device.SubscriptionMissing
-		return unsent && !tried || r.staleRead(c) || r.maybeLate(c)
+		return unsent && !tried || r.staleRead(c) || r.maybeLate(c) || r.justFound(c)
 	case !c.Managed || c.AppliedGen > 0 || c.WriteAt == nil:
 		return false
 	}
 	return r.rereadAt(c.WriteAt.Add(r.Timeouts.ReadLag))
+}
+
+// justFound reports whether an unmanaged code was found so recently that the read may be older than it.
+func (r *reading) justFound(c *Code) bool {
+	return !c.Managed && r.rereadAt(c.DesiredAt.Add(r.Timeouts.ReadLag))
 }
 
 // maybeLate reports whether a never confirmed code that must leave was sent so recently that it may still arrive.

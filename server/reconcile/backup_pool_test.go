@@ -128,3 +128,26 @@ func TestBackupPool_LeavesDeviceThatCameBack(t *testing.T) {
 		})
 	}
 }
+
+// A pass plans a new pool code and starts to set it in one transaction. After a crash, the code must be recognized.
+func TestBackupPool_NewCodeIsStartedAtOnce(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	guest := b.backed()
+	_, started := b.advance(device.Report{}, func(w device.Work) device.Next {
+		for _, op := range w.Operations {
+			if op.Code != guest.ID {
+				return device.Next{Start: &op}
+			}
+		}
+		return device.Next{}
+	})
+	if started == nil {
+		t.Fatal("no pool code is started")
+	}
+	for _, w := range b.look().Codes {
+		if w.ID == started.Code && !w.WriteUncertain {
+			t.Error("the start of the write was not recorded")
+		}
+	}
+}
