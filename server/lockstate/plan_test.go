@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -168,5 +169,212 @@ func TestNextAction(t *testing.T) {
 		if got != c.want || !sameTime(due, c.due) {
 			t.Errorf("%s: %q until %v, expected %q until %v", c.name, got, due, c.want, c.due)
 		}
+	}
+}
+
+// The code opens now and must not open again for four days.
+func TestPostponedCode_LeavesLockWithoutTimeFrames(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	c := b.on("2580", "r1")
+	a := b.update(c, change{
+		StartsAt: new(b.now().Add(100 * time.Hour)),
+		EndsAt:   new(b.now().Add(101 * time.Hour)),
+	},
+	)
+	w := b.work(c)
+	if w.Action != Delete {
+		t.Fatalf("planned action %q", w.Action)
+	}
+	b.removal(w, true, nil)
+	b.read(found("r1", ""))
+	b.read()
+	b.look()
+	if got := b.code(c.ID); got.Status != StatusUnset || got.AppliedGen > 0 ||
+		b.attempt(a).Status != Succeeded {
+		t.Errorf("status %s, on the device: %v, attempt %s", got.Status, got.AppliedGen > 0, b.attempt(a).Status)
+	}
+	if slices.Contains(b.events(c.ID), "access_code.deleted_external_to_seam") {
+		t.Error("the removal counts as external")
+	}
+}
+
+// The outcome of the first write is unknown when the time frame is postponed.
+func TestPostponedCode_DuringUncertainWrite(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"august", "smartthings"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			c, _ := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			b.update(c, change{
+				StartsAt: new(b.now().Add(100 * time.Hour)),
+				EndsAt:   new(b.now().Add(101 * time.Hour)),
+			},
+			)
+			b.end(w, Outcome{Ref: "r1"})
+			want := map[string]Action{"august": Put, "smartthings": Delete}[profile]
+			if w := b.work(c); w.Action != want {
+				t.Errorf("planned action %q", w.Action)
+			}
+		})
+	}
+}
+
+// A lock with time frames receives its codes three days early; others, an hour early.
+func TestTimeBoundCode_IsProgrammedBeforeStart(t *testing.T) {
+	t.Parallel()
+	for profile, ahead := range map[string]time.Duration{"august": 72 * time.Hour, "smartthings": time.Hour} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			from := b.now().Add(100 * time.Hour)
+			c := b.between("2580", from, from.Add(time.Hour))
+			if w := b.look(); len(w.Codes) > 0 || w.Due == nil || !w.Due.Equal(from.Add(-ahead)) {
+				t.Fatalf("due at %v, want %v", w.Due, from.Add(-ahead))
+			}
+			b.to(from.Add(-ahead))
+			w := b.work(c)
+			if native := profile == "august"; w.Action != Put || (w.StartsAt != nil) != native {
+				t.Fatalf("planned action %q, from %v", w.Action, w.StartsAt)
+			}
+			b.begin(w)
+			b.end(w, Outcome{Ref: "k1", Confirmed: true})
+			if got := b.code(c.ID); got.Status != StatusUnset {
+				t.Errorf("before its start: status %s", got.Status)
+			}
+			b.to(from)
+			b.look()
+			if got := b.code(c.ID); got.Status != StatusSet {
+				t.Errorf("after its start: status %s", got.Status)
+			}
+			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") ||
+				!slices.Contains(got, "access_code.set_on_device") {
+				t.Errorf("events %v", got)
+			}
+		})
+	}
+}
+
+// The lock was offline at the end of the code. Removing the code is the first operation afterwards.
+// Until then, a warning says that it may still open.
+func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "smartthings")
+	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
+	later, _ := b.create("4711")
+	b.pass(time.Hour)
+	if w := b.work(c); w.Action != Delete {
+		t.Fatalf("planned action %q", w.Action)
+	}
+	for range 10 {
+		b.unreachable(true, true)
+		b.pass(10 * time.Minute)
+		b.look()
+	}
+	got := b.code(c.ID)
+	if got.Status != StatusRemoving || len(got.Errors)+len(got.Warnings) == 0 {
+		t.Errorf("status %s, errors %v, warnings %v", got.Status, got.Errors, got.Warnings)
+	}
+	late := slices.Index(b.events(c.ID), "access_code.delay_in_removing_from_device")
+	if late < 0 || slices.Contains(b.events(c.ID)[late+1:], "access_code.delay_in_removing_from_device") {
+		t.Errorf("events %v", b.events(c.ID))
+	}
+	b.read(found("k1", ""))
+	if w := b.work(c); w.Action != Delete {
+		t.Errorf("back online: planned action %q", w.Action)
+	}
+	if w := b.work(later); w.Action != Put || !w.New {
+		t.Errorf("planned action %q for the other code", w.Action)
+	}
+	b.removal(b.work(c), true, nil)
+	b.read()
+	if slices.ContainsFunc(b.managed(), func(m view) bool { return m.ID == c.ID }) {
+		t.Error("the code still exists")
+	}
+}
+
+// A code whose change was refused repeatedly and is paused still leaves the lock at its end.
+func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"smartthings", "august"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			ends := b.now().Add(3 * time.Hour)
+			c := b.onBetween("2580", b.now(), ends, "k1")
+			b.update(c, change{Name: new("Friend")})
+			b.to(ends.Add(-time.Minute))
+			for range 12 { // each pause is longer than the last
+				b.edit(func(c *Code) { c.NextAttemptAt = nil })
+				w := b.work(c)
+				if w.Action != Put {
+					t.Fatalf("planned action %q", w.Action)
+				}
+				b.begin(w)
+				b.end(w, Outcome{Failure: &Failure{Class: FailedForNow, Message: "busy"}})
+			}
+			if look := b.look(); look.Due == nil || look.Due.After(ends) {
+				t.Errorf("end at %s, next look at %v", ends, look.Due)
+			}
+			b.to(ends)
+			if w := b.work(c); w.Action != Delete {
+				t.Errorf("after its end: planned action %q", w.Action)
+			}
+		})
+	}
+}
+
+// A device that accepts no past start gets the time of the write.
+func TestStartAt(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
+	past, future := new(now.Add(-time.Hour)), new(now.Add(time.Hour))
+	for _, c := range []struct {
+		name string
+		op   Operation
+		want *time.Time
+	}{
+		{"no start", Operation{NoPastStart: true}, nil},
+		{"past start", Operation{NoPastStart: true, StartsAt: past}, &now},
+		{"future start", Operation{NoPastStart: true, StartsAt: future}, future},
+		{"past start, allowed", Operation{StartsAt: past}, past},
+	} {
+		if got := c.op.StartAt(now); !sameTime(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Without a subscription, nothing is written, and requests say so. Codes continue when it is renewed.
+func TestSubscriptionMissing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "nuki")
+	c := b.on("258036", "k1")
+	b.device.SubscriptionMissing = true
+	fresh, creation := b.create("471135")
+	update := b.update(c, change{PIN: "369036"})
+	for _, one := range []view{c, fresh} {
+		if w := b.work(one); w.Action != Nothing {
+			t.Errorf("planned action %q", w.Action)
+		}
+	}
+	deletion := b.deleteCode(c)
+	if w := b.work(c); w.Action != Nothing {
+		t.Errorf("planned action %q", w.Action)
+	}
+	for _, a := range []result{creation, update, deletion} {
+		if got := b.attempt(a); got.Status != Failed || got.ErrorType != SubscriptionRequired {
+			t.Errorf("attempt %s %s", got.Status, got.ErrorType)
+		}
+	}
+	b.device.SubscriptionMissing = false
+	if w := b.work(c); w.Action != Delete {
+		t.Errorf("renewed: planned action %q", w.Action)
+	}
+	if w := b.work(fresh); w.Action != Put {
+		t.Errorf("renewed: planned action %q", w.Action)
 	}
 }

@@ -12,8 +12,20 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
+
+// testClock is a clock that the test sets.
+type testClock struct{ at time.Time }
+
+func (c *testClock) now() time.Time { return c.at }
+
+func (c *testClock) pass(d time.Duration) { c.at = c.at.Add(d) }
+
+func (c *testClock) to(t time.Time) {
+	if t.After(c.at) {
+		c.at = t
+	}
+}
 
 // The database's clock decides when an attempt expires. A server whose clock is behind, such as a
 // suspended machine, sends no command that has expired. A server whose clock is ahead does not
@@ -51,60 +63,6 @@ func TestAttempts_ExpireByDatabaseClock(t *testing.T) {
 				t.Errorf("afterwards: %+v", b.attempt(a))
 			}
 		})
-	}
-}
-
-// A clock that is set back neither delays pending work by that time nor causes busy looks.
-func TestClockStepsBack_DelaysNothing(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	c, _ := b.create("2580")
-	w := b.work(c)
-	b.begin(w)
-	b.end(w, outcome{Ref: "k1"})
-	clock.pass(-6 * time.Hour)
-	looks := 0
-	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
-		due := b.look().Due
-		if due == nil {
-			t.Fatal("the code was given up")
-		}
-		if b.work(c).Action == lockstate.Put {
-			break
-		}
-		clock.to(*due)
-	}
-	if b.work(c).Action != lockstate.Put || looks > 60 {
-		t.Errorf("after %d looks: planned action %q", looks, b.work(c).Action)
-	}
-}
-
-func TestClockStepsBack_CommandIsPolledWithPauses(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	b.door(false)
-	still, err := b.access.Devices.RecordLockCommandStarted(t.Context(), holder{}, b.id(), *b.look().Command)
-	b.must(err)
-	clock.pass(-6 * time.Hour)
-	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
-		t.Errorf("next look at %v", due)
-	}
-}
-
-func TestClockStepsBack_EmptyListCounts(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	c := b.on("2580", "k1")
-	clock.pass(time.Hour)
-	b.read(found("k1", "2580"))
-	b.read()
-	clock.pass(-6 * time.Hour)
-	for range 2 {
-		b.read()
-		clock.pass(time.Minute)
-	}
-	if w := b.work(c); w.Action != lockstate.Put {
-		t.Errorf("planned action %q", w.Action)
 	}
 }
 

@@ -3,9 +3,7 @@ package reconcile_test
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
@@ -60,77 +58,4 @@ func TestNames_RecreatedOnlyIfTheLockNotices(t *testing.T) {
 				step.name, b.named("345678"), removals, step.want, step.removals)
 		}
 	}
-}
-
-// A read that shows the shortened name is no drift, whatever the last write was.
-func TestNames_ShownByTheLock(t *testing.T) {
-	t.Parallel()
-	b := hand(t, options{profile: "nuki"})
-	code, _ := b.create("345678")
-	b.renameOnly(code, longName)
-	w := b.work(code)
-	if w.Name != atNuki {
-		t.Fatalf("the lock gets %q", w.Name)
-	}
-	b.begin(w)
-	shows := func(name string) {
-		t.Helper()
-		b.read(shown{Ref: "1", Key: code.ID.String(), PIN: "345678", Name: name, Confirmed: true})
-	}
-	shows(atNuki) // the answer was lost
-	if got := b.code(code.ID); got.Status != device.StatusSet || *got.Name != longName || *got.VendorName != atNuki {
-		t.Fatalf("after the lost answer it is %s, %q, shown as %q", got.Status, *got.Name, *got.VendorName)
-	}
-	// The next name is written, but the list still shows the previous one.
-	b.renameOnly(code, "Ana")
-	w = b.work(code)
-	b.begin(w)
-	b.must(b.put(w, outcome{Ref: "1"}))
-	if shows(atNuki); len(b.code(code.ID).Mutations) == 0 {
-		t.Error("the previous name counts as the new one")
-	}
-	if shows("Ana"); len(b.code(code.ID).Mutations) > 0 {
-		t.Error("the new name does not count")
-	}
-}
-
-// The name that someone gives a code in the vendor's app is shown, and is no drift.
-func TestNames_ChangedInTheVendorsApp(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ shown, want string }{
-		"another name":          {"Gast", "Gast"},
-		"control characters":    {"Ga\x1b\u202est", "Gast"},
-		"no name, or none kept": {"", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := hand(t, options{profile: "nuki", access: access.Options{ReadLag: time.Nanosecond}})
-			code, _ := b.create("345678")
-			b.renameOnly(code, longName)
-			w := b.work(code)
-			b.begin(w)
-			outcome := outcome{Ref: "1", Confirmed: true}
-			b.must(b.put(w, outcome))
-			b.read(shown{Ref: "1", PIN: "345678", Name: c.shown, Confirmed: true})
-			got := b.code(code.ID)
-			shown := ""
-			if got.VendorName != nil {
-				shown = *got.VendorName
-			}
-			if *got.Name != longName || shown != c.want || len(got.Errors)+len(got.Warnings)+len(got.Mutations) > 0 {
-				t.Errorf("%q appears as %q: %v %v %v", *got.Name, shown, got.Errors, got.Warnings, got.Mutations)
-			}
-		})
-	}
-}
-
-// renameOnly is rename without an engine.
-func (b byHand) renameOnly(c device.Code, name string) {
-	b.Helper()
-	_, err := b.access.Devices.UpdateCode(b.Context(), b.p, device.CodeChange{
-		ID:            c.ID.String(),
-		Name:          &name,
-		EvenIfOffline: true,
-	})
-	b.must(err)
 }

@@ -187,6 +187,28 @@ func TestFlapping_RemovedDeviceStartsAfresh(t *testing.T) {
 	}
 }
 
+// A failed read ends the grace period of an empty list. A failed write does not.
+func TestEmptyList_GracePeriodAfterFailure(t *testing.T) {
+	t.Parallel()
+	for name, unread := range map[string]bool{"of a read": true, "of a write": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, "august")
+			b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			clock.pass(time.Hour)
+			b.read()
+			_, _, err := b.access.Devices.RecordUnreachable(b.Context(), holder{}, b.id(), false, unread)
+			b.must(err)
+			clock.pass(time.Minute)
+			b.read()
+			if kept := len(b.unmanaged()) == 1; kept != unread {
+				t.Errorf("the unmanaged code is kept: %v", kept)
+			}
+		})
+	}
+}
+
 // Events contain the metadata of their subject.
 func TestEvents_IncludeCustomMetadata(t *testing.T) {
 	t.Parallel()

@@ -471,11 +471,9 @@ func (b byHand) work(c device.Code) work {
 
 // shown is one observed code of a device.
 type shown struct {
-	Ref, Key, PIN, Name                       string
-	KeyGuessed, Confirmed, Removing, Disabled bool
-	StartsAt, EndsAt                          *time.Time
-	ChangedAt                                 time.Time
-	Failure                                   *lockstate.Failure
+	Ref, Key, PIN, Name string
+	Confirmed, Disabled bool
+	StartsAt, EndsAt    *time.Time
 }
 
 // read records what a read of the device has found.
@@ -488,8 +486,8 @@ func (b byHand) observed(seq int64, found []shown) error {
 	r := device.Report{Seq: seq, Read: true}
 	for _, f := range found {
 		r.Found = append(r.Found, device.Found{Key: f.Key, PIN: f.PIN, Found: lockstate.Found{
-			Ref: f.Ref, Name: f.Name, KeyGuessed: f.KeyGuessed, Confirmed: f.Confirmed, Removing: f.Removing,
-			Disabled: f.Disabled, StartsAt: f.StartsAt, EndsAt: f.EndsAt, ChangedAt: f.ChangedAt, Failure: f.Failure,
+			Ref: f.Ref, Name: f.Name, Confirmed: f.Confirmed, Disabled: f.Disabled,
+			StartsAt: f.StartsAt, EndsAt: f.EndsAt,
 		}})
 	}
 	_, _, err := b.access.Devices.Advance(b.Context(), holder{}, b.id(), r, nothing)
@@ -518,9 +516,9 @@ func (b byHand) begin(w work) {
 
 // outcome is the outcome of an operation.
 type outcome struct {
-	Ref, PIN          string
-	Confirmed, Unsent bool
-	Failure           *lockstate.Failure
+	Ref, PIN  string
+	Confirmed bool
+	Failure   *lockstate.Failure
 }
 
 func (b byHand) put(w work, o outcome) error {
@@ -531,7 +529,7 @@ func (b byHand) put(w work, o outcome) error {
 		b.id(),
 		device.Report{Operation: op, Outcome: device.Outcome{
 			PIN:     o.PIN,
-			Outcome: lockstate.Outcome{Ref: o.Ref, Confirmed: o.Confirmed, Unsent: o.Unsent, Failure: o.Failure},
+			Outcome: lockstate.Outcome{Ref: o.Ref, Confirmed: o.Confirmed, Failure: o.Failure},
 		}},
 		nothing,
 	)

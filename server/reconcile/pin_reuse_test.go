@@ -1,7 +1,6 @@
 package reconcile_test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 )
 
@@ -80,74 +78,6 @@ func TestPINReuse_SecondFollowsFirst(t *testing.T) {
 	}
 }
 
-// Until a removal is confirmed, the first code may be on the lock.
-func TestPINReuse_WaitsForConfirmedRemoval(t *testing.T) {
-	t.Parallel()
-	for name, answered := range map[string]bool{"the first is on the lock": true, "the first may be on the lock": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, clock := timeBound(t, "august")
-			end := clock.now().Add(time.Hour)
-			next := end.Add(lockstate.PINReuseMargin)
-			first := b.between("2580", clock.now(), end)
-			w := b.work(first)
-			b.begin(w)
-			if answered {
-				b.end(w, outcome{Ref: "k1", Confirmed: true})
-			}
-			second := b.between("2580", next, next.Add(time.Hour))
-			waits := func(when string) {
-				t.Helper()
-				if w := b.work(second); w.Action != lockstate.Nothing {
-					t.Errorf("%s: planned action %q", when, w.Action)
-				}
-			}
-			waits("during the first stay")
-			if due := b.look().Due; due == nil || due.After(end) {
-				t.Errorf("due at %v, after the end of the first stay", due)
-			}
-			clock.to(end)
-			waits("at the end of the first stay")
-			b.read(found("k1", "2580"))
-			waits("while the lock has the first code")
-			b.must(b.removal(b.work(first), false, nil))
-			waits("before the removal is confirmed")
-			clock.pass(15 * time.Second) // a read may lag behind
-			b.read()
-			if w := b.work(second); w.Action != lockstate.Put {
-				t.Errorf("after the removal: planned action %q", w.Action)
-			}
-		})
-	}
-}
-
-// A lock that enforces time frames gets its codes days ahead. The code of the earlier stay comes first on any lock.
-func TestPINReuse_LaterStayIsDueFirst(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	day := func(n int) time.Time { return clock.now().Add(time.Duration(n) * 24 * time.Hour) }
-	second := b.between("2580", day(3), day(4))
-	first, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
-		DeviceID:      b.device,
-		PIN:           "2580",
-		EvenIfOffline: true,
-		StartsAt:      day(1).Format(time.RFC3339),
-		EndsAt:        day(2).Format(time.RFC3339),
-	})
-	b.must(err)
-	if w := b.work(second); w.Action != lockstate.Nothing {
-		t.Errorf("planned action %q for the second", w.Action)
-	}
-	clock.to(day(1))
-	if w := b.work(first); w.Action != lockstate.Put {
-		t.Errorf("planned action %q for the first", w.Action)
-	}
-	b.deleteCode(first)
-	if w := b.work(second); w.Action != lockstate.Put {
-		t.Errorf("without the first: planned action %q for the second", w.Action)
-	}
-}
-
 func TestPINReuse_GetByPINFollowsTheClock(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
@@ -164,44 +94,5 @@ func TestPINReuse_GetByPINFollowsTheClock(t *testing.T) {
 		if got.ID != c.want.ID {
 			t.Errorf("after %d hours: the code from %s", c.hour, got.StartsAt)
 		}
-	}
-}
-
-// A new code may have the PIN of a pool code, which leaves for it and must not be pulled before.
-func TestPINReuse_PulledCodeHasAPINOfItsOwn(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	guest, _, err := b.access.Devices.CreateCode(t.Context(), b.p, device.NewCode{
-		DeviceID:      b.device,
-		PIN:           "2580",
-		EvenIfOffline: true,
-		BackupPool:    true,
-		StartsAt:      clock.now().Format(time.RFC3339),
-		EndsAt:        clock.now().Add(time.Hour).Format(time.RFC3339),
-	})
-	b.must(err)
-	for i, w := range b.look().Codes {
-		b.begin(w)
-		b.end(w, outcome{Ref: fmt.Sprint("k", i), Confirmed: true})
-		if w.ID != guest.ID {
-			b.between(w.PIN, clock.now().Add(24*time.Hour), clock.now().Add(25*time.Hour))
-		}
-	}
-	_, err = b.access.Devices.PullBackupCode(t.Context(), b.p, guest.ID.String())
-	if e, _ := domain.AsError(err); e == nil || e.Type != "backup_access_code_not_found" {
-		t.Errorf("pulled a code whose PIN another code has: %v", err)
-	}
-}
-
-// A request between the plan and the write changes whose turn it is.
-func TestPINReuse_EarlierStayBeforeTheWrite(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
-	w := b.work(b.between("2580", clock.now().Add(5*time.Hour), clock.now().Add(6*time.Hour)))
-	b.between("2580", clock.now(), clock.now().Add(time.Hour))
-	still, err := b.started(w)
-	b.must(err)
-	if w.Action != lockstate.Put || still {
-		t.Errorf("planned action %q is still wanted: %t", w.Action, still)
 	}
 }

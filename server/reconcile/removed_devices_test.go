@@ -75,36 +75,6 @@ func TestRemovedDevice_ReferenceIsReused(t *testing.T) {
 	}
 }
 
-// A planned write does not go to the device that now has the reference.
-func TestRemovedDevice_PlannedWriteIsDropped(t *testing.T) {
-	t.Parallel()
-	b := hand(t, options{profile: "august"})
-	c, _ := b.create("2580")
-	w := b.work(c)
-	device, err := b.access.Devices.GetDevice(t.Context(), b.p, b.device, "")
-	b.must(err)
-	b.must(b.access.Devices.RecordRemovedByRef(t.Context(), b.account, device.Ref, 0))
-	still, err := b.started(w)
-	b.must(err)
-	if w := b.look(); still || len(w.Codes) > 0 {
-		t.Errorf("the write continues: %v, %v", still, w.Codes)
-	}
-}
-
-// The same for a device that became unmanaged.
-func TestUnmanagedDevice_PlannedWriteIsDropped(t *testing.T) {
-	t.Parallel()
-	b := hand(t, options{profile: "august"})
-	c, _ := b.create("2580")
-	w := b.work(c)
-	b.must(b.access.Devices.UpdateDevice(t.Context(), b.p, b.device, device.Change{Managed: new(bool)}))
-	still, err := b.started(w)
-	b.must(err)
-	if w := b.look(); still || len(w.Codes) > 0 {
-		t.Errorf("the write continues: %v, %v", still, w.Codes)
-	}
-}
-
 // A read in progress when a device is removed does not count.
 func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 	t.Parallel()
@@ -121,31 +91,6 @@ func TestRemovedDevice_ReadIsIgnored(t *testing.T) {
 	// A device erased with its workspace does not exist at all.
 	b.device = uuid.NewString()
 	b.must(b.observed(0, []shown{{Ref: "late", PIN: "975310", Confirmed: true}}))
-}
-
-// If PINs are hidden, a slot belongs to the code that was written there last.
-func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
-	t.Parallel()
-	b := hand(t, options{profile: "august"})
-	first, _ := b.create("2580")
-	second, _ := b.create("2581")
-	for _, c := range []device.Code{first, second} {
-		w := b.work(c)
-		if still, err := b.started(w); err != nil || !still {
-			t.Fatal(still, err)
-		}
-		b.must(b.place(w, "3"))
-		if c.ID == first.ID { // the lock does not accept it
-			b.must(
-				b.put(w,
-					outcome{Failure: &lockstate.Failure{Class: lockstate.FailedForNow, Message: "no"}}),
-			)
-		}
-	}
-	b.must(b.observed(0, []shown{{Ref: "3", Confirmed: true}}))
-	if a, z := b.code(first.ID), b.code(second.ID); a.Status == device.StatusSet || z.Status != device.StatusSet {
-		t.Errorf("first attempt %s, second %s", a.Status, z.Status)
-	}
 }
 
 // A lock that leaves its account temporarily comes back with its codes. A pending removal continues
@@ -208,40 +153,6 @@ func TestRemoval_SurvivesDeviceAbsence(t *testing.T) {
 			b.read()
 			if len(b.managed()) != 0 {
 				t.Error("the code still exists")
-			}
-		})
-	}
-}
-
-// A code on a removed device still opens there. Deleting its record must not announce a removal.
-func TestRemovedDevice_DeletedCodeIsNotAnnouncedAsRemoved(t *testing.T) {
-	t.Parallel()
-	for name, deleted := range map[string]func(b byHand, c device.Code, leave func()){
-		"deleted once": func(b byHand, c device.Code, leave func()) {
-			leave()
-			b.deleteCode(c)
-		},
-		"deleted before, and again": func(b byHand, c device.Code, leave func()) {
-			b.deleteCode(c)
-			leave()
-			b.deleteCode(c)
-		},
-		"deleted before the first look": func(b byHand, c device.Code, leave func()) {
-			b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
-			b.deleteCode(c)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := hand(t, options{profile: "smartthings"})
-			c := b.on("2580", "k1")
-			deleted(b, c, func() {
-				b.must(b.access.Devices.RecordRemoved(b.Context(), holder{}, b.id(), false))
-				b.look()
-			})
-			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got,
-				[]string{"access_code.deleted"}) {
-				t.Errorf("events %v", got)
 			}
 		})
 	}

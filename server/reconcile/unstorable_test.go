@@ -33,30 +33,6 @@ func TestUnstorableReference_CodeIsIgnored(t *testing.T) {
 	}
 }
 
-// A write that returns such a reference has failed, because the code could not be removed.
-func TestUnstorableReference_WriteFails(t *testing.T) {
-	t.Parallel()
-	for name, ref := range unkeepable {
-		if ref == "" { // none returned
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := hand(t, options{profile: "august"})
-			c, a := b.create("2580")
-			w := b.work(c)
-			b.begin(w)
-			b.end(w, outcome{Ref: ref, Confirmed: true})
-			if a = b.attempt(a); a.Status != device.Failed || !strings.Contains(a.Message, "reference") {
-				t.Errorf("attempt %s: %s", a.Status, a.Message)
-			}
-			if got := b.code(c.ID); got.Status != device.StatusUnset || len(got.Errors) != 1 {
-				t.Errorf("status %s, errors %v", got.Status, got.Errors)
-			}
-		})
-	}
-}
-
 func TestUnstorableMessage_DelaysNothing(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
