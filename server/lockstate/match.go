@@ -17,15 +17,20 @@ func (r *reading) owner(f Found) *Code {
 		if c.Ref != "" || c.Offline != "" {
 			continue
 		}
-		// The code's reference was never recorded. The vendor kept our identifier, or the desired or the sent PIN
-		// matches, or the recorded place of the write does.
+		// The code's reference was never recorded. The vendor kept our identifier, or the sent PIN matches, or the
+		// recorded place of the write does.
 		placed := f.PIN == "" && !pinChangedAtDevice(c, f) && f.Ref != "" && c.WriteRef == f.Ref
-		written := placed || f.PIN != "" && (c.PIN == f.PIN || c.WritePIN == f.PIN)
-		if f.Key == c.ID || !f.HasKey && c.WriteGen > 0 && written {
+		sent := f.PIN != "" && (c.WritePIN == f.PIN || c.WriteGen >= c.DesiredGen && c.PIN == f.PIN)
+		if f.Key == c.ID || !f.HasKey && c.WriteGen > 0 && (placed || sent) && !r.isKeyed(c) {
 			return c
 		}
 	}
 	return nil
+}
+
+// isKeyed reports whether the vendor shows a code with the identifier of c.
+func (r *reading) isKeyed(c *Code) bool {
+	return slices.ContainsFunc(r.Found, func(f Found) bool { return f.Key == c.ID })
 }
 
 // movedTo reports whether a code was recreated without a record of it, as happens before an older dump is restored.

@@ -231,13 +231,15 @@ func TestFailedCreate_OfCodeBeingDeleted(t *testing.T) {
 	}
 }
 
-// An observed code without an owner that is leaving or failed is not worth a row.
+// An observed code without an owner that is leaving, or was never set, gets no row.
 func TestObserve_IgnoresLeavingStrangers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
-	leaving, failed := found("k1", "1111"), found("k2", "2222")
-	leaving.Removing, failed.Failure = true, &Failure{Class: FailedForNow}
-	b.read(leaving, failed, found("k3", "3333"))
+	leaving, failed, changed := found("k1", "1111"), found("k2", "2222"), found("k3", "3333")
+	leaving.Removing = true
+	failed.Confirmed, failed.Failure = false, &Failure{Class: FailedForNow}
+	changed.Failure = &Failure{Class: FailedForNow} // of its last change: the code opens
+	b.read(leaving, failed, changed)
 	if us := b.unmanaged(); len(us) != 1 || us[0].PIN != "3333" {
 		t.Errorf("%d codes", len(us))
 	}

@@ -254,6 +254,10 @@ var walkFound = []walkNamed{
 		"a code becomes unmanaged while it leaves until its start", lockRecreatedHidden,
 		steps(create(1), drain, one(stepUpdate, 0, newFrame, farFrame), started(), one(stepUnmanage), drain),
 	},
+	{
+		"a stranger's code of the desired PIN counts as a lost write", lockVisible,
+		steps(create(1), started(), handAdd(2), one(stepPass, with(lostApplied)), changePIN(0, 2), drain, arrive, drain),
+	},
 }
 
 func TestWalk_NamedScripts(t *testing.T) {
