@@ -55,26 +55,6 @@ func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 	}
 }
 
-// attemptOf returns the row of an attempt about a code.
-func (s *Service) attemptOf(
-	c dbsqlc.AccessCode,
-	actionType string,
-	status AttemptStatus,
-	opt attemptOptions,
-) dbsqlc.InsertActionAttemptParams {
-	return dbsqlc.InsertActionAttemptParams{
-		ActionAttemptID: domain.NewID(),
-		WorkspaceID:     c.WorkspaceID,
-		DeviceID:        &c.DeviceID,
-		AccessCodeID:    &c.AccessCodeID,
-		ActionType:      actionType,
-		DesiredGen:      c.DesiredGen,
-		Options:         domain.MustJSON(opt),
-		Status:          string(status),
-		Timeout:         s.opt.AttemptTimeout,
-	}
-}
-
 // finish ends an attempt. ended reports whether it was still pending.
 func (s *Service) finish(
 	ctx context.Context,

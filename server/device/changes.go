@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -99,6 +100,16 @@ func (t *deviceTx) statements(ctx context.Context) (steps []func(store.Tx) error
 	return append(steps, device...), err
 }
 
+// moved returns the codes whose reference becomes free or changes.
+func (t *deviceTx) moved() (codes []uuid.UUID) {
+	for _, c := range t.changes.Updated {
+		if was := t.before[c.ID].Ref; was != "" && was != c.Ref {
+			codes = append(codes, c.ID)
+		}
+	}
+	return codes
+}
+
 // codeStatements returns the statements that write the codes. References are unique, so those that become free come
 // first.
 func (t *deviceTx) codeStatements(ctx context.Context) (steps []func(store.Tx) error, err error) {
@@ -108,10 +119,9 @@ func (t *deviceTx) codeStatements(ctx context.Context) (steps []func(store.Tx) e
 	if len(t.changes.Tombstones) > 0 {
 		steps = append(steps, t.tombstoneStatements(ctx)...)
 	}
-	slices.SortStableFunc(
-		t.changes.Updated,
-		func(a, b *lockstate.Code) int { return min(len(a.Ref), 1) - min(len(b.Ref), 1) },
-	)
+	if moved := t.moved(); len(moved) > 0 {
+		steps = append(steps, func(tx store.Tx) error { return tx.ClearVendorRefs(ctx, moved) })
+	}
 	for _, c := range t.changes.Updated {
 		before := t.before[c.ID]
 		sealed, err := t.pins.sealPINs(c, &before, t.rows[c.ID])
@@ -130,8 +140,14 @@ func (t *deviceTx) codeStatements(ctx context.Context) (steps []func(store.Tx) e
 			return nil, err
 		}
 		row, rest := insertOf(t.d, c, sealed), updateOf(c, sealed)
-		steps = append(steps, func(tx store.Tx) error { _, err := tx.InsertAccessCode(ctx, row); return err })
-		if c.WriteAt != nil || c.RemovingSince != nil || c.Error != nil || c.Warning != nil {
+		steps = append(steps, func(tx store.Tx) (err error) {
+			t.inserted[c.ID], err = tx.InsertAccessCode(ctx, row)
+			return err
+		})
+		if !reflect.DeepEqual(
+			rest,
+			updateOf(inserted(c), dbsqlc.AccessCode{PinSealed: sealed.PinSealed, PinMac: sealed.PinMac}),
+		) {
 			steps = append(steps, func(tx store.Tx) error { return tx.UpdateAccessCode(ctx, rest) })
 		}
 	}

@@ -223,7 +223,7 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps capability.Set) ([]Mutatio
 // device confirmed still counts, because the device has not confirmed the revert.
 func (s *Service) pendingUpdates(r dbsqlc.AccessCode) (out []Mutation, err error) {
 	const message = "The change is on its way to the device."
-	pins := s.pinsOn(r.DeviceID)
+	pins := s.pinsOn(r.DeviceID, r.PinMac, r.WritePinMac)
 	c, err := pins.load(r)
 	if err != nil {
 		return nil, err

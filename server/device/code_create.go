@@ -9,7 +9,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -53,16 +52,7 @@ func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode)
 		if err != nil {
 			return err
 		}
-		row, err := s.newCode(at.device, at.taken, n)
-		if err != nil {
-			return err
-		}
-		r, attempt, err := s.insertCode(ctx, tx, at.device, row, tx.BatchLast)
-		if err != nil {
-			return err
-		}
-		a = toAttempt(attempt)
-		c, err = s.toCode(r, deviceOfCode(toAnnouncedDevice(at.device)))
+		c, a, err = s.create(ctx, tx, at, n, tx.BatchLast)
 		return err
 	})
 	if _, ok := domain.AsError(err); err != nil && !ok {
@@ -71,76 +61,33 @@ func (s *Service) CreateCode(ctx context.Context, p domain.Principal, n NewCode)
 	return c, a, err
 }
 
-// insertCode inserts a new code and the attempt to program it in one round trip of write, the last of the
-// transaction. A code that is programmed later has an attempt that already succeeded, because only the time
-// must pass.
-func (s *Service) insertCode(
-	ctx context.Context,
-	tx store.Tx,
-	d dbsqlc.Device,
-	row dbsqlc.InsertAccessCodeParams,
-	write together,
-) (r dbsqlc.AccessCode, a dbsqlc.ActionAttempt, err error) {
-	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
-	if ahead > 0 {
-		status = Succeeded
-	} else {
-		tx.Begins()
+// create adds a new code and the attempt to program it, in one round trip of last, which is the last of the transaction
+// for Tx.BatchLast.
+func (s *Service) create(
+	ctx context.Context, tx store.Tx, at place, n NewCode, last together,
+) (c Code, a Attempt, err error) {
+	code, err := s.newCode(at, n)
+	if err != nil {
+		return c, a, err
 	}
-	if row.Status == string(StatusUnset) {
-		mutation = "deferring_creation"
+	t := s.txOn(tx, at.device, at.pins)
+	requested, err := t.lock.Create(code, at.taken)
+	if err != nil {
+		return c, a, err
 	}
-	c := dbsqlc.AccessCode{
-		AccessCodeID: row.AccessCodeID,
-		WorkspaceID:  row.WorkspaceID,
-		DeviceID:     row.DeviceID,
-		DesiredGen:   1,
+	if err := t.collect(ctx); err != nil {
+		return c, a, err
 	}
-	attempt := s.attemptOf(c, domain.CreateAccessCode, status, attemptOptions{})
-	events := make([]dbsqlc.InsertEventParams, 2)
-	if events[0], err = s.events.NewRow("access_code.created", event.AboutCode(d, c)); err != nil {
-		return r, a, err
+	if ahead := s.ahead(at.device, &code); ahead > 0 {
+		t.changes.Wake = false
+		due := dbsqlc.AdvanceDeviceDueParams{DeviceID: at.device.DeviceID, After: ahead}
+		t.last = append(t.last, func(tx store.Tx) error { return tx.AdvanceDeviceDue(ctx, due) })
 	}
-	if events[1], err = s.events.NewRow(
-		lockstate.MutationsRequested,
-		withRequestedMutation(event.AboutCode(d, c), mutation),
-	); err != nil {
-		return r, a, err
+	if err := t.write(ctx, last); err != nil {
+		return c, a, err
 	}
-	pool := readPool(d)
-	enables := row.UsesBackupPool && !pool.Enabled
-	pool.Enabled = true
-	var waits bool
-	if err := s.waker.WakeIf(ctx, tx, domain.OutboxLane, d.WorkspaceID, &waits); err != nil {
-		return r, a, err
-	}
-	if ahead == 0 {
-		if err := s.waker.Wake(ctx, tx, domain.DeviceLane, d.DeviceID); err != nil {
-			return r, a, err
-		}
-	}
-	steps := []func(store.Tx) error{
-		func(tx store.Tx) (err error) { r, err = tx.InsertAccessCode(ctx, row); return err },
-		func(tx store.Tx) (err error) { a, err = tx.InsertActionAttempt(ctx, attempt); return err },
-		func(tx store.Tx) (err error) { waits, err = tx.InsertEvent(ctx, events[0]); return err },
-		func(tx store.Tx) (err error) { _, err = tx.InsertEvent(ctx, events[1]); return err },
-		func(tx store.Tx) error {
-			if ahead > 0 {
-				return tx.AdvanceDeviceDue(ctx, dbsqlc.AdvanceDeviceDueParams{DeviceID: d.DeviceID, After: ahead})
-			}
-			return tx.WakeDevice(ctx, dbsqlc.WakeDeviceParams{DeviceID: d.DeviceID})
-		},
-	}
-	if enables {
-		steps = append(steps, func(tx store.Tx) error {
-			return tx.SetBackupPool(ctx, dbsqlc.SetBackupPoolParams{
-				DeviceID:   d.DeviceID,
-				BackupPool: domain.MustJSON(pool),
-			})
-		})
-	}
-	err = write(ctx, steps...)
-	return r, a, err
+	c, err = s.toCode(t.inserted[code.ID], deviceOfCode(toAnnouncedDevice(at.device)))
+	return c, toAttempt(t.attempt(requested)), err
 }
 
 // together is Tx.Batch, or Tx.BatchLast for the last batch of a transaction.
@@ -148,33 +95,22 @@ type together func(context.Context, ...func(store.Tx) error) error
 
 // ahead returns how long a new code needs no work on its device. It is 0 where the device is due now, also
 // where a backup pool may need to make room for the code.
-func (s *Service) ahead(d dbsqlc.Device, row dbsqlc.InsertAccessCodeParams) time.Duration {
-	when := lockstate.ProgramAt(
-		&lockstate.Code{
-			StartsAt:               row.StartsAt,
-			PreferNativeScheduling: row.PreferNativeScheduling,
-			Offline:                lockstate.OfflineKind(domain.Value(row.OfflineKind)),
-		},
-		capabilities(d),
-	)
-	if when == nil || row.UsesBackupPool || readPool(d).Enabled {
+func (s *Service) ahead(d dbsqlc.Device, c *lockstate.Code) time.Duration {
+	when := lockstate.ProgramAt(c, capabilities(d))
+	if when == nil || c.UsesBackupPool || readPool(d).Enabled {
 		return 0
 	}
 	return max(when.Sub(s.opt.Now()), 0)
 }
 
-// newCode returns the row of a code on d, checked against the device and its codes.
-func (s *Service) newCode(
-	d dbsqlc.Device,
-	taken []lockstate.Occupant,
-	n NewCode,
-) (r dbsqlc.InsertAccessCodeParams, err error) {
-	caps := capabilities(d)
+// newCode returns a new code, checked against the rules of its device. It fails with Invalid.
+func (s *Service) newCode(at place, n NewCode) (c lockstate.Code, err error) {
+	d, caps := at.device, capabilities(at.device)
 	if n.Offline || n.OneTime {
-		return s.newOfflineCode(d, taken, n)
+		return s.newOfflineCode(caps, n)
 	}
 	if !caps.OnlineCodes {
-		return r, &domain.Error{
+		return c, &domain.Error{
 			Kind:    domain.Invalid,
 			Type:    "device_type_not_supported",
 			Field:   "device_id",
@@ -182,7 +118,7 @@ func (s *Service) newCode(
 		}
 	}
 	if !d.Online && !n.EvenIfOffline {
-		return r, &domain.Error{
+		return c, &domain.Error{
 			Kind:    domain.Invalid,
 			Type:    "device_offline",
 			Field:   "device_id",
@@ -190,7 +126,7 @@ func (s *Service) newCode(
 		}
 	}
 	if caps.ProviderPIN && n.CommonCodeKey != "" {
-		return r, domain.Invalidf(
+		return c, domain.Invalidf(
 			"common_code_key",
 			"The vendor of this device chooses the PINs, so none can be shared. Leave `common_code_key` out",
 		)
@@ -205,39 +141,24 @@ func (s *Service) newCode(
 		err,
 		checkPool(n.BackupPool, starts != nil || err != nil),
 	); err != nil {
-		return r, err
+		return c, err
 	}
-	c := &lockstate.Code{
+	if n.PIN == "" && !caps.ProviderPIN {
+		if n.PIN, err = generatePIN(caps, n.PreferredLength, at.isTaken); err != nil {
+			return c, err
+		}
+	}
+	return lockstate.Code{
 		ID:                          domain.NewID(),
-		Managed:                     true,
 		Name:                        &name,
+		PIN:                         at.pins.of(n.PIN),
 		StartsAt:                    starts,
 		EndsAt:                      ends,
 		ExternalModificationAllowed: n.ExternalModificationAllowed,
 		PreferNativeScheduling:      n.NativeScheduling,
 		CommonCodeKey:               n.CommonCodeKey,
 		UsesBackupPool:              n.BackupPool,
-		DesiredAt:                   s.opt.Now().UTC(),
-	}
-	if err := lockstate.CheckRoom(caps, taken, c.Occupant(), s.opt.Now()); err != nil {
-		return r, err
-	}
-	switch {
-	case caps.ProviderPIN:
-	case n.PIN == "":
-		if n.PIN, err = generatePIN(caps, n.PreferredLength, s.takenOn(d.DeviceID, taken)); err != nil {
-			return r, err
-		}
-	default:
-		c.PIN = s.pinsOn(d.DeviceID).of(n.PIN)
-		if err := lockstate.CheckPIN(taken, c.Occupant()); err != nil {
-			return r, err
-		}
-	}
-	c.Status = lockstate.NewStatus(c, caps, taken, s.opt.Now())
-	sealed := dbsqlc.AccessCode{AccessCodeID: c.ID, DeviceID: d.DeviceID}
-	s.setPIN(&sealed, n.PIN)
-	return insertOf(d, c, sealed), nil
+	}, nil
 }
 
 // checkNewPIN fails with Invalid where a device does not accept the PIN for a new code. An empty PIN passes.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -69,25 +70,28 @@ func toLockCode(r dbsqlc.AccessCode) lockstate.Code {
 type pinDigits struct {
 	s      *Service
 	device uuid.UUID
+	hashes encryption.Hashes
 	known  map[lockstate.PIN]string
 	sealed map[lockstate.PIN]dbsqlc.AccessCode
 }
 
-func (s *Service) pinsOn(device uuid.UUID) pinDigits {
+// pinsOn returns a pinDigits that knows the generations of the given hashes.
+func (s *Service) pinsOn(device uuid.UUID, macs ...[]byte) pinDigits {
 	return pinDigits{
 		s:      s,
 		device: device,
+		hashes: s.keys.HashesFor(macs...),
 		known:  map[lockstate.PIN]string{},
 		sealed: map[lockstate.PIN]dbsqlc.AccessCode{},
 	}
 }
 
-// pinOfMAC returns the PIN of a keyed hash. It is the same for the hashes of all generations of keys.
-func (s *Service) pinOfMAC(mac []byte) lockstate.PIN {
+// ofMAC returns the PIN of a keyed hash. It is the same for the hashes of all generations of keys.
+func (p pinDigits) ofMAC(mac []byte) lockstate.PIN {
 	if len(mac) == 0 {
 		return ""
 	}
-	return lockstate.PIN(s.keys.Lift(mac))
+	return lockstate.PIN(p.hashes.Lift(mac))
 }
 
 // of returns the PIN of digits; empty digits have the empty PIN.
@@ -95,7 +99,7 @@ func (p pinDigits) of(digits string) lockstate.PIN {
 	if digits == "" {
 		return ""
 	}
-	pin := p.s.pinOfMAC(p.s.keys.MAC(pinScope(p.device), []byte(digits)))
+	pin := lockstate.PIN(p.hashes.MAC(pinScope(p.device), []byte(digits)))
 	p.known[pin] = digits
 	return pin
 }
@@ -134,13 +138,13 @@ func (p pinDigits) mac(pin lockstate.PIN) ([]byte, error) {
 // load returns a row with its PINs. It opens the confirmed state only if that can differ from the desired one.
 func (p pinDigits) load(r dbsqlc.AccessCode) (lockstate.Code, error) {
 	c := toLockCode(r)
-	c.PIN, c.WritePIN = p.s.pinOfMAC(r.PinMac), p.s.pinOfMAC(r.WritePinMac)
+	c.PIN, c.WritePIN = p.ofMAC(r.PinMac), p.ofMAC(r.WritePinMac)
 	if r.PinSealed != nil && c.PIN != "" {
 		p.sealed[c.PIN] = r
 	}
 	switch {
 	case r.AppliedSealed == nil:
-	case r.AppliedGen >= r.DesiredGen:
+	case r.IsManaged && r.AppliedGen >= r.DesiredGen:
 		c.Applied = new(c.State())
 	default:
 		has, err := p.s.appliedOf(r)
@@ -319,5 +323,28 @@ func insertOf(d dbsqlc.Device, c *lockstate.Code, sealed dbsqlc.AccessCode) dbsq
 		IsBackup:                    c.IsBackup,
 		InPool:                      c.InPool,
 		OfflineKind:                 domain.NonEmpty(string(c.Offline)),
+	}
+}
+
+// inserted returns a new code as its insertion stores it.
+func inserted(c *lockstate.Code) *lockstate.Code {
+	return &lockstate.Code{
+		ID:                          c.ID,
+		Managed:                     c.Managed,
+		Name:                        c.Name,
+		PIN:                         c.PIN,
+		StartsAt:                    c.StartsAt,
+		EndsAt:                      c.EndsAt,
+		Status:                      c.Status,
+		ExternalModificationAllowed: c.ExternalModificationAllowed,
+		PreferNativeScheduling:      c.PreferNativeScheduling,
+		Ref:                         c.Ref,
+		DesiredGen:                  1,
+		DesiredAt:                   c.DesiredAt,
+		CommonCodeKey:               c.CommonCodeKey,
+		UsesBackupPool:              c.UsesBackupPool,
+		IsBackup:                    c.IsBackup,
+		InPool:                      c.InPool,
+		Offline:                     c.Offline,
 	}
 }

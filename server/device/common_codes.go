@@ -29,6 +29,7 @@ type NewCodes struct {
 type place struct {
 	device dbsqlc.Device
 	taken  []lockstate.Occupant
+	pins   pinDigits
 	unread bool // taken was not read
 }
 
@@ -97,19 +98,12 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 	if err != nil {
 		return Code{}, err
 	}
-	row, err := s.newCode(at.device, at.taken, n)
+	c, _, err := s.create(ctx, tx, at, n, tx.Batch)
 	if e, ok := domain.AsError(err); ok && mayDiffer && n.PIN != "" && aboutPIN(e) {
 		n.PIN, n.CommonCodeKey = "", ""
-		row, err = s.newCode(at.device, at.taken, n)
+		c, _, err = s.create(ctx, tx, at, n, tx.Batch)
 	}
-	if err != nil {
-		return Code{}, err
-	}
-	r, _, err := s.insertCode(ctx, tx, at.device, row, tx.Batch)
-	if err != nil {
-		return Code{}, err
-	}
-	return s.toCode(r, deviceOfCode(toAnnouncedDevice(at.device)))
+	return c, err
 }
 
 // aboutPIN reports whether the PIN is the only cause of an error.
@@ -162,26 +156,28 @@ func (s *Service) read(ctx context.Context, tx store.Tx, at place) (place, error
 		return at, nil
 	}
 	rows, err := tx.ListOccupiedPINs(ctx, at.device.DeviceID)
-	at.taken = toOccupants(s, rows)
-	return at, err
+	return s.placeOf(at.device, rows), err
 }
 
 // lockPlace is lockManagedDevice for a device that will get a code.
 func (s *Service) lockPlace(
 	ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUID,
 ) (at place, err error) {
+	var d dbsqlc.Device
 	var rows []dbsqlc.ListOccupiedPINsRow
 	err = tx.Batch(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(
+			d, err = tx.LockWorkspaceDevice(
 				ctx,
 				dbsqlc.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Scope: p.Scope},
 			)
 			return err
 		},
 		func(tx store.Tx) (err error) { rows, err = tx.ListOccupiedPINs(ctx, id); return err })
-	at.taken = toOccupants(s, rows)
-	return at, mayWorkOn(at.device, id, p, err)
+	if err := mayWorkOn(d, id, p, err); err != nil {
+		return at, err
+	}
+	return s.placeOf(d, rows), nil
 }
 
 // lockManagedDevice locks a managed device of the workspace. It fails with NotFound, and with Invalid
@@ -290,7 +286,7 @@ func (s *Service) freeOnAll(
 		if err != nil {
 			return nil, err
 		}
-		pins = slices.DeleteFunc(pins, s.takenOn(id, at.taken))
+		pins = slices.DeleteFunc(pins, at.isTaken)
 	}
 	return pins, nil
 }

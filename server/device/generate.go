@@ -7,8 +7,6 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
@@ -22,11 +20,11 @@ func (s *Service) GenerateCode(ctx context.Context, p domain.Principal, deviceID
 	if err != nil {
 		return d, "", err
 	}
-	taken, err := s.db.ListOccupiedPINs(ctx, d.ID)
+	rows, err := s.db.ListOccupiedPINs(ctx, d.ID)
 	if err != nil {
 		return d, "", fmt.Errorf("read the codes of device %s: %w", d.ID, err)
 	}
-	pin, err := generatePIN(d.Capabilities, 0, s.takenOn(d.ID, toOccupants(s, taken)))
+	pin, err := generatePIN(d.Capabilities, 0, s.placeOf(dbsqlc.Device{DeviceID: d.ID}, rows).isTaken)
 	return d, pin, err
 }
 
@@ -75,21 +73,21 @@ func fits(pin string, caps capability.Set) bool {
 	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil
 }
 
-// takenOn returns a function that reports whether one of the codes of a device has a PIN.
-func (s *Service) takenOn(device uuid.UUID, codes []lockstate.Occupant) func(digits string) bool {
-	there := make(map[lockstate.PIN]bool, len(codes))
-	for _, c := range codes {
-		there[c.PIN] = true
-	}
-	pins := s.pinsOn(device)
-	return func(digits string) bool { return there[pins.of(digits)] }
+// isTaken reports whether one of the codes at the place has a PIN.
+func (at place) isTaken(digits string) bool {
+	pin := at.pins.of(digits)
+	return slices.ContainsFunc(at.taken, func(o lockstate.Occupant) bool { return o.PIN == pin })
 }
 
-// toOccupants returns what the codes of a device mean for a new one.
-func toOccupants(s *Service, rows []dbsqlc.ListOccupiedPINsRow) []lockstate.Occupant {
-	out := make([]lockstate.Occupant, len(rows))
+// placeOf returns the place of a new code on a device with these codes.
+func (s *Service) placeOf(d dbsqlc.Device, rows []dbsqlc.ListOccupiedPINsRow) place {
+	macs := make([][]byte, len(rows))
 	for i, r := range rows {
-		out[i] = lockstate.Occupant{
+		macs[i] = r.PinMac
+	}
+	at := place{device: d, pins: s.pinsOn(d.DeviceID, macs...), taken: make([]lockstate.Occupant, len(rows))}
+	for i, r := range rows {
+		at.taken[i] = lockstate.Occupant{
 			ID:                     r.AccessCodeID,
 			Managed:                r.IsManaged,
 			Removing:               r.Removing,
@@ -98,10 +96,10 @@ func toOccupants(s *Service, rows []dbsqlc.ListOccupiedPINsRow) []lockstate.Occu
 			Offline:                r.OfflineKind != nil,
 			PreferNativeScheduling: r.PreferNativeScheduling,
 			OnDevice:               r.OnDevice,
-			PIN:                    s.pinOfMAC(r.PinMac),
+			PIN:                    at.pins.ofMAC(r.PinMac),
 			StartsAt:               r.StartsAt,
 			EndsAt:                 r.EndsAt,
 		}
 	}
-	return out
+	return at
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -35,18 +36,15 @@ const (
 // offline reports whether a code is an offline code.
 func offline(c dbsqlc.AccessCode) bool { return c.OfflineKind != nil }
 
-// newOfflineCode returns the row of a new offline code on d. It fails with Invalid.
-func (s *Service) newOfflineCode(
-	d dbsqlc.Device, taken []lockstate.Occupant, n NewCode,
-) (r dbsqlc.InsertAccessCodeParams, err error) {
-	caps := capabilities(d)
+// newOfflineCode returns a new offline code. It fails with Invalid.
+func (s *Service) newOfflineCode(caps capability.Set, n NewCode) (c lockstate.Code, err error) {
 	if !n.Offline {
-		return r, domain.Invalidf(
+		return c, domain.Invalidf(
 			"is_one_time_use", "Only offline access codes open once; set is_offline_access_code to true, or omit this",
 		)
 	}
 	if !caps.OfflineCodes {
-		return r, domain.Invalidf(
+		return c, domain.Invalidf(
 			"is_offline_access_code", "This device has no offline access codes: "+
 				"its can_program_offline_access_codes is false",
 		)
@@ -66,28 +64,19 @@ func (s *Service) newOfflineCode(
 				"omit `common_code_key`"),
 		refused("use_backup_access_code_pool", n.BackupPool, "Offline access codes have no backup codes; omit it"))
 	if err != nil {
-		return r, err
-	}
-	code := lockstate.Occupant{Managed: true, StartsAt: &starts, EndsAt: &ends, Offline: true}
-	if err := lockstate.CheckRoom(caps, taken, code, s.opt.Now()); err != nil {
-		return r, err
+		return c, err
 	}
 	name := defaultName
 	if n.Name != nil {
 		name = *n.Name
 	}
-	return dbsqlc.InsertAccessCodeParams{
-		AccessCodeID:           domain.NewID(),
-		WorkspaceID:            d.WorkspaceID,
-		DeviceID:               d.DeviceID,
-		IsManaged:              true,
+	return lockstate.Code{
+		ID:                     domain.NewID(),
 		Name:                   &name,
 		StartsAt:               &starts,
 		EndsAt:                 &ends,
-		Status:                 string(StatusSetting),
 		PreferNativeScheduling: true,
-		DesiredAt:              s.opt.Now().UTC(),
-		OfflineKind:            new(string(kind)),
+		Offline:                kind,
 	}, nil
 }
 

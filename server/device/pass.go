@@ -106,8 +106,11 @@ func (s *Service) Advance(
 			return err
 		})
 	}
+	erased := false
 	err = s.onLockedDevice(ctx, id, "reconcile the codes", func(tx store.Tx) (store.LockedDevice, error) {
-		return lockHeld(ctx, tx, h, id, further...)
+		l, err := lockHeld(ctx, tx, h, id, further...)
+		erased = store.IsNoRows(err)
+		return l, err
 	}, func(t *deviceTx) error {
 		start, t.inPass = nil, true
 		if err := t.record(ctx, r); err != nil {
@@ -129,7 +132,7 @@ func (s *Service) Advance(
 		}
 		return nil
 	})
-	if store.IsNoRows(err) {
+	if erased {
 		return Work{Device: Device{ID: id, Removed: true}}, nil, nil
 	}
 	return w, start, err
@@ -274,6 +277,10 @@ func (t *deviceTx) plan(ctx context.Context) (w Work, err error) {
 		return w, err
 	}
 	w.Device, w.Seq, w.Failures = toDevice(toAnnouncedDevice(t.d)), t.d.WakeSeq, int(t.d.Failures)
+	if t.changes.Wake { // by this transaction
+		w.Seq++
+		w.ReadNeeded = w.ReadNeeded || t.changes.WakeToRead
+	}
 	due, err := t.s.emitDeviceEvents(ctx, t.tx, &t.d)
 	if err != nil || t.d.RemovedAt != nil {
 		return w, err
@@ -330,7 +337,7 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 	return &b
 }
 
-// ErrNotWanted ends a write that has become obsolete.
+// errNotWanted ends a write that has become obsolete.
 var errNotWanted = errors.New("the write of the code is obsolete")
 
 // RecordPlace records the reference (slot) of the following write of a code, which is free or will be vacated first.

@@ -44,6 +44,8 @@ type deviceTx struct {
 	last []func(store.Tx) error
 	// answered are the rows of the new attempts.
 	answered map[uuid.UUID]dbsqlc.ActionAttempt
+	// inserted are the rows of the new codes.
+	inserted map[uuid.UUID]dbsqlc.AccessCode
 }
 
 // onDevice runs f in a transaction that locks a device and checks the fence. doing describes f in errors.
@@ -104,17 +106,11 @@ func (s *Service) onLockedDevice(
 
 // load returns the transaction on a locked device.
 func (s *Service) load(tx store.Tx, l store.LockedDevice) (*deviceTx, error) {
-	t := &deviceTx{
-		s:        s,
-		tx:       tx,
-		d:        l.Device,
-		now:      s.opt.Now().UTC(),
-		pins:     s.pinsOn(l.Device.DeviceID),
-		rows:     make(map[uuid.UUID]dbsqlc.AccessCode, len(l.Codes)),
-		pending:  make(map[uuid.UUID]dbsqlc.ActionAttempt, len(l.Pending)),
-		answered: map[uuid.UUID]dbsqlc.ActionAttempt{},
+	macs := make([][]byte, 0, 2*len(l.Codes))
+	for _, r := range l.Codes {
+		macs = append(macs, r.PinMac, r.WritePinMac)
 	}
-	t.lock = &lockstate.Lock{Device: toLockDevice(l.Device), Now: t.now, Timeouts: s.timeouts(), Sources: t.sources()}
+	t := s.txOn(tx, l.Device, s.pinsOn(l.Device.DeviceID, macs...))
 	for _, r := range l.Codes {
 		c, err := t.pins.load(r)
 		if err != nil {
@@ -129,6 +125,23 @@ func (s *Service) load(tx store.Tx, l store.LockedDevice) (*deviceTx, error) {
 	t.before = t.lock.Snapshot()
 	t.lock.ForgetFuture()
 	return t, nil
+}
+
+// txOn returns the transaction on a locked device without its codes.
+func (s *Service) txOn(tx store.Tx, d dbsqlc.Device, pins pinDigits) *deviceTx {
+	t := &deviceTx{
+		s:        s,
+		tx:       tx,
+		d:        d,
+		now:      s.opt.Now().UTC(),
+		pins:     pins,
+		rows:     map[uuid.UUID]dbsqlc.AccessCode{},
+		pending:  map[uuid.UUID]dbsqlc.ActionAttempt{},
+		answered: map[uuid.UUID]dbsqlc.ActionAttempt{},
+		inserted: map[uuid.UUID]dbsqlc.AccessCode{},
+	}
+	t.lock = &lockstate.Lock{Device: toLockDevice(d), Now: t.now, Timeouts: s.timeouts(), Sources: t.sources()}
+	return t
 }
 
 func toLockDevice(d dbsqlc.Device) lockstate.Device {

@@ -114,3 +114,18 @@ func keyedHash(key []byte, scope string, plain []byte) []byte {
 func Equal(a, b []byte) bool {
 	return len(a) > 0 && hmac.Equal(a, b)
 }
+
+// Hashes makes and lifts keyed hashes with the keys of one moment, so that its results are equal for equal texts even
+// while keys are rotated.
+type Hashes struct{ ring *ring }
+
+// HashesFor returns a Hashes that can lift the given hashes.
+func (k *Keys) HashesFor(macs ...[]byte) Hashes { return Hashes{k.ringOf(macs...)} }
+
+// Lift is Keys.Lift.
+func (h Hashes) Lift(mac []byte) []byte { return h.ring.lift(mac, len(h.ring.hash)-1) }
+
+// MAC is Keys.MAC, lifted.
+func (h Hashes) MAC(scope string, plain []byte) []byte {
+	return h.Lift(keyedHash(h.ring.hash[0], scope, plain))
+}

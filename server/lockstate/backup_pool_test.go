@@ -614,7 +614,8 @@ func TestBackupPool_LeavesReturnedDevice(t *testing.T) {
 				t.Errorf("%d codes of the deleted device", left)
 			}
 			p := b.look()
-			if deletes := len(p.Codes) == 1 && p.Codes[0].Action == Delete && p.Codes[0].Ref == c.found.Ref; deletes != c.ours {
+			if deletes := len(p.Codes) == 1 && p.Codes[0].Action == Delete &&
+				p.Codes[0].Ref == c.found.Ref; deletes != c.ours {
 				t.Errorf("operations %v", p.Operations)
 			}
 			if got := b.told("access_code.unmanaged.created"); (len(got) == 1) != c.ours {

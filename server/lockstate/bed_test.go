@@ -410,7 +410,7 @@ func (b *bed) add(c Code) (view, result, error) {
 	if c.Name == nil {
 		c.Name = new("New Access Code")
 	}
-	r, err := b.request(func(l *Lock) (Requested, error) { return l.Create(c) })
+	r, err := b.request(func(l *Lock) (Requested, error) { return l.Create(c, l.Occupants()) })
 	if err != nil {
 		return view{}, r, err
 	}

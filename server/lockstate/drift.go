@@ -50,7 +50,8 @@ func (r *reading) onExternalChange(c *Code, f Found) {
 func (r *reading) isReported(c *Code, f Found) bool {
 	disabled := f.Disabled
 	f.Disabled = false
-	return c.ExternalModificationAllowed && c.hasWarning(domain.WarnExternal) && disabled == c.disabledWithPermission() &&
+	return c.ExternalModificationAllowed && c.hasWarning(domain.WarnExternal) &&
+		disabled == c.disabledWithPermission() &&
 		(pinChangedAtDevice(c, f) || disabled && r.same(c, f))
 }
 

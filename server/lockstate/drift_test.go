@@ -445,7 +445,12 @@ func TestReturnedLock_RefusedChange(t *testing.T) {
 					b.refuse(c)
 				}
 				if got := b.code(c.ID); got.Status != StatusSet || got.AppliedGen == 0 || len(got.Errors) != 1 {
-					t.Errorf("back: status %s, errors %v, on the device: %v", got.Status, got.Errors, got.AppliedGen > 0)
+					t.Errorf(
+						"back: status %s, errors %v, on the device: %v",
+						got.Status,
+						got.Errors,
+						got.AppliedGen > 0,
+					)
 				}
 				b.pass(time.Minute)
 				b.read(found("k9", "9999"))
@@ -535,7 +540,10 @@ func TestDrift_IntervalsGrow(t *testing.T) {
 				if paused := w.Action != Put; paused != (c.paused && n+1 >= failureThreshold) {
 					t.Errorf("drift %d: planned action %q", n+1, w.Action)
 				}
-				if got := b.code(code.ID); got.ExternalChange != domain.ChangeModified || !got.hasError(domain.ErrExternal) {
+				if got := b.code(
+					code.ID,
+				); got.ExternalChange != domain.ChangeModified ||
+					!got.hasError(domain.ErrExternal) {
 					t.Errorf("drift %d: %s, errors %v", n+1, got.ExternalChange, got.Errors)
 				}
 				drifted := b.now()

@@ -42,8 +42,9 @@ func TestNoCodeList_UncertainCodeIsGivenUp(t *testing.T) {
 		for how, leave := range map[string]func(b *bed, c view){
 			"deleted": func(b *bed, c view) { b.deleteCode(c) },
 			"moved": func(b *bed, c view) {
-				b.update(c, change{StartsAt: new(b.now().Add(720 * time.Hour)),
-					EndsAt: new(b.now().Add(721 * time.Hour)),
+				b.update(c, change{
+					StartsAt: new(b.now().Add(720 * time.Hour)),
+					EndsAt:   new(b.now().Add(721 * time.Hour)),
 				})
 			},
 		} {

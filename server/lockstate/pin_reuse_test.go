@@ -132,28 +132,40 @@ func TestCheckPIN(t *testing.T) {
 		"being removed":      {others{with(ongoing, func(o *Occupant) { o.Removing = true })}, stay(nil, nil), nil, ""},
 		"in the pool":        {others{with(ongoing, func(o *Occupant) { o.InPool = true })}, stay(nil, nil), nil, ""},
 		"ongoing": {
-			others{stay(nil, nil)}, stay(at(1), at(2)),
-			[]string{"which is ongoing. Choose another code."}, "next free",
+			others{stay(nil, nil)},
+			stay(at(1), at(2)),
+			[]string{"which is ongoing. Choose another code."},
+			"next free",
 		},
 		"from a time": {
-			others{stay(at(5), nil)}, stay(at(1), at(2)),
-			[]string{" from 2027-06-01T17:00:00Z."}, "next free",
+			others{stay(at(5), nil)},
+			stay(at(1), at(2)),
+			[]string{" from 2027-06-01T17:00:00Z."},
+			"next free",
 		},
 		"until a time": {
-			others{stay(nil, at(5))}, stay(at(6), at(7)),
-			[]string{" until 2027-06-01T17:00:00Z."}, "next free",
+			others{stay(nil, at(5))},
+			stay(at(6), at(7)),
+			[]string{" until 2027-06-01T17:00:00Z."},
+			"next free",
 		},
 		"offline": {
-			others{with(stays, func(o *Occupant) { o.Offline = true })}, stay(at(1), at(2)),
-			[]string{", an offline code."}, "next free",
+			others{with(stays, func(o *Occupant) { o.Offline = true })},
+			stay(at(1), at(2)),
+			[]string{", an offline code."},
+			"next free",
 		},
 		"unmanaged": {
-			others{with(stays, func(o *Occupant) { o.Managed = false })}, stay(at(1), at(2)),
-			[]string{"unmanaged access code", "Convert that one"}, "next free",
+			others{with(stays, func(o *Occupant) { o.Managed = false })},
+			stay(at(1), at(2)),
+			[]string{"unmanaged access code", "Convert that one"},
+			"next free",
 		},
 		"the new one ongoing": {
-			others{stay(at(5), at(6))}, stay(nil, nil),
-			[]string{" from 2027-06-01T17:00:00Z to 2027-06-01T18:00:00Z."}, "next free",
+			others{stay(at(5), at(6))},
+			stay(nil, nil),
+			[]string{" from 2027-06-01T17:00:00Z to 2027-06-01T18:00:00Z."},
+			"next free",
 		},
 		"apart, later":   {others{stay(at(1), at(2))}, stay(at(3), at(4)), nil, ""},
 		"apart, earlier": {others{stay(at(3), at(4))}, stay(at(1), at(2)), nil, ""},
@@ -161,37 +173,52 @@ func TestCheckPIN(t *testing.T) {
 			others{with(stay(at(1), at(2)), func(o *Occupant) { o.OnDevice = true })}, stay(at(3), at(4)), nil, "",
 		},
 		"overlapping": {
-			others{stay(at(1), at(3))}, stay(at(2), at(4)),
-			[]string{"the next free start is 2027-06-01T15:15:00Z"}, "on the lock already",
+			others{stay(at(1), at(3))},
+			stay(at(2), at(4)),
+			[]string{"the next free start is 2027-06-01T15:15:00Z"},
+			"on the lock already",
 		},
 		"the gap is too short": {
-			others{stay(at(1), at(3)), stay(at(4), at(5))}, stay(at(2), at(3)),
-			[]string{"the next free start is 2027-06-01T17:15:00Z"}, "",
+			others{stay(at(1), at(3)), stay(at(4), at(5))},
+			stay(at(2), at(3)),
+			[]string{"the next free start is 2027-06-01T17:15:00Z"},
+			"",
 		},
 		"the gap after the next one is too short": {
-			others{stay(at(6), at(7)), stay(at(4), at(5))}, stay(at(3), new(at(5).Add(30*time.Minute))),
-			[]string{"the next free start is 2027-06-01T19:15:00Z"}, "",
+			others{stay(at(6), at(7)), stay(at(4), at(5))},
+			stay(at(3), new(at(5).Add(30*time.Minute))),
+			[]string{"the next free start is 2027-06-01T19:15:00Z"},
+			"",
 		},
 		"the gap is long enough": {
-			others{stay(at(6), at(7)), stay(at(1), at(3))}, stay(at(2), at(3)),
-			[]string{"the next free start is 2027-06-01T15:15:00Z"}, "",
+			others{stay(at(6), at(7)), stay(at(1), at(3))},
+			stay(at(2), at(3)),
+			[]string{"the next free start is 2027-06-01T15:15:00Z"},
+			"",
 		},
 		"the later one is on the device": {
-			others{with(stays, func(o *Occupant) { o.OnDevice = true })}, stay(at(1), at(2)),
-			[]string{"That one is on the lock already.", "the next free start is 2027-06-01T18:15:00Z"}, "cannot wait",
+			others{with(stays, func(o *Occupant) { o.OnDevice = true })},
+			stay(at(1), at(2)),
+			[]string{"That one is on the lock already.", "the next free start is 2027-06-01T18:15:00Z"},
+			"cannot wait",
 		},
 		"the code itself is on the device": {
-			others{stay(at(1), at(2))}, with(stays, func(o *Occupant) { o.OnDevice = true }),
+			others{stay(at(1), at(2))},
+			with(stays, func(o *Occupant) { o.OnDevice = true }),
 			[]string{"The code to change is on the lock already, so it cannot wait for that one. Choose another code."},
 			"next free",
 		},
 		"a fraction of a second": {
-			others{stay(at(1), new(at(3).Add(time.Millisecond)))}, stay(at(2), at(4)),
-			[]string{"the next free start is 2027-06-01T15:15:01Z"}, "",
+			others{stay(at(1), new(at(3).Add(time.Millisecond)))},
+			stay(at(2), at(4)),
+			[]string{"the next free start is 2027-06-01T15:15:01Z"},
+			"",
 		},
 		"another of them is ongoing": {
-			others{stay(at(1), at(3)), stay(nil, nil)}, stay(at(2), at(4)),
-			[]string{"2027-06-01T15:00:00Z. Choose another code."}, "next free",
+			others{stay(at(1), at(3)), stay(nil, nil)},
+			stay(at(2), at(4)),
+			[]string{"2027-06-01T15:00:00Z. Choose another code."},
+			"next free",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +281,10 @@ func TestPINReuse_ChangedTimeFrame(t *testing.T) {
 	b.between(pulled.PIN, *at[6], *at[7])
 	b.update(guest, change{EndsAt: at[3]})
 	_, err = b.tryUpdate(guest, change{EndsAt: at[7]})
-	if e, ok := domain.AsError(err); !ok || e.Kind != domain.Conflict || !strings.Contains(e.Message, pulled.ID.String()) {
+	if e, ok := domain.AsError(
+		err,
+	); !ok || e.Kind != domain.Conflict ||
+		!strings.Contains(e.Message, pulled.ID.String()) {
 		t.Errorf("got %v", err)
 	}
 	for _, c := range []view{guest, pulled} {

@@ -20,16 +20,16 @@ func NewStatus(c *Code, caps capability.Set, others []Occupant, now time.Time) S
 	return StatusSetting
 }
 
-// Create adds a managed code with its identifier, PIN, name, and time frame, and returns the attempt to program it. A
-// code that is programmed later has an attempt that already succeeded, because only the time must pass. It fails with
-// Conflict and Invalid, like CheckPIN and CheckRoom.
-func (l *Lock) Create(c Code) (Requested, error) {
+// Create adds a managed code with its identifier, PIN, name, and time frame to the others, and returns the attempt to
+// program it. A code that is programmed later has an attempt that already succeeded, because only the time must pass. It
+// fails with Conflict and Invalid, like CheckPIN and CheckRoom.
+func (l *Lock) Create(c Code, others []Occupant) (Requested, error) {
 	c.Managed, c.DesiredGen, c.DesiredAt = true, 1, l.Now
-	c.Status = NewStatus(&c, l.caps(), l.Occupants(), l.Now)
-	if err := CheckRoom(l.caps(), l.Occupants(), c.Occupant(), l.Now); err != nil {
+	c.Status = NewStatus(&c, l.caps(), others, l.Now)
+	if err := CheckRoom(l.caps(), others, c.Occupant(), l.Now); err != nil {
 		return Requested{}, err
 	}
-	if err := CheckPIN(l.Occupants(), c.Occupant()); err != nil {
+	if err := CheckPIN(others, c.Occupant()); err != nil {
 		return Requested{}, err
 	}
 	if c.UsesBackupPool {

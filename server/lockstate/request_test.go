@@ -352,7 +352,7 @@ func TestRemove_InTheStepOfTheCreation(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
 	b.step(func(l *Lock) {
-		r, err := l.Create(Code{ID: b.newID(), PIN: "2580"})
+		r, err := l.Create(Code{ID: b.newID(), PIN: "2580"}, l.Occupants())
 		b.must(err)
 		_, err = l.Remove(l.Code(r.CodeID))
 		b.must(err)
@@ -382,7 +382,9 @@ func TestCreate_IsAnnounced(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, "august")
 			from := b.now().Add(c.starts)
-			code, a, err := b.add(Code{PIN: "2580", StartsAt: &from, EndsAt: new(from.Add(time.Hour)), UsesBackupPool: true})
+			code, a, err := b.add(
+				Code{PIN: "2580", StartsAt: &from, EndsAt: new(from.Add(time.Hour)), UsesBackupPool: true},
+			)
 			b.must(err)
 			if code.Status != c.status || a.Status != c.attempt {
 				t.Errorf("status %s, attempt %s", code.Status, a.Status)
@@ -427,7 +429,10 @@ func TestUpdate_IsAnnounced(t *testing.T) {
 		CodeField:      "access_code.code_changed",
 		TimeFrameField: "access_code.time_frame_changed",
 	} {
-		if e := b.eventsOf(eventType); len(e) != 1 || e[0].Change.Field != field || e[0].Description != changedByRequest {
+		if e := b.eventsOf(
+			eventType,
+		); len(e) != 1 || e[0].Change.Field != field ||
+			e[0].Description != changedByRequest {
 			t.Errorf("%s: %d events", eventType, len(e))
 		}
 	}

@@ -266,7 +266,10 @@ func TestDuplicatePIN_ShownNowhere(t *testing.T) {
 			if got := b.attempt(a).Status; (got == Pending) != c.retried {
 				t.Errorf("attempt %s", got)
 			}
-			if got := b.code(code.ID); c.retried && got.NextAttemptAt.Before(b.now().Add(b.timeouts.ReadLag/2-time.Second)) {
+			if got := b.code(
+				code.ID,
+			); c.retried &&
+				got.NextAttemptAt.Before(b.now().Add(b.timeouts.ReadLag/2-time.Second)) {
 				t.Errorf("the next attempt is at %v", got.NextAttemptAt)
 			}
 		})

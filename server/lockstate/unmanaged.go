@@ -58,8 +58,11 @@ func (r *reading) show(c *Code) {
 // insertUnmanaged adds the codes that adoptUnmanaged found, up to the inventory rate limit of the account.
 func (r *reading) insertUnmanaged() {
 	if room := r.Sources.Admit(len(r.others)); room < len(r.others) {
-		later := r.others[room:]
-		r.Codes = slices.DeleteFunc(slices.Clone(r.Codes), func(c *Code) bool { return slices.Contains(later, c) })
+		later := map[*Code]bool{}
+		for _, c := range r.others[room:] {
+			later[c] = true
+		}
+		r.Codes = slices.DeleteFunc(slices.Clone(r.Codes), func(c *Code) bool { return later[c] })
 		r.others, r.deferred = r.others[:room], r.deferred+len(later)
 	}
 	for _, c := range r.others {

@@ -255,8 +255,18 @@ var walkFound = []walkNamed{
 		steps(create(1), drain, one(stepUpdate, 0, newFrame, farFrame), started(), one(stepUnmanage), drain),
 	},
 	{
-		"a stranger's code of the desired PIN counts as a lost write", lockVisible,
-		steps(create(1), started(), handAdd(2), one(stepPass, with(lostApplied)), changePIN(0, 2), drain, arrive, drain),
+		"a stranger's code of the desired PIN counts as a lost write",
+		lockVisible,
+		steps(
+			create(1),
+			started(),
+			handAdd(2),
+			one(stepPass, with(lostApplied)),
+			changePIN(0, 2),
+			drain,
+			arrive,
+			drain,
+		),
 	},
 }
 

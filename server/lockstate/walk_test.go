@@ -58,17 +58,64 @@ const (
 )
 
 var walkKindNames = [walkKinds]string{
-	"pass", "drain", "crash", "create", "update", "delete", "delete unmanaged", "convert", "unmanage", "pull", "pool",
-	"exchange", "arrive", "break", "online", "removal", "manage", "subscription", "hand add", "hand change", "hand delete",
-	"hand disable", "seconds", "minutes", "hours", "due", "back",
+	"pass",
+	"drain",
+	"crash",
+	"create",
+	"update",
+	"delete",
+	"delete unmanaged",
+	"convert",
+	"unmanage",
+	"pull",
+	"pool",
+	"exchange",
+	"arrive",
+	"break",
+	"online",
+	"removal",
+	"manage",
+	"subscription",
+	"hand add",
+	"hand change",
+	"hand delete",
+	"hand disable",
+	"seconds",
+	"minutes",
+	"hours",
+	"due",
+	"back",
 }
 
 // walkWeights are how often a random walk takes a step of each kind.
 var walkWeights = [walkKinds]int{
-	stepPass: 40, stepDrain: 20, stepCrash: 4, stepCreate: 8, stepUpdate: 7, stepDelete: 5, stepDeleteUnmanaged: 2,
-	stepConvert: 3, stepUnmanage: 1, stepPull: 2, stepPool: 1, stepExchange: 2, stepArrive: 12, stepBreak: 1, stepOnline: 1,
-	stepRemoval: 1, stepManage: 1, stepSubscription: 1, stepHandAdd: 3, stepHandChange: 2, stepHandDelete: 3,
-	stepHandDisable: 1, stepSeconds: 8, stepMinutes: 6, stepHours: 2, stepDue: 8, stepBack: 1,
+	stepPass:            40,
+	stepDrain:           20,
+	stepCrash:           4,
+	stepCreate:          8,
+	stepUpdate:          7,
+	stepDelete:          5,
+	stepDeleteUnmanaged: 2,
+	stepConvert:         3,
+	stepUnmanage:        1,
+	stepPull:            2,
+	stepPool:            1,
+	stepExchange:        2,
+	stepArrive:          12,
+	stepBreak:           1,
+	stepOnline:          1,
+	stepRemoval:         1,
+	stepManage:          1,
+	stepSubscription:    1,
+	stepHandAdd:         3,
+	stepHandChange:      2,
+	stepHandDelete:      3,
+	stepHandDisable:     1,
+	stepSeconds:         8,
+	stepMinutes:         6,
+	stepHours:           2,
+	stepDue:             8,
+	stepBack:            1,
 }
 
 // walkStep is a step with its choices.
@@ -941,7 +988,7 @@ func (w *walk) create(s walkStep) {
 			c.PIN = walkPIN(s.b)
 			c.UsesBackupPool = s.c&128 != 0 && c.StartsAt != nil
 		}
-		_, err := t.Create(c)
+		_, err := t.Create(c, t.Occupants())
 		w.note("    create %d: %v", c.ID[15], err)
 		w.track(t.Lock, "request")
 		return err == nil

@@ -142,13 +142,15 @@ func (p *pass) recordAndPlan(ctx context.Context, report device.Report) (*device
 	}
 	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
-	// A failed read is repeated by the next pass.
-	if read, err := p.read(held); err == nil {
-		read.Operation, read.Outcome = report.Operation, report.Outcome
-		report = read
+	read, err := p.read(held)
+	if err != nil {
+		p.unread = true
+		_, recorded := p.advance(ctx, report, func(device.Work) device.Next { return device.Next{} })
+		return nil, cmp.Or(recorded, err)
 	}
-	op, err := p.advance(ctx, report, p.next)
-	if err == nil && report.Read && slices.ContainsFunc(p.work.Operations, func(o lockstate.Operation) bool {
+	read.Operation, read.Outcome = report.Operation, report.Outcome
+	op, err := p.advance(ctx, read, p.next)
+	if err == nil && slices.ContainsFunc(p.work.Operations, func(o lockstate.Operation) bool {
 		return o.Code == report.Operation.Code && o.Action == lockstate.Await
 	}) {
 		p.slow.Store(p.device.ID, time.Now())
@@ -161,8 +163,11 @@ const slowMemory = time.Hour
 
 // showsAtOnce reports whether a read right after an operation may show its result.
 func (p *pass) showsAtOnce(report device.Report) bool {
-	if at, ok := p.slow.Load(p.device.ID); ok && time.Since(at.(time.Time)) < slowMemory {
-		return false
+	if at, ok := p.slow.Load(p.device.ID); ok {
+		if time.Since(at.(time.Time)) < slowMemory {
+			return false
+		}
+		p.slow.Delete(p.device.ID)
 	}
 	return report.Operation != nil && report.Outcome.Failure == nil && !report.Outcome.Confirmed &&
 		p.device.Capabilities.ListCodes

@@ -101,7 +101,7 @@ func (db *DB) Batch(ctx context.Context, steps ...func(Tx) error) error {
 	})
 }
 
-// Each runs one query for each element of all, a hundred per round trip. query follows the rules for steps of Together.
+// Each runs one query for each element of all, a hundred per round trip. query follows the rules for steps of Batch.
 func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) error {
 	for some := range slices.Chunk(all, 100) {
 		steps := make([]func(Tx) error, len(some))
@@ -115,7 +115,7 @@ func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) e
 	return nil
 }
 
-// BatchLast is Together for the last queries of a transaction, in one round trip with the commit. Nothing may use the
+// BatchLast is Batch for the last queries of a transaction, in one round trip with the commit. Nothing may use the
 // transaction afterwards. A step learns its result only after the commit, so it must be a query that changes rows or
 // fails.
 func (tx Tx) BatchLast(ctx context.Context, steps ...func(Tx) error) error {

@@ -327,7 +327,7 @@ func (e *Engine) drainLeased(ctx context.Context, lane Lane, w wakeUp) (d draine
 	}
 	cancel(nil)
 	lease.keeping.Wait()
-	if lease.fence.Load() == 0 && (errors.Is(err, errHeldElsewhere) || store.IsLockTimeout(err)) {
+	if lease.fence.Load() == 0 && errors.Is(err, errHeldElsewhere) {
 		return d, nil
 	}
 	d.held = true

@@ -169,7 +169,13 @@ func (l *Lease) acquireIn(ctx context.Context, tx store.Tx) (query func(store.Tx
 			return errHeldElsewhere
 		}
 		l.asked.Store(fence)
-		tx.AfterCommit(func() { l.begin(fence, asked) })
+		tx.AfterCommit(func() {
+			if l.releasing.Load() { // by the same transaction
+				l.fence.Store(fence)
+				return
+			}
+			l.begin(fence, asked)
+		})
 		return nil
 	}
 }

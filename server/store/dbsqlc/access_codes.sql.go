@@ -82,18 +82,13 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 	return items, nil
 }
 
-const ClearPulledBackup = `-- name: ClearPulledBackup :exec
-update access_codes set pulled_backup_code_id = null where device_id = $1 and pulled_backup_code_id = $2::uuid
+const ClearVendorRefs = `-- name: ClearVendorRefs :exec
+update access_codes set vendor_ref = null where access_code_id = any($1::uuid[])
 `
 
-type ClearPulledBackupParams struct {
-	DeviceID     uuid.UUID
-	AccessCodeID uuid.UUID
-}
-
-// Allows another backup code to be pulled.
-func (q *Queries) ClearPulledBackup(ctx context.Context, arg ClearPulledBackupParams) error {
-	_, err := q.db.Exec(ctx, ClearPulledBackup, arg.DeviceID, arg.AccessCodeID)
+// References are unique, so a code that takes one over is written after the code that loses it.
+func (q *Queries) ClearVendorRefs(ctx context.Context, accessCodeIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, ClearVendorRefs, accessCodeIds)
 	return err
 }
 

@@ -130,47 +130,6 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 	return i, err
 }
 
-const GetNthPendingAttempt = `-- name: GetNthPendingAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
-order by created_at, action_attempt_id limit 1 offset $4::integer
-`
-
-type GetNthPendingAttemptParams struct {
-	DeviceID     uuid.UUID
-	AccessCodeID uuid.UUID
-	ActionType   string
-	Others       int32
-}
-
-// The pending attempt behind so many older ones that wait for the same action on a code.
-func (q *Queries) GetNthPendingAttempt(ctx context.Context, arg GetNthPendingAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, GetNthPendingAttempt,
-		arg.DeviceID,
-		arg.AccessCodeID,
-		arg.ActionType,
-		arg.Others,
-	)
-	var i ActionAttempt
-	err := row.Scan(
-		&i.ActionAttemptID,
-		&i.WorkspaceID,
-		&i.DeviceID,
-		&i.AccessCodeID,
-		&i.ActionType,
-		&i.DesiredGen,
-		&i.Options,
-		&i.Status,
-		&i.ErrorType,
-		&i.ErrorMessage,
-		&i.CreatedAt,
-		&i.StartedAt,
-		&i.ReportedAt,
-		&i.DeadlineAt,
-		&i.FinishedAt,
-	)
-	return i, err
-}
-
 const GetUnreportedAttempt = `-- name: GetUnreportedAttempt :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
   and status = 'success' and started_at is not null and reported_at is null and finished_at > now() - $4::interval
@@ -210,28 +169,6 @@ func (q *Queries) GetUnreportedAttempt(ctx context.Context, arg GetUnreportedAtt
 		&i.DeadlineAt,
 		&i.FinishedAt,
 	)
-	return i, err
-}
-
-const HasUrgentWork = `-- name: HasUrgentWork :one
-select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and a.status = 'pending'
-  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
-  and not exists (select 1 from action_attempts b where b.device_id = $1::uuid and b.status = 'pending' and b.started_at is not null
-    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as has_lock_command,
-  (exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = $1::uuid and c.in_pool)))))::boolean as removed
-`
-
-type HasUrgentWorkRow struct {
-	HasLockCommand bool
-	Removed        bool
-}
-
-// Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
-func (q *Queries) HasUrgentWork(ctx context.Context, deviceID uuid.UUID) (HasUrgentWorkRow, error) {
-	row := q.db.QueryRow(ctx, HasUrgentWork, deviceID)
-	var i HasUrgentWorkRow
-	err := row.Scan(&i.HasLockCommand, &i.Removed)
 	return i, err
 }
 

@@ -88,15 +88,15 @@ order by device_id;
 -- Serializes transactions that add a code to a common code key or change the codes of that key.
 select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/' || @common_code_key::text, 0));
 
+-- name: ClearVendorRefs :exec
+-- References are unique, so a code that takes one over is written after the code that loses it.
+update access_codes set vendor_ref = null where access_code_id = any(@access_code_ids::uuid[]);
+
 -- name: DeleteAccessCode :exec
 delete from access_codes where access_code_id = @access_code_id;
 
 -- name: DeleteAccessCodes :exec
 delete from access_codes where access_code_id = any(@access_code_ids::uuid[]);
-
--- name: ClearPulledBackup :exec
--- Allows another backup code to be pulled.
-update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
 
 -- name: GetAccessCodeByRef :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)

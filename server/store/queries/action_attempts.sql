@@ -39,20 +39,6 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 -- name: PendingAttemptsOfDevice :many
 select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
--- name: HasUrgentWork :one
--- Whether a lock command waits for the device. A command behind another of its kind that was sent interrupts nothing.
-select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
-  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
-  and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
-    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as has_lock_command,
-  (exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = @device_id::uuid and c.in_pool)))))::boolean as removed;
-
--- name: GetNthPendingAttempt :one
--- The pending attempt behind so many older ones that wait for the same action on a code.
-select * from action_attempts where device_id = @device_id::uuid and access_code_id = @access_code_id::uuid and action_type = @action_type and status = 'pending'
-order by created_at, action_attempt_id limit 1 offset @others::integer;
-
 -- name: CountCommands :one
 -- Pending commands to the device itself, as opposed to its codes.
 select count(*) from action_attempts where device_id = @device_id::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK');
