@@ -671,8 +671,8 @@ func (w *walk) checkOnLock(c *Code) {
 		if !w.p.caps.ListCodes { // no read shows that
 			bad = ""
 		}
-	case on.unseen && !w.p.caps.PINVisible, !w.p.caps.ListCodes:
-	case w.lied && !w.p.caps.PINVisible && w.p.caps.RecreateToChange(): // the creation found the code that was left out
+	case !w.p.caps.ListCodes:
+	case !w.p.caps.PINVisible && (on.unseen || w.lied): // a code that was left out looks like a lost write of it
 	case c.PIN != "" && on.pin != c.PIN && !(c.hasWarning(domain.WarnExternal) && !w.p.caps.PINVisible):
 		bad = fmt.Sprintf("has PIN %s on the lock, want %s", on.pin, c.PIN)
 	case w.p.caps.NativeSchedule && NativeSchedule(c, w.p.caps) && !w.p.caps.StartsInFuture() &&

@@ -532,8 +532,9 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 		if i < 0 {
 			w.fail("changes are complete", "an updated code has no row")
 		}
+		left := w.rows[i].RemovingSince != nil && c.RemovingSince == nil && !c.Managed
 		w.rows[i] = copyCode(c)
-		if on := w.sim.find(c.Ref); on != nil && on.owner == c.ID && !c.Managed && c.RemovingSince == nil {
+		if on := w.sim.find(c.Ref); on != nil && left {
 			on.foreign, on.owner = true, uuid.Nil // its removal was refused
 		}
 		w.checkPlace(c)
