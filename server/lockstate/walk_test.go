@@ -319,6 +319,8 @@ type walk struct {
 	seen      *walkTransitions
 	// refusedForGood are the codes that the vendor has refused without a cause that a read can show.
 	refusedForGood map[uuid.UUID]bool
+	// abandoned are the codes whose rows were deleted while the device was not in its account.
+	abandoned map[uuid.UUID]bool
 	// lied is true if a list has omitted codes.
 	lied bool
 	// outside is true if something besides the server may have changed the codes of the lock.
@@ -369,6 +371,7 @@ func newWalk(p *walkProfile, seen *walkTransitions) *walk {
 		ended:          map[uuid.UUID]bool{},
 		phases:         map[uuid.UUID]Phase{},
 		refusedForGood: map[uuid.UUID]bool{},
+		abandoned:      map[uuid.UUID]bool{},
 		seen:           seen,
 	}
 	w.sim.breach = func(what string, c simCode) {
@@ -1021,6 +1024,7 @@ func (w *walk) abandon(id uuid.UUID) {
 	if w.tombstones[id] { // its late arrival is removed
 		return
 	}
+	w.abandoned[id] = true
 	for i := range w.sim.codes {
 		on := w.sim.codes[i]
 		if on.key == id || on.owner == id && !w.tombstones[on.key] {
