@@ -577,12 +577,15 @@ func (w *walk) restDetached() {
 
 // settle runs the server for a time.
 func (w *walk) settle(d time.Duration) {
-	end, still := w.now.Add(d), 0
+	end, still, all := w.now.Add(d), 0, 0
 	for {
 		for w.pass.stage != passIdle || w.due != nil && !w.due.After(w.now) {
 			w.advancePass(0, 0)
 			if still++; still > 150 {
 				w.fail("no busy loop", "%d transactions without a pause", still)
+			}
+			if all++; all > 3000 {
+				w.fail("no busy loop", "%d transactions in %s", all, d)
 			}
 		}
 		if (w.due == nil || w.due.After(end)) && len(w.sim.queue) > 0 { // the vendor reports what arrives
