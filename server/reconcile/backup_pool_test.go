@@ -145,8 +145,8 @@ func TestBackupPool_NewCodeIsStartedAtOnce(t *testing.T) {
 	if started == nil {
 		t.Fatal("no pool code is started")
 	}
-	for _, op := range b.look().Operations {
-		if op.Code == started.Code && !op.WriteUncertain {
+	for _, w := range b.look().Codes {
+		if w.ID == started.Code && !w.WriteUncertain {
 			t.Error("the start of the write was not recorded")
 		}
 	}
