@@ -179,6 +179,7 @@ func (r *reading) noteRef(c *Code, f Found) (shown bool) {
 	// A recreated code does not change in place.
 	recreated := r.caps().RecreateToChange() && c.PIN != "" && c.WriteGen >= c.DesiredGen && c.Ref == f.Ref
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
+	// A code that shows after its write was given up has the PIN that was sent last.
 	claimed := c.Ref == "" && !unsure && (c.WriteGen > 0 || c.WritePIN == "" || c.WritePIN == c.PIN)
 	shown = f.PIN != "" || r.caps().ProviderPIN || c.WriteAccepted || claimed || recreated
 	if unsure && f.PIN == "" {

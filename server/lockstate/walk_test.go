@@ -366,6 +366,8 @@ type walk struct {
 	seen      *walkTransitions
 	// refusedForGood are the codes that the vendor has refused without a cause that a read can show.
 	refusedForGood map[uuid.UUID]bool
+	// abandoned are the codes whose rows were deleted while the device was not in its account.
+	abandoned map[uuid.UUID]bool
 	// lied is true if a list has omitted codes.
 	lied bool
 	// outside is true if something besides the server may have changed the codes of the lock.
@@ -416,10 +418,13 @@ func newWalk(p *walkProfile, seen *walkTransitions) *walk {
 		ended:          map[uuid.UUID]bool{},
 		phases:         map[uuid.UUID]Phase{},
 		refusedForGood: map[uuid.UUID]bool{},
+		abandoned:      map[uuid.UUID]bool{},
 		seen:           seen,
 	}
 	w.sim.breach = func(what string, c simCode) {
-		w.fail("foreign codes stay", "the foreign code %s was %s", c.ref, what)
+		if !w.abandoned[c.key] { // otherwise the operation had started before
+			w.fail("foreign codes stay", "the foreign code %s was %s", c.ref, what)
+		}
 	}
 	return w
 }
@@ -579,8 +584,9 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 		if i < 0 {
 			w.fail("changes are complete", "an updated code has no row")
 		}
+		left := w.rows[i].RemovingSince != nil && c.RemovingSince == nil && !c.Managed
 		w.rows[i] = copyCode(c)
-		if on := w.sim.find(c.Ref); on != nil && on.owner == c.ID && !c.Managed && c.RemovingSince == nil {
+		if on := w.sim.find(c.Ref); on != nil && left {
 			on.foreign, on.owner = true, uuid.Nil // its removal was refused
 		}
 		w.checkPlace(c)
@@ -1067,6 +1073,7 @@ func (w *walk) abandon(id uuid.UUID) {
 	if w.tombstones[id] { // its late arrival is removed
 		return
 	}
+	w.abandoned[id] = true
 	for i := range w.sim.codes {
 		on := w.sim.codes[i]
 		if on.key == id || on.owner == id && !w.tombstones[on.key] {
