@@ -149,18 +149,23 @@ func checkNextStay(taken []Occupant, c Occupant) error {
 	return nil
 }
 
-// waitsForTurn reports whether an earlier code of the same PIN has not left. A code that may be on the device stays in
+// waitsForTurn reports whether an earlier code of the same PIN has not left.
+func (l *Lock) waitsForTurn(c *Code) bool { return l.earlierOfPIN(c) != nil }
+
+// earlierOfPIN returns an earlier code of the same PIN, nil if all have left. A code that may be on the device stays in
 // the list until its removal is confirmed.
-func (l *Lock) waitsForTurn(c *Code) bool {
+func (l *Lock) earlierOfPIN(c *Code) *Code {
 	if c.PIN == "" || c.StartsAt == nil || c.EndsAt == nil {
-		return false
+		return nil
 	}
 	mine := c.Occupant()
-	return slices.ContainsFunc(l.Codes, func(other *Code) bool {
+	for _, other := range l.Codes {
 		if other == c || other.PIN != c.PIN && other.pinOnDevice() != c.PIN {
-			return false
+			continue
 		}
-		theirs := other.Occupant()
-		return theirs.frame().Apart(mine.frame()) && theirs.startsBefore(mine)
-	})
+		if theirs := other.Occupant(); theirs.frame().Apart(mine.frame()) && theirs.startsBefore(mine) {
+			return other
+		}
+	}
+	return nil
 }

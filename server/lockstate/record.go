@@ -233,6 +233,8 @@ func (l *Lock) claim(ref string) {
 			continue
 		case !c.Managed || c.RemovingSince != nil:
 			l.deleteCode(c)
+		case c.removalSent(): // a temporary removal has arrived
+			l.markRemoved(c)
 		default:
 			l.onExternalDelete(c)
 		}

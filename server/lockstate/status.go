@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -100,6 +101,10 @@ func (l *Lock) delay(c *Code) (warning, message string, late time.Time) {
 			since = *c.StartsAt
 		}
 		message = "The code has not been set on its device for a while. The server keeps retrying."
+		if earlier := l.earlierOfPIN(c); earlier != nil {
+			message = fmt.Sprintf("The code waits until access code %s, which has the same code, has left the device. "+
+				"Give this access code another code, or check why the other one stays.", earlier.ID)
+		}
 		if c.Offline != "" {
 			warning = WarnDelayIssuing
 			message = "The vendor has not issued the code for a while. The server keeps retrying."

@@ -198,6 +198,11 @@ var walkFound = []walkNamed{
 			one(stepBreak), drain),
 	},
 	{
+		"a code that steps aside counts as deleted at the device when its slot is reused", lockHiddenSlots,
+		steps(one(stepCreate, 0), drain, one(stepCreate, 0, 251, 239), one(stepPass), one(stepPass), one(stepPass),
+			one(stepExchange, 0, 111, 136), one(stepPass), one(stepPass, 230, 0, 157)),
+	},
+	{
 		"a list that is older than a code proves its removal", lockVisible,
 		steps(one(stepSubscription), handAdd(1), one(stepMinutes), handAdd(2), drain, one(stepDeleteUnmanaged, 1),
 			readWith(readStale, 9)),
