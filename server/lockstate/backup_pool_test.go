@@ -517,7 +517,7 @@ func TestPullBackup_Refused(t *testing.T) {
 		}, domain.Conflict, "access_code_being_deleted"},
 		"ongoing": {func(b *bed) view { return b.on("4711", "k1") }, domain.Invalid, "access_code_not_time_bound"},
 		"without a pool": {func(b *bed) view {
-			return b.onBetween("4711", b.now(), b.now().Add(time.Hour), "k1")
+			return b.onBetween("4711", b.now(), b.now().Add(time.Hour))
 		}, domain.NotFound, "backup_access_code_not_found"},
 		"the pool is empty": {func(b *bed) view { return b.backed() }, domain.NotFound, "backup_access_code_not_found"},
 		"the device is gone": {func(b *bed) view {

@@ -432,11 +432,11 @@ func (b *bed) between(pin PIN, from, to time.Time) view {
 	return c
 }
 
-// onBetween is between for a code that is on the device under the reference.
-func (b *bed) onBetween(pin PIN, from, to time.Time, ref string) view {
+// onBetween is between for a code that is on the device as k1.
+func (b *bed) onBetween(pin PIN, from, to time.Time) view {
 	b.Helper()
 	c := b.between(pin, from, to)
-	b.set(c, ref)
+	b.set(c, "k1")
 	return c
 }
 
@@ -496,10 +496,10 @@ func (b *bed) update(c view, ch change) result {
 	return r
 }
 
-// allow sets whether changes of a code at the device are kept.
-func (b *bed) allow(c view, is bool) result {
+// allow keeps changes of a code at the device.
+func (b *bed) allow(c view) {
 	b.Helper()
-	return b.update(c, change{ExternalModificationAllowed: &is})
+	b.update(c, change{ExternalModificationAllowed: new(true)})
 }
 
 func (b *bed) deleteCode(c view) result {
@@ -512,9 +512,9 @@ func (b *bed) deleteUnmanaged(c view) result {
 	return b.requestOf(c, (*Lock).RemoveUnmanaged)
 }
 
-func (b *bed) unmanage(c view) result {
+func (b *bed) unmanage(c view) {
 	b.Helper()
-	return b.requestOf(c, (*Lock).Unmanage)
+	b.requestOf(c, (*Lock).Unmanage)
 }
 
 // convert requests that an unmanaged code becomes managed. allowed is nil where the permission stays.

@@ -331,7 +331,7 @@ func TestAllowedModification_SwappedPINs(t *testing.T) {
 	b := newFreshBed(t, "august")
 	one, two := b.on("2580", "r1"), b.on("2581", "r2")
 	for _, c := range []view{one, two} {
-		b.allow(c, true)
+		b.allow(c)
 	}
 	b.read(found("r1", "2581"), found("r2", "2580"))
 	if a, z := b.code(one.ID).PIN, b.code(two.ID).PIN; a != "2581" || z != "2580" {
@@ -344,7 +344,7 @@ func TestAllowedModification_ToPINOfPendingCode(t *testing.T) {
 	t.Parallel()
 	b := newFreshBed(t, "august")
 	one := b.on("2580", "r1")
-	b.allow(one, true)
+	b.allow(one)
 	two, _ := b.create("9988")
 	b.read(found("r1", "9988"))
 	if pin := b.code(one.ID).PIN; pin != "9988" {
@@ -363,7 +363,7 @@ func TestAllowedModification_TimeFrameIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	b := newFreshBed(t, "august")
 	c := b.on("2580", "r1")
-	b.allow(c, true)
+	b.allow(c)
 	from, to := b.now().Add(-time.Hour).Truncate(time.Second), b.now().Add(time.Hour).Truncate(time.Second)
 	f := found("r1", "2580")
 	f.StartsAt, f.EndsAt = &from, &to

@@ -285,7 +285,7 @@ func TestObserve_StartIsTimeOfWrite(t *testing.T) {
 			t.Parallel()
 			b := newFreshBed(t, c.profile)
 			from := b.now()
-			code := b.onBetween("2580", from, from.Add(time.Hour), "k1")
+			code := b.onBetween("2580", from, from.Add(time.Hour))
 			b.pass(40 * time.Minute)
 			is := found("k1", "2580")
 			is.StartsAt, is.EndsAt = new(from.Add(c.starts)), new(from.Add(c.ends))

@@ -62,7 +62,7 @@ func TestPhaseOf_TransitionsAreDocumented(t *testing.T) {
 	t.Parallel()
 	seen := walkTransitions{}
 	run := func(s walkScript) {
-		if _, err := s.run(&seen); err != nil {
+		if err := s.run(&seen); err != nil {
 			s.report(t, "transitions", err)
 		}
 	}

@@ -299,7 +299,7 @@ func TestPINReuse_Unmanaged(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
 	end := b.now().Add(time.Hour)
-	first := b.onBetween("2580", b.now(), end, "k1")
+	first := b.onBetween("2580", b.now(), end)
 	second := b.between("2580", end.Add(time.Hour), end.Add(2*time.Hour))
 	ask := func(l *Lock) (Requested, error) { return l.Unmanage(l.Code(first.ID)) }
 	_, err := b.request(ask)

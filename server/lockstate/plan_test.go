@@ -263,7 +263,7 @@ func TestTimeBoundCode_IsProgrammedBeforeStart(t *testing.T) {
 func TestTimeBoundCode_EndsWhileOffline(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "smartthings")
-	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
+	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour))
 	later, _ := b.create("4711")
 	b.pass(time.Hour)
 	if w := b.work(c); w.Action != Delete {
@@ -304,7 +304,7 @@ func TestTimeBoundCode_EndsDuringBackoff(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, profile)
 			ends := b.now().Add(3 * time.Hour)
-			c := b.onBetween("2580", b.now(), ends, "k1")
+			c := b.onBetween("2580", b.now(), ends)
 			b.update(c, change{Name: new("Friend")})
 			b.to(ends.Add(-time.Minute))
 			for range 12 { // each pause is longer than the last

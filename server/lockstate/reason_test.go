@@ -12,8 +12,6 @@ type reason struct {
 type reasonKind string
 
 const (
-	// waitsForNothing means that the code is in its desired state, or that its operation is sent next.
-	waitsForNothing reasonKind = ""
 	// waitsForDevice means that the device is offline, removed, or unmanaged.
 	waitsForDevice reasonKind = "device"
 	// waitsForSubscription means that the vendor sets no codes without a subscription.

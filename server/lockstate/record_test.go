@@ -227,7 +227,7 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", allowed", false: ", not allowed"}[allowed], func(t *testing.T) {
 				t.Parallel()
 				b := newBed(t, "smartthings")
-				c := b.onBetween("2580", b.now(), b.now().Add(300*time.Hour), "k1")
+				c := b.onBetween("2580", b.now(), b.now().Add(300*time.Hour))
 				b.pass(time.Hour)
 				b.update(c, change{
 					ExternalModificationAllowed: &allowed,
@@ -263,7 +263,7 @@ func TestRemovalOfOurs_IsNotExternal(t *testing.T) {
 func TestRemovalOfOurs_ConfirmedLate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "smartthings")
-	c := b.onBetween("2580", b.now(), b.now().Add(300*time.Hour), "k1")
+	c := b.onBetween("2580", b.now(), b.now().Add(300*time.Hour))
 	b.update(c, change{StartsAt: new(b.now().Add(100 * time.Hour))})
 	w := b.work(c)
 	if !b.started(w) {
@@ -309,7 +309,7 @@ func TestHiddenPIN_SlotBelongsToLastWriter(t *testing.T) {
 func TestTimeBoundCode_LateRemovalIsAnError(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
-	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
+	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour))
 	b.pass(time.Hour)
 	tries := 0
 	for range 6 {

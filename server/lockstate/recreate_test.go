@@ -239,7 +239,7 @@ func TestRecreation_PendingHiddenCodeIsKept(t *testing.T) {
 func TestRecreation_NotForUnstoredTimeFrame(t *testing.T) {
 	t.Parallel()
 	b := rigid(t, "smartthings")
-	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
+	c := b.onBetween("2580", b.now(), b.now().Add(time.Hour))
 	a := b.update(c, change{EndsAt: new(b.now().Add(48 * time.Hour))})
 	if w := b.work(c); w.Action != Nothing {
 		t.Fatalf("planned action %q", w.Action)

@@ -108,7 +108,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 		},
 		"one that was deleted at the lock": func(b *bed) (view, change) {
 			c := b.on("1470", "k1")
-			b.allow(c, true)
+			b.allow(c)
 			b.read(found("k0", "1111"))
 			ch := change{PIN: "2580"}
 			b.update(c, ch)
@@ -119,7 +119,7 @@ func TestRepeatedChange_RefusedIsRetried(t *testing.T) {
 		},
 		"one that was disabled at the lock, refused to change, and deleted there": func(b *bed) (view, change) {
 			c := b.on("1470", "k1")
-			b.allow(c, true)
+			b.allow(c)
 			b.read(disabled("1470"))
 			ch := change{PIN: "2580"}
 			b.update(c, ch)
@@ -182,7 +182,7 @@ func TestEmptyChange_SucceedsImmediately(t *testing.T) {
 		},
 		"off, which is allowed": func(b *bed) (view, change) {
 			c := b.on("2580", "k1")
-			b.allow(c, true)
+			b.allow(c)
 			b.pass(time.Hour)
 			b.read(found("k0", "1111"))
 			return c, change{PIN: "2580"}
@@ -240,7 +240,7 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "august")
 	from := b.now().Add(50 * time.Hour)
-	c := b.onBetween("2580", from, from.Add(time.Hour), "k1")
+	c := b.onBetween("2580", from, from.Add(time.Hour))
 	b.unmanage(c)
 	if got := b.unmanaged()[0]; got.Status != StatusSet {
 		t.Errorf("status %s", got.Status)
@@ -258,8 +258,9 @@ func TestUnmanagedCode_IsSetBeforeItsStart(t *testing.T) {
 // A refused request has no effect.
 func TestRequests_Refused(t *testing.T) {
 	t.Parallel()
-	frame := func(b *bed, from, to time.Duration) (time.Time, time.Time) {
-		return b.now().Add(from * time.Hour), b.now().Add(to * time.Hour)
+	frame := func(b *bed, from, to int) (time.Time, time.Time) {
+		hours := func(n int) time.Time { return b.now().Add(time.Duration(n) * time.Hour) }
+		return hours(from), hours(to)
 	}
 	for name, c := range map[string]struct {
 		ask   func(b *bed) error

@@ -21,7 +21,7 @@ func TestUnlistedCode_IsDeletedExplicitly(t *testing.T) {
 			t.Run(name+", "+what+" is shown", func(t *testing.T) {
 				t.Parallel()
 				b := newBed(t, "smartthings")
-				c := b.onBetween("2580", b.now(), b.now().Add(time.Hour), "k1")
+				c := b.onBetween("2580", b.now(), b.now().Add(time.Hour))
 				b.read(append(shown, found("k1", ""))...)
 				b.pass(time.Minute)
 				leave(b, c)

@@ -273,8 +273,8 @@ func (w *walk) observe(t *walkTx, list []Found, seq int) {
 	t.collect()
 	w.track(t.Lock, "read")
 	if read != nil {
-		t.Lock.Device.ReadNeeded = w.device.ReadNeeded && w.wakeSeq != seq
-		t.Lock.Device.RereadAt = read.RereadAt
+		t.Device.ReadNeeded = w.device.ReadNeeded && w.wakeSeq != seq
+		t.Device.RereadAt = read.RereadAt
 	}
 	for _, e := range t.changes.Events {
 		if e.Type == "access_code.unmanaged.converted_to_managed" {
@@ -683,7 +683,7 @@ func (w *walk) checkOnLock(c *Code) {
 		}
 	case !w.p.caps.ListCodes:
 	case !w.p.caps.PINVisible && (on.unseen || w.lied): // a code that was left out looks like a lost write of it
-	case c.PIN != "" && on.pin != c.PIN && !(c.hasWarning(domain.WarnExternal) && !w.p.caps.PINVisible):
+	case c.PIN != "" && on.pin != c.PIN && (w.p.caps.PINVisible || !c.hasWarning(domain.WarnExternal)):
 		bad = fmt.Sprintf("has PIN %s on the lock, want %s", on.pin, c.PIN)
 	case w.p.caps.NativeSchedule && NativeSchedule(c, w.p.caps) && !w.p.caps.StartsInFuture() &&
 		(!sameSecond(on.starts, c.StartsAt) || !sameSecond(on.ends, c.EndsAt)):

@@ -44,11 +44,11 @@ func one(kind walkKind, args ...byte) []walkStep {
 func create(pin byte, options ...byte) []walkStep {
 	return one(stepCreate, append([]byte{ongoing, pin}, options...)...)
 }
-func changePIN(code, pin byte) []walkStep  { return one(stepUpdate, code, 0, pin) }
-func handAdd(pin byte) []walkStep          { return one(stepHandAdd, 0, pin, hintedEvent) }
-func handChange(code, pin byte) []walkStep { return one(stepHandChange, code, pin, hintedEvent) }
-func handDelete(code byte) []walkStep      { return one(stepHandDelete, code, 0, hintedEvent) }
-func handDisable(code byte) []walkStep     { return one(stepHandDisable, code, 0, hintedEvent) }
+func changePIN(pin byte) []walkStep    { return one(stepUpdate, 0, 0, pin) }
+func handAdd(pin byte) []walkStep      { return one(stepHandAdd, 0, pin, hintedEvent) }
+func handChange(pin byte) []walkStep   { return one(stepHandChange, 0, pin, hintedEvent) }
+func handDelete(code byte) []walkStep  { return one(stepHandDelete, code, 0, hintedEvent) }
+func handDisable(code byte) []walkStep { return one(stepHandDisable, code, 0, hintedEvent) }
 
 func again(n int, parts ...[]walkStep) []walkStep { return slices.Repeat(steps(parts...), n) }
 
@@ -61,8 +61,8 @@ func readWith(f walkFault, choice byte) []walkStep {
 }
 
 // sendWith is a pass whose first operation has a fault.
-func sendWith(f walkFault, choice byte) []walkStep {
-	return steps(started(), one(stepPass, with(f), choice), one(stepDrain))
+func sendWith(f walkFault) []walkStep {
+	return steps(started(), one(stepPass, with(f)), one(stepDrain))
 }
 
 var (
@@ -88,12 +88,12 @@ var walkComplaints = []walkNamed{
 	},
 	{
 		"infinite loop on a duplicate PIN that shows nowhere", lockVisible,
-		steps(create(1), again(4, sendWith(refusedDuplicate, 0), hours)),
+		steps(create(1), again(4, sendWith(refusedDuplicate), hours)),
 	},
 	{
 		"already exists after it was deleted", lockVisible,
 		steps(create(1), drain, arrive, drain, one(stepDelete), drain, arrive, drain, create(1),
-			sendWith(refusedConflict, 0), minutes, drain),
+			sendWith(refusedConflict), minutes, drain),
 	},
 	{"an idle lock is read all the time", lockVisible, steps(create(1), drain, arrive, again(5, drain, hours))},
 	{
@@ -110,11 +110,11 @@ var walkComplaints = []walkNamed{
 	},
 	{
 		"permanent error is taken for offline", lockVisible,
-		steps(create(1), sendWith(refusedInvalid, 0), hours, drain),
+		steps(create(1), sendWith(refusedInvalid), hours, drain),
 	},
 	{
 		"unknown error right after boot is taken for permanent", lockVisible,
-		steps(create(1), sendWith(refusedForNow, 0), minutes, drain),
+		steps(create(1), sendWith(refusedForNow), minutes, drain),
 	},
 	{
 		"list still empty after a code was added", lockAtOnce,
@@ -136,18 +136,18 @@ var walkComplaints = []walkNamed{
 	},
 	{
 		"list stays empty while writes fail", lockAtOnce,
-		steps(create(1), handAdd(2), drain, hours, again(2, handDelete(0)), sendWith(lostUnapplied, 0),
+		steps(create(1), handAdd(2), drain, hours, again(2, handDelete(0)), sendWith(lostUnapplied),
 			minutes, drain),
 	},
 	{"codes vanish seconds after they were set", lockAtOnce, steps(create(1), drain, minutes, handDelete(0), drain)},
-	{"stuck in setting forever", lockVisible, steps(create(1), again(4, sendWith(answerDropped, 0), hours))},
+	{"stuck in setting forever", lockVisible, steps(create(1), again(4, sendWith(answerDropped), hours))},
 	{
 		"stuck in removing forever", lockVisible,
-		steps(create(1), drain, arrive, drain, one(stepDelete), again(4, sendWith(answerDropped, 0), hours)),
+		steps(create(1), drain, arrive, drain, one(stepDelete), again(4, sendWith(answerDropped), hours)),
 	},
 	{
 		"guest locked out because codes were moved between slots", lockVisibleSlots,
-		steps(create(1), drain, one(stepDelete), create(1), sendWith(refusedForNow, 0), again(3, drain, minutes)),
+		steps(create(1), drain, one(stepDelete), create(1), sendWith(refusedForNow), again(3, drain, minutes)),
 	},
 	{
 		"change of the dates is not propagated", lockVisible,
@@ -155,7 +155,7 @@ var walkComplaints = []walkNamed{
 	},
 	{
 		"two controllers fighting", lockAtOnce,
-		steps(create(1), again(3, drain, minutes, handChange(0, 2), drain, minutes, handChange(0, 3))),
+		steps(create(1), again(3, drain, minutes, handChange(2), drain, minutes, handChange(3))),
 	},
 	{"set and clear churn", lockAtOnce, steps(create(1), drain, again(6, minutes, handDisable(0), drain))},
 }
@@ -171,7 +171,7 @@ var walkRare = []walkNamed{
 	},
 	{
 		"a slot that was vacated for a change is filled again", lockHiddenSlots,
-		steps(create(1), drain, changePIN(0, 2), started(), one(stepPass, with(unsureLost)),
+		steps(create(1), drain, changePIN(2), started(), one(stepPass, with(unsureLost)),
 			one(stepPass), one(stepCrash), minutes,
 			drain),
 	},
@@ -180,17 +180,17 @@ var walkRare = []walkNamed{
 var walkFound = []walkNamed{
 	{
 		"a code whose last change failed is hidden from clients", lockNoKeys,
-		steps(create(1), drain, arrive, drain, changePIN(0, 2), drain, one(stepRemoval), one(stepBreak),
+		steps(create(1), drain, arrive, drain, changePIN(2), drain, one(stepRemoval), one(stepBreak),
 			one(stepDelete),
 			one(stepRemoval), drain),
 	},
 	{
 		"a disabled code keeps an old PIN", lockAtOnce,
-		steps(create(1, allowed), drain, minutes, handDisable(0), drain, handChange(0, 2), drain),
+		steps(create(1, allowed), drain, minutes, handDisable(0), drain, handChange(2), drain),
 	},
 	{
 		"a changed code counts as open while it is disabled", lockRecreatedHidden,
-		steps(create(1, allowed), drain, minutes, handChange(0, 2), drain, handDisable(0), drain),
+		steps(create(1, allowed), drain, minutes, handChange(2), drain, handDisable(0), drain),
 	},
 	{
 		"a failed creation stays as an unmanaged code", lockNoKeys,
@@ -213,17 +213,17 @@ var walkFound = []walkNamed{
 	},
 	{
 		"a hidden code with an older PIN counts as set", lockRecreatedHidden,
-		steps(create(1), started(), changePIN(0, 2), one(stepPass, with(wrongRefUnstorable)), drain),
+		steps(create(1), started(), changePIN(2), one(stepPass, with(wrongRefUnstorable)), drain),
 	},
 	{
 		"the next code in a vacated slot sets a code that must leave", lockHiddenSlots,
-		steps(create(1), drain, changePIN(0, 2), started(), one(stepPass, with(unsureLost)), create(3),
+		steps(create(1), drain, changePIN(2), started(), one(stepPass, with(unsureLost)), create(3),
 			one(stepDelete),
 			drain, drain, minutes),
 	},
 	{
 		"a lock without a list is polled for a refused write", lockNoList,
-		steps(create(1), started(), one(stepCrash), changePIN(0, 2), handAdd(2), drain),
+		steps(create(1), started(), one(stepCrash), changePIN(2), handAdd(2), drain),
 	},
 	{
 		"a code that the vendor sets after its end stays", lockVendorPIN,
@@ -235,11 +235,11 @@ var walkFound = []walkNamed{
 	},
 	{
 		"codes that change twice exchange their PINs forever", lockVisible,
-		steps(twoSet, changePIN(0, 3), drain, changePIN(0, 4), arrive, drain, one(stepExchange, 0, 1), drain),
+		steps(twoSet, changePIN(3), drain, changePIN(4), arrive, drain, one(stepExchange, 0, 1), drain),
 	},
 	{
 		"a change that needs no write hides one at the device", lockRecreatedHidden,
-		steps(create(1), drain, create(2), one(stepExchange), hours, handChange(0, 3), drain),
+		steps(create(1), drain, create(2), one(stepExchange), hours, handChange(3), drain),
 	},
 	{
 		"a code that arrives after its removal without a subscription stays", lockRecreated,
@@ -267,7 +267,7 @@ var walkFound = []walkNamed{
 			started(),
 			handAdd(2),
 			one(stepPass, with(lostApplied)),
-			changePIN(0, 2),
+			changePIN(2),
 			drain,
 			arrive,
 			drain,
@@ -281,7 +281,7 @@ func TestWalk_NamedScripts(t *testing.T) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
 			s := walkScript{n.profile, n.steps}
-			if _, err := s.run(nil); err != nil {
+			if err := s.run(nil); err != nil {
 				s.report(t, n.name, err)
 			}
 		})

@@ -178,8 +178,8 @@ type walkFailure struct{ invariant, what string }
 func (f *walkFailure) Error() string { return f.invariant + ": " + f.what }
 
 // run runs a script and then the return to rest.
-func (s walkScript) run(seen *walkTransitions) (w *walk, err error) {
-	w = newWalk(&walkProfiles[int(s.profile)%len(walkProfiles)], seen)
+func (s walkScript) run(seen *walkTransitions) (err error) {
+	w := newWalk(&walkProfiles[int(s.profile)%len(walkProfiles)], seen)
 	defer func() {
 		if r := recover(); r != nil {
 			f, ok := r.(*walkFailure)
@@ -194,13 +194,13 @@ func (s walkScript) run(seen *walkTransitions) (w *walk, err error) {
 		w.step(step)
 	}
 	w.rest()
-	return w, nil
+	return nil
 }
 
 // shrink returns a shorter script that breaks the same invariant.
 func (s walkScript) shrink(invariant string) walkScript {
 	return s.shrinkBy(func(s walkScript) bool {
-		_, err := s.run(nil)
+		err := s.run(nil)
 		f, ok := errors.AsType[*walkFailure](err)
 		return ok && f.invariant == invariant
 	})
@@ -288,7 +288,7 @@ func TestWalk(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		for done := 0; done < *walkStepsFlag/len(seeds); done += walkLength {
 			s := randomWalk(rng, walkLength)
-			if _, err := s.run(nil); err != nil {
+			if err := s.run(nil); err != nil {
 				s.report(t, fmt.Sprintf("seed %d after %d steps", seed, done), err)
 			}
 		}
@@ -301,7 +301,7 @@ func FuzzWalk(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := decodeWalk(b)
-		if _, err := s.run(nil); err != nil {
+		if err := s.run(nil); err != nil {
 			s.report(t, "fuzz", err)
 		}
 	})
@@ -562,7 +562,7 @@ func (w *walk) newPIN(taken []PIN) (PIN, bool) {
 
 // collect moves the changes of the lock, as package device does.
 func (t *walkTx) collect() {
-	c := t.Lock.Changes(nil)
+	c := t.Changes(nil)
 	t.changes.Added = append(t.changes.Added, c.Added...)
 	t.changes.Deleted = append(t.changes.Deleted, c.Deleted...)
 	t.changes.Tombstones = append(t.changes.Tombstones, c.Tombstones...)
