@@ -211,7 +211,7 @@ func (s *Service) mutations(r dbsqlc.AccessCode, caps capability.Set) ([]Mutatio
 	if when := lockstate.ProgramAt(&code, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
 		message := "The server programs the code shortly before its time frame."
 		if !when.After(s.opt.Now()) { // it waits for its turn
-			message, when = "The server programs the code when the earlier code with the same PIN has left the device.", nil
+			message = "The server programs the code when the earlier code with the same PIN has left the device."
 		}
 		return []Mutation{{
 			Code:        "deferring_creation",
