@@ -129,7 +129,7 @@ func TestTraceFromRequestToEndpoint(t *testing.T) {
 	}
 	for _, w := range r.Spans(onDevice) {
 		if w.Attributes["deviceaccess.outcome"] == "" ||
-			len(r.Spans(tracestest.Below(w), tracestest.With("db.operation.name", "TakeLease"))) == 0 {
+			len(r.Spans(tracestest.Below(w), tracestest.With("db.operation.name", "batch LockDevice"))) == 0 {
 			t.Errorf("the span of the work on the device is %+v", w)
 		}
 	}
