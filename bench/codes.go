@@ -199,8 +199,8 @@ func setCodes(ctx context.Context, s codeSide, more func(int) bool) (n int, err 
 	return n, nil
 }
 
-// countTransactions returns the number of transactions per code that write, if as many codes are created as it takes, and
-// if one is created at a time. It subtracts those of an idle server in the same time.
+// countTransactions returns the number of transactions per code that write, if as many codes are created as it takes,
+// and if one is created at a time. It subtracts those of an idle server in the same time.
 func (b *codeBed) countTransactions(ctx context.Context) (busy, alone comparison, err error) {
 	var perCode [2][2]float64 // by side
 	for k, s := range []codeSide{b.minimal, b} {

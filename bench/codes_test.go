@@ -60,8 +60,8 @@ func TestSustainedCodes_ReturnsTheErrorOfACode(t *testing.T) {
 }
 
 // BenchmarkCodeSet measures the way of a code from its request to a simulated lock without latency. `make benchstat`
-// compares it with an older version. Compare the writing transactions, which include those of the server's background work, and
-// the processor time, because the other values depend on the machine.
+// compares it with an older version. Compare the writing transactions, which include those of the server's background
+// work, and the processor time, because the other values depend on the machine.
 func BenchmarkCodeSet(b *testing.B) {
 	bed, err := newCodeBed(b.Context())
 	if err != nil {

@@ -309,8 +309,9 @@ func isApart(code *api.AccessCode, request api.CreateAccessCodeRequest) bool {
 	return lockrules.Frame{StartsAt: code.StartsAt, EndsAt: code.EndsAt}.Apart(planned)
 }
 
-// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code, or whose
-// code may just be moved to another time frame. Once that code is being removed, only the context limits the wait.
+// createRetryingDuplicates is createCode for a PIN that may just be leaving the lock with another managed code, or
+// whose code may just be moved to another time frame. Once that code is being removed, only the context limits the
+// wait.
 func createRetryingDuplicates(
 	ctx context.Context,
 	client *api.Client,
@@ -628,8 +629,8 @@ func attemptFailed(err error) bool {
 // errRefused marks the refusal of a lock that no failed attempt reports.
 var errRefused = errors.New("the lock has refused the code")
 
-// pausedTypes are the errors of attempts that a server fails because it cannot change the lock for now. The server keeps
-// the code and sets it later, so they are no refusals.
+// pausedTypes are the errors of attempts that a server fails because it cannot change the lock for now. The server
+// keeps the code and sets it later, so they are no refusals.
 var pausedTypes = []string{
 	"account_disconnected",
 	"device_disconnected",

@@ -345,8 +345,8 @@ func knownTexts(set types.Set) []string {
 	return slices.Sorted(slices.Values(known))
 }
 
-// checkCode returns the problems of a code on a lock, and counts a new code among the codes of the lock from now on. The
-// code self does not count as another code.
+// checkCode returns the problems of a code on a lock, and counts a new code among the codes of the lock from now on.
+// The code self does not count as another code.
 func (c *connection) checkCode(
 	ctx context.Context,
 	device *api.Device,

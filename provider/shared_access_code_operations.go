@@ -201,7 +201,8 @@ func (m *sharedAccessCodeModel) removeFrom(
 	return lockResult{code: code, removed: err == nil, err: err}
 }
 
-// reportLock adds an error or a warning about one lock of a shared code. If kept is false, the state does not get the shared code.
+// reportLock adds an error or a warning about one lock of a shared code. If kept is false, the state does not get the
+// shared code.
 func (m *sharedAccessCodeModel) reportLock(
 	ctx context.Context,
 	client *api.Client,
@@ -276,9 +277,9 @@ func joinSentences(first, second string) string {
 	return strings.TrimSpace(first + " " + second)
 }
 
-// A creation without an answer may have put the code on its lock, where it opens the door under an unknown
-// identifier. The shared code records these locks, and searches them before it creates another code or drops the lock. It
-// does not search other locks: a code of the same name and PIN there belongs to another owner.
+// A creation without an answer may have put the code on its lock, where it opens the door under an unknown identifier.
+// The shared code records these locks, and searches them before it creates another code or drops the lock. It does not
+// search other locks: a code of the same name and PIN there belongs to another owner.
 
 // uncertainLocksKey is the key of the private state for these locks.
 const uncertainLocksKey = "locks_in_doubt"
@@ -338,8 +339,8 @@ func (m *sharedAccessCodeModel) uncertainLocks(
 	return doubts
 }
 
-// findUnanswered adds the codes of unanswered creations to those of the shared code. It returns results for the locks where
-// it found none, or could not search. The latter must not be changed.
+// findUnanswered adds the codes of unanswered creations to those of the shared code. It returns results for the locks
+// where it found none, or could not search. The latter must not be changed.
 func (m *sharedAccessCodeModel) findUnanswered(
 	ctx context.Context,
 	client *api.Client,
@@ -440,7 +441,8 @@ func (m *sharedAccessCodeModel) reportUnsearched(
 	return refused
 }
 
-// warnOfLost warns that a lock may have a code that was not found, when the shared code drops the lock or creates another code.
+// warnOfLost warns that a lock may have a code that was not found, when the shared code drops the lock or creates
+// another code.
 func (m *sharedAccessCodeModel) warnOfLost(
 	ctx context.Context,
 	client *api.Client,

@@ -262,7 +262,8 @@ func (r *sharedAccessCodeResource) Update(
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 }
 
-// learnPIN copies the PIN of the shared code from the state or from the codes on the locks. It returns false if neither has it.
+// learnPIN copies the PIN of the shared code from the state or from the codes on the locks. It returns false if
+// neither has it.
 func (m *sharedAccessCodeModel) learnPIN(
 	ctx context.Context,
 	client *api.Client,
@@ -715,7 +716,8 @@ func (r *sharedAccessCodeResource) ModifyPlan(
 	r.checkPlan(ctx, req, resp)
 }
 
-// creates reports whether the plan creates a code on any lock. The map before is nil if the shared code does not exist yet.
+// creates reports whether the plan creates a code on any lock. The map before is nil if the shared code does not exist
+// yet.
 func (m *sharedAccessCodeModel) creates(
 	ctx context.Context,
 	state *sharedAccessCodeModel,
@@ -817,8 +819,8 @@ func (m *sharedAccessCodeModel) codeOn(deviceID, id string) *accessCodeModel {
 // writesOnly reports whether the PIN comes from code_wo.
 func (m *sharedAccessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
 
-// hidesPIN reports whether a code cannot be compared with the PIN of the shared code: the PIN is write-only or the server
-// hides it.
+// hidesPIN reports whether a code cannot be compared with the PIN of the shared code: the PIN is write-only or the
+// server hides it.
 func (m *sharedAccessCodeModel) hidesPIN(code *api.AccessCode) bool {
 	return m.writesOnly() || code.Code == nil
 }

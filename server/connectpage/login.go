@@ -129,8 +129,8 @@ func (h *handler) showLogin(v *visit) {
 	}
 }
 
-// tooManyAttempts responds on a page with too many attempts. If the person has logged in, the page continues to wait for
-// the devices.
+// tooManyAttempts responds on a page with too many attempts. If the person has logged in, the page continues to wait
+// for the devices.
 func (h *handler) tooManyAttempts(v *visit) {
 	waits, err := h.isWaiting(v)
 	switch {

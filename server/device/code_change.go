@@ -236,8 +236,8 @@ func (s *Service) ConvertCode(
 	})
 }
 
-// PullBackupCode takes a code out of the device's pool to replace another one (lockstate.Lock.PullBackup). It fails with
-// NotFound, Invalid, and Conflict.
+// PullBackupCode takes a code out of the device's pool to replace another one (lockstate.Lock.PullBackup). It fails
+// with NotFound, Invalid, and Conflict.
 func (s *Service) PullBackupCode(ctx context.Context, p domain.Principal, id string) (Code, error) {
 	var pulled uuid.UUID
 	_, err := s.onCode(ctx, p, id, true, func(t *deviceTx, c *lockstate.Code) (r lockstate.Requested, err error) {

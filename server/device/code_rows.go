@@ -209,8 +209,8 @@ func (s *Service) appliedOf(c dbsqlc.AccessCode) (*codeState, error) {
 	return &state, nil
 }
 
-// sealPINs returns the encrypted columns of a code. before and row are the code as it was loaded; both are nil for a new
-// code.
+// sealPINs returns the encrypted columns of a code. before and row are the code as it was loaded; both are nil for a
+// new code.
 func (p pinDigits) sealPINs(
 	c *lockstate.Code,
 	before *lockstate.Code,

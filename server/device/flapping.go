@@ -18,8 +18,8 @@ const (
 	flakyWithin = 10 * time.Minute
 )
 
-// updateFlapping detects the start and end of a flapping connection and emits their events. RecentDisconnects count even if they
-// are too short for an event of their own. It returns when to call it again.
+// updateFlapping detects the start and end of a flapping connection and emits their events. RecentDisconnects count
+// even if they are too short for an event of their own. It returns when to call it again.
 func (s *Service) updateFlapping(ctx context.Context, tx store.Tx, d *dbsqlc.Device) (again *time.Time, err error) {
 	if lost(*d) {
 		since := d.OnlineChangedAt.Add(-flakyWithin)

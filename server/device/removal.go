@@ -28,8 +28,8 @@ func (s *Service) RecordRemoved(ctx context.Context, h store.Fence, device uuid.
 	})
 }
 
-// RecordRemovedByRef records that the device with a reference has left its account permanently, as reported ago. The report may
-// be late and repeated, so it does not affect a device that was added after it.
+// RecordRemovedByRef records that the device with a reference has left its account permanently, as reported ago. The
+// report may be late and repeated, so it does not affect a device that was added after it.
 func (s *Service) RecordRemovedByRef(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
 	if !domain.ValidRef(ref) { // no device of ours
 		return nil

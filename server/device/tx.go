@@ -17,8 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
-// deviceTx is a transaction on one device, its codes, and its pending attempts. Callers change the lock; the transaction
-// writes the difference at its end, in one round trip with the commit.
+// deviceTx is a transaction on one device, its codes, and its pending attempts. Callers change the lock; the
+// transaction writes the difference at its end, in one round trip with the commit.
 type deviceTx struct {
 	s    *Service
 	tx   store.Tx

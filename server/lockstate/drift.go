@@ -74,8 +74,8 @@ func (r *reading) keepChange(c *Code, f Found, vendors bool) {
 	r.recordConfirmed(c, changedExternally)
 }
 
-// setStatusByTimeFrame sets the status of a code by its time frame, after a kept change at the device. It emits an event
-// if the code starts to open.
+// setStatusByTimeFrame sets the status of a code by its time frame, after a kept change at the device. It emits an
+// event if the code starts to open.
 func (l *Lock) setStatusByTimeFrame(c *Code) {
 	was := c.Status
 	if c.Status = c.statusOn(l.Now); c.Status != was && c.Status == StatusSet {

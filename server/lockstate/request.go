@@ -21,8 +21,8 @@ func NewStatus(c *Code, caps capability.Set, others []Occupant, now time.Time) S
 }
 
 // Create adds a managed code with its identifier, PIN, name, and time frame to the others, and returns the attempt to
-// program it. A code that is programmed later has an attempt that already succeeded, because only the time must pass. It
-// fails with Conflict and Invalid, like CheckPIN and CheckRoom.
+// program it. A code that is programmed later has an attempt that already succeeded, because only the time must pass.
+// It fails with Conflict and Invalid, like CheckPIN and CheckRoom.
 func (l *Lock) Create(c Code, others []Occupant) (Requested, error) {
 	c.Managed, c.DesiredGen, c.DesiredAt = true, 1, l.Now
 	c.Status = NewStatus(&c, l.caps(), others, l.Now)

@@ -22,7 +22,8 @@ func (l *Lock) pinHolder(c *Code) *Code {
 	return nil
 }
 
-// pinIndex caches the codes by the PIN that each has on the device, because a ring of hundreds is searched once per code.
+// pinIndex caches the codes by the PIN that each has on the device, because a ring of hundreds is searched once per
+// code.
 type pinIndex struct {
 	codes []pinIndexEntry
 	byPIN map[PIN][]*Code

@@ -7,8 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-// Names belong to people, and limits to vendors. The API keeps the name of a code in full (Name). The device gets a name
-// that its vendor accepts (VendorName).
+// Names belong to people, and limits to vendors. The API keeps the name of a code in full (Name). The device gets a
+// name that its vendor accepts (VendorName).
 
 // vendorName returns the name that the device gets for a code.
 func (l *Lock) vendorName(c *Code) string {

@@ -141,8 +141,8 @@ type simPast struct {
 	codes []Found
 }
 
-// simLock is a simulated lock with its vendor. It refuses duplicate PINs, more codes than fit, and duplicate names where
-// they must be unique.
+// simLock is a simulated lock with its vendor. It refuses duplicate PINs, more codes than fit, and duplicate names
+// where they must be unique.
 type simLock struct {
 	p     *walkProfile
 	codes []simCode

@@ -36,7 +36,8 @@ type failure struct {
 	retryAfter int // seconds, for the header Retry-After
 }
 
-// statusClientClosedRequest is the status of requests that the client abandoned, in the log and the metrics. It is nginx's number.
+// statusClientClosedRequest is the status of requests that the client abandoned, in the log and the metrics. It is
+// nginx's number.
 const statusClientClosedRequest = 499
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }

@@ -151,8 +151,8 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 	}
 }
 
-// A transaction that begins with its first statement is rolled back when that finds nothing, fails, or is all there is, and
-// leaves a connection that others can use.
+// A transaction that begins with its first statement is rolled back when that finds nothing, fails, or is all there
+// is, and leaves a connection that others can use.
 func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.Context(), storetest.New(t), 1)
@@ -228,8 +228,8 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	}
 }
 
-// The last that is done in a transaction is there once it has been answered, with its entry in the audit log, or nothing of
-// the transaction is; as a part of another one it waits for the end of that.
+// The last that is done in a transaction is there once it has been answered, with its entry in the audit log, or
+// nothing of the transaction is; as a part of another one it waits for the end of that.
 func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

@@ -199,8 +199,8 @@ func TestWake_SameProcessNeedsNoJob(t *testing.T) {
 	}
 }
 
-// There is one slot, and one key is woken again at the end of each of its turns. Another key must not wait for all these
-// turns.
+// There is one slot, and one key is woken again at the end of each of its turns. Another key must not wait for all
+// these turns.
 func TestWaitingKeysRunBeforeRepeatedOnes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
