@@ -51,7 +51,7 @@ func fill(t *testing.T, field reflect.Value) {
 		field.SetBool(true)
 	case reflect.Float64:
 		field.SetFloat(4.5)
-	case reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		field.SetInt(7)
 	case reflect.Uint8:
 		field.SetUint(7)

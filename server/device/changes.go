@@ -54,16 +54,7 @@ func (t *deviceTx) merge(ctx context.Context, c lockstate.Changes) error {
 			return err
 		}
 	}
-	t.changes.Added = append(t.changes.Added, c.Added...)
-	t.changes.Deleted = append(t.changes.Deleted, c.Deleted...)
-	t.changes.Tombstones = append(t.changes.Tombstones, c.Tombstones...)
-	t.changes.Requested = append(t.changes.Requested, c.Requested...)
-	t.changes.Ended = append(t.changes.Ended, c.Ended...)
-	t.changes.Wake = t.changes.Wake || c.Wake
-	t.changes.WakeToRead = t.changes.WakeToRead || c.WakeToRead
-	if c.Read != nil {
-		t.changes.Read = c.Read
-	}
+	t.changes.Append(c)
 	return nil
 }
 
@@ -135,21 +126,29 @@ func (t *deviceTx) codeStatements(ctx context.Context) (steps []func(store.Tx) e
 		if slices.Contains(t.changes.Deleted, c.ID) {
 			continue
 		}
-		sealed, err := t.pins.sealPINs(c, nil, dbsqlc.AccessCode{})
+		added, err := t.insertStatements(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		row, rest := insertOf(t.d, c, sealed), updateOf(c, sealed)
-		steps = append(steps, func(tx store.Tx) (err error) {
-			t.inserted[c.ID], err = tx.InsertAccessCode(ctx, row)
-			return err
-		})
-		if !reflect.DeepEqual(
-			rest,
-			updateOf(inserted(c), dbsqlc.AccessCode{PinSealed: sealed.PinSealed, PinMac: sealed.PinMac}),
-		) {
-			steps = append(steps, func(tx store.Tx) error { return tx.UpdateAccessCode(ctx, rest) })
-		}
+		steps = append(steps, added...)
+	}
+	return steps, nil
+}
+
+// insertStatements returns the statements that write a new code. What the insertion cannot store follows in an update.
+func (t *deviceTx) insertStatements(ctx context.Context, c *lockstate.Code) (steps []func(store.Tx) error, err error) {
+	sealed, err := t.pins.sealPINs(c, nil, dbsqlc.AccessCode{})
+	if err != nil {
+		return nil, err
+	}
+	row, whole := insertOf(t.d, c, sealed), updateOf(c, sealed)
+	steps = append(steps, func(tx store.Tx) (err error) {
+		t.inserted[c.ID], err = tx.InsertAccessCode(ctx, row)
+		return err
+	})
+	pin := dbsqlc.AccessCode{PinSealed: sealed.PinSealed, PinMac: sealed.PinMac}
+	if !reflect.DeepEqual(whole, updateOf(inserted(c), pin)) {
+		steps = append(steps, func(tx store.Tx) error { return tx.UpdateAccessCode(ctx, whole) })
 	}
 	return steps, nil
 }

@@ -82,6 +82,20 @@ func (l *Lock) Changes(before map[uuid.UUID]Code) Changes {
 	return out
 }
 
+// Append adds later changes, except Updated, which Lock.Changes derives from the codes.
+func (c *Changes) Append(later Changes) {
+	c.Added = append(c.Added, later.Added...)
+	c.Deleted = append(c.Deleted, later.Deleted...)
+	c.Tombstones = append(c.Tombstones, later.Tombstones...)
+	c.Requested = append(c.Requested, later.Requested...)
+	c.Ended = append(c.Ended, later.Ended...)
+	c.Events = append(c.Events, later.Events...)
+	c.Wake, c.WakeToRead = c.Wake || later.Wake, c.WakeToRead || later.WakeToRead
+	if later.Read != nil {
+		c.Read = later.Read
+	}
+}
+
 // Snapshot returns a copy of the codes, for Changes.
 func (l *Lock) Snapshot() map[uuid.UUID]Code {
 	before := make(map[uuid.UUID]Code, len(l.Codes))

@@ -547,7 +547,7 @@ func (w *walk) tx(f func(t *walkTx) bool) {
 
 // normalize reads a confirmed state as package device does: it is the desired one if that was confirmed.
 func normalize(c *Code) {
-	if c.Applied != nil && c.AppliedGen >= c.DesiredGen {
+	if c.Applied != nil && c.Managed && c.AppliedGen >= c.DesiredGen {
 		c.Applied = new(c.State())
 	}
 }
@@ -562,18 +562,7 @@ func (w *walk) newPIN(taken []PIN) (PIN, bool) {
 
 // collect moves the changes of the lock, as package device does.
 func (t *walkTx) collect() {
-	c := t.Changes(nil)
-	t.changes.Added = append(t.changes.Added, c.Added...)
-	t.changes.Deleted = append(t.changes.Deleted, c.Deleted...)
-	t.changes.Tombstones = append(t.changes.Tombstones, c.Tombstones...)
-	t.changes.Requested = append(t.changes.Requested, c.Requested...)
-	t.changes.Ended = append(t.changes.Ended, c.Ended...)
-	t.changes.Events = append(t.changes.Events, c.Events...)
-	t.changes.Wake = t.changes.Wake || c.Wake
-	t.changes.WakeToRead = t.changes.WakeToRead || c.WakeToRead
-	if c.Read != nil {
-		t.changes.Read = c.Read
-	}
+	t.changes.Append(t.Changes(nil))
 }
 
 // write writes the changes of a transaction in the order of package device, and checks that nothing is missing.
@@ -584,7 +573,11 @@ func (w *walk) write(t *walkTx, before map[uuid.UUID]Code) {
 	for _, id := range ch.Tombstones {
 		w.tombstones[id] = true
 	}
-	slices.SortStableFunc(ch.Updated, func(a, b *Code) int { return min(len(a.Ref), 1) - min(len(b.Ref), 1) })
+	for i, row := range w.rows { // references are unique
+		if slices.ContainsFunc(ch.Updated, func(c *Code) bool { return c.ID == row.ID && c.Ref != row.Ref }) {
+			w.rows[i].Ref = ""
+		}
+	}
 	for _, c := range ch.Updated {
 		i := slices.IndexFunc(w.rows, func(row Code) bool { return row.ID == c.ID })
 		if i < 0 {
