@@ -63,6 +63,29 @@ func (r *ringOfKeys) replace() {
 	r.stored.Server = server
 }
 
+// Hashes of one moment stay comparable while another generation is loaded.
+func TestHashes_StableDuringRotation(t *testing.T) {
+	t.Parallel()
+	r := newRing(t, 1, encryption.HashKeyName)
+	k, scope, pin := r.all[0], "device/1", []byte("3141")
+	old := k.MAC(scope, pin)
+	before := k.HashesFor(old)
+	stored := before.Lift(old)
+	r.replace()
+	r.stored.Now = r.stored.Now.Add(2 * encryption.ServerKeyDelay)
+	r.must(k.Reload(t.Context()))
+	if got := before.MAC(scope, pin); !bytes.Equal(got, stored) {
+		t.Errorf("an equal text has the hash %x, want %x", got, stored)
+	}
+	newest := k.MAC(scope, pin)
+	after := k.HashesFor(old, newest)
+	for _, mac := range [][]byte{old, newest, after.MAC(scope, pin)} {
+		if got := after.Lift(mac); !bytes.Equal(got, after.Lift(newest)) || bytes.Equal(got, stored) {
+			t.Errorf("%x is lifted to %x", mac, got)
+		}
+	}
+}
+
 // A hash is the same secret's in every generation, also for an instance that has not loaded the newest key.
 func TestMAC_MatchesAcrossGenerations(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,26 @@ func TestPINReuse_WaitsForConfirmedRemoval(t *testing.T) {
 	}
 }
 
+// A guest who cannot get in must learn which code is in the way.
+func TestPINReuse_DelayNamesTheEarlierCode(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "august")
+	end := b.now().Add(time.Hour)
+	first := b.between("2580", b.now(), end)
+	b.set(first, "k1")
+	second := b.between("2580", end.Add(PINReuseMargin), end.Add(24*time.Hour))
+	b.to(end.Add(time.Hour)) // the first code stays on the lock
+	b.look()
+	got := b.code(second.ID)
+	if got.Warning == nil || got.Warning.Code != WarnDelaySetting ||
+		!strings.Contains(got.Warning.Message, first.ID.String()) {
+		t.Errorf("warning %+v", got.Warning)
+	}
+	if strings.Contains(got.Warning.Message, "2580") {
+		t.Error("the warning shows the PIN")
+	}
+}
+
 // A lock that enforces time frames gets its codes days ahead. The code of the earlier stay comes first on any lock.
 func TestPINReuse_LaterStayIsDueFirst(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -246,6 +247,20 @@ func TestTransactionalLane_HeldElsewhereIsNoFailure(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "work failed") {
 		t.Error(text)
 	}
+}
+
+// A key whose rows are locked is a failure: another instance may not be the cause.
+func TestTransactionalLane_LockTimeoutIsLogged(t *testing.T) {
+	t.Parallel()
+	db, id := open(t), uuid.New()
+	var log logBuffer
+	l := &byTransaction{transactional: transactional{counter: newCounter(), db: db}}
+	l.drain = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
+		return db.InTxOnce(ctx, func(store.Tx) error { return &pgconn.PgError{Code: "55P03"} })
+	}
+	opt := worker.Options{Sweep: never, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	wake(t, db, start(t, db, opt, l), id)
+	testenv.Until(t, "the failure is logged", func() bool { return strings.Contains(log.String(), "work failed") })
 }
 
 // logBuffer is a log that several goroutines write.
