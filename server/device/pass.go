@@ -474,14 +474,3 @@ func (s *Service) HasBeenRead(ctx context.Context, device uuid.UUID) (bool, erro
 	d, err := s.db.GetDeviceByID(ctx, device)
 	return err == nil && d.LastGoodReadAt != nil, err
 }
-
-// EmptyListGrace returns how long an unexpectedly empty list of a vendor is ignored.
-func (s *Service) EmptyListGrace() time.Duration { return s.opt.EmptyListGrace }
-
-// GracePeriodStart returns the start of the grace period for an empty list (lockstate.GracePeriodStart).
-func (s *Service) GracePeriodStart(since *time.Time, now time.Time) *time.Time {
-	return lockstate.GracePeriodStart(since, now, s.opt.EmptyListGrace)
-}
-
-// ConfirmTimeout returns when an unconfirmed write counts as lost.
-func (s *Service) ConfirmTimeout() time.Duration { return s.opt.ConfirmTimeout }

@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -113,3 +114,14 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, r Services, o
 
 // Now returns the time by the clock that the rules use.
 func (s *Service) Now() time.Time { return s.opt.Now() }
+
+// EmptyListGrace returns how long an unexpectedly empty list of a vendor is ignored.
+func (s *Service) EmptyListGrace() time.Duration { return s.opt.EmptyListGrace }
+
+// GracePeriodStart returns the start of the grace period for an empty list (lockstate.GracePeriodStart).
+func (s *Service) GracePeriodStart(since *time.Time, now time.Time) *time.Time {
+	return lockstate.GracePeriodStart(since, now, s.opt.EmptyListGrace)
+}
+
+// ConfirmTimeout returns when an unconfirmed write counts as lost.
+func (s *Service) ConfirmTimeout() time.Duration { return s.opt.ConfirmTimeout }

@@ -52,41 +52,6 @@ func (l *transactional) Drain(ctx context.Context, lease *worker.Lease, id uuid.
 	})
 }
 
-func TestTransactionalLane_OneHolderPerKeyAndNoneLost(t *testing.T) {
-	t.Parallel()
-	for name, release := range map[string]bool{"engine releases": false, "work releases": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := open(t)
-			c := &transactional{newCounter(), db, release}
-			c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
-				_, err := db.Now(ctx) // gives other engines time to interfere
-				return err
-			}
-			wakers := []*worker.Waker{
-				start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
-				start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
-			}
-			ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for i := range 30 {
-						id := ids[i%len(ids)]
-						c.want(id)
-						wake(t, db, wakers[i/len(ids)%len(wakers)], id)
-					}
-				})
-			}
-			wg.Wait()
-			testenv.Until(t, "all keys are done", c.finished)
-			if n := c.overlaps.Load(); n > 0 {
-				t.Fatalf("%d times two holders had the same key", n)
-			}
-		})
-	}
-}
-
 // leaseState returns whether the key's lease is held according to the database.
 func leaseState(t *testing.T, db *store.DB, id uuid.UUID) (held bool) {
 	t.Helper()

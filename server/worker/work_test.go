@@ -155,32 +155,42 @@ const never = time.Hour
 
 func TestWakeUps_OneHolderPerKeyAndNoneLost(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	c := newCounter()
-	c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
-		_, err := db.Now(ctx) // gives other engines time to interfere
-		return err
-	}
-	wakers := []*worker.Waker{
-		start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
-		start(t, db, worker.Options{Sweep: never, Workers: 20}, c),
-		newWaker(t, db), // of a process without engine
-	}
-	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for i := range 30 {
-				id := ids[i%len(ids)]
-				c.want(id)
-				wake(t, db, wakers[i/len(ids)%len(wakers)], id)
+	for name, laneOf := range map[string]func(*counter, *store.DB) worker.Lane{
+		"a lease of its own":       func(c *counter, _ *store.DB) worker.Lane { return c },
+		"acquired by the work":     func(c *counter, db *store.DB) worker.Lane { return &transactional{c, db, false} },
+		"and released by the work": func(c *counter, db *store.DB) worker.Lane { return &transactional{c, db, true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c := newCounter()
+			c.during = func(ctx context.Context, _ *worker.Lease, _ uuid.UUID) error {
+				_, err := db.Now(ctx) // gives other engines time to interfere
+				return err
+			}
+			lane := laneOf(c, db)
+			wakers := []*worker.Waker{
+				start(t, db, worker.Options{Sweep: never, Workers: 20}, lane),
+				start(t, db, worker.Options{Sweep: never, Workers: 20}, lane),
+				newWaker(t, db), // of a process without engine
+			}
+			ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for i := range 30 {
+						id := ids[i%len(ids)]
+						c.want(id)
+						wake(t, db, wakers[i/len(ids)%len(wakers)], id)
+					}
+				})
+			}
+			wg.Wait()
+			testenv.Until(t, "all keys are done", c.finished)
+			if n := c.overlaps.Load(); n > 0 {
+				t.Fatalf("%d times two holders had the same key", n)
 			}
 		})
-	}
-	wg.Wait()
-	testenv.Until(t, "all keys are done", c.finished)
-	if n := c.overlaps.Load(); n > 0 {
-		t.Fatalf("%d times two holders had the same key", n)
 	}
 }
 
