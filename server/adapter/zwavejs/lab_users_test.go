@@ -153,7 +153,7 @@ func TestRealIncompleteListIsRejected(t *testing.T) {
 			t.Fatalf("PutCode: %+v, %v", result, err)
 		}
 	}
-	// awaitBolt returns what a new adapter reads from the lock, and the number of requests.
+	// shows returns what a new adapter reads from the lock, and the number of requests.
 	shows := func(f lab.Faults) (codes adapter.Codes, asked int, err error) {
 		_ = h.adapter.Close()
 		h.open(t)

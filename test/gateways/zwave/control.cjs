@@ -58,6 +58,7 @@ async function listen(lab) {
 			response.end(JSON.stringify({ error: String(e?.stack ?? e) }));
 		}
 	});
+	server.keepAliveTimeout = 0; // otherwise it closes connections that a test is about to reuse
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 	return `http://127.0.0.1:${server.address().port}`;
 }
