@@ -2897,6 +2897,45 @@ type ModifiedField struct {
 	Field string `json:"field"`
 }
 
+// Network The radio network of a connected gateway.
+type Network struct {
+	// CreatedAt When the gateway was connected.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName The name of the gateway.
+	DisplayName string `json:"display_name"`
+
+	// NetworkID An identifier. Clients must treat it as opaque.
+	NetworkID ID `json:"network_id"`
+
+	// WorkspaceID An identifier. Clients must treat it as opaque.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// NetworkRequest A network.
+type NetworkRequest struct {
+	// NetworkID An identifier. Clients must treat it as opaque.
+	NetworkID ID `json:"network_id"`
+}
+
+// NetworkResponse A network.
+type NetworkResponse struct {
+	// Network The radio network of a connected gateway.
+	Network Network `json:"network"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NetworksResponse Networks.
+type NetworksResponse struct {
+	// Networks The networks.
+	Networks []Network `json:"networks"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
 // NoiseSensorsResponse Noise sensors.
 type NoiseSensorsResponse struct {
 	// Devices The noise sensors, oldest first.
@@ -4236,6 +4275,12 @@ type SimulateManualLockViaKeypadJSONRequestBody = DeviceRequest
 
 // UnlockDoorJSONRequestBody defines body for UnlockDoor for application/json ContentType.
 type UnlockDoorJSONRequestBody = BoltRequest
+
+// GetNetworkJSONRequestBody defines body for GetNetwork for application/json ContentType.
+type GetNetworkJSONRequestBody = NetworkRequest
+
+// ListNetworksJSONRequestBody defines body for ListNetworks for application/json ContentType.
+type ListNetworksJSONRequestBody = EmptyRequest
 
 // ListNoiseSensorsJSONRequestBody defines body for ListNoiseSensors for application/json ContentType.
 type ListNoiseSensorsJSONRequestBody = ListNoiseSensorsRequest

@@ -123,6 +123,10 @@ func TestResponsesMatchContract(t *testing.T) {
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
 	hub := s.Device(t, "smartthings")
 	account, spares := another(t, s, "devices", false)
+	err = s.App.Access.Accounts.RecordGateway(t.Context(), uuid.MustParse(fmt.Sprint(account)), "home 1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	spare := func() any { d := spares[0]; spares = spares[1:]; return d }
 	_, seenOnly := another(t, s, "unmanaged", true)
 	seen := seenOnly[0]
@@ -212,6 +216,8 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/thermostats/list":        func() in { return in{"manufacturer": "nest", "limit": 1} },
 		"/phones/list":             func() in { return nil },
 		"/phones/get":              func() in { return nil }, // there are none
+		"/networks/list":           func() in { return nil },
+		"/networks/get":            func() in { return in{"network_id": account} },
 		"/locks/get":               func() in { return in{"device_id": device} },
 		"/locks/lock_door":         func() in { return in{"device_id": device, "sync": true} },
 		"/locks/unlock_door":       func() in { return in{"device_id": device, "sync": true} },

@@ -298,6 +298,15 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	s.Post(t, "/events/list", params{"since": "2020-01-01", "device_id": device}, &told)
 	all["event_id"] = told.Events[0].EventID
 
+	all["network_id"] = acct
+	if err := s.App.Access.Accounts.RecordGateway(
+		t.Context(),
+		uuid.MustParse(acct),
+		"home of "+mark,
+		false,
+	); err != nil {
+		t.Fatal(err)
+	}
 	all["webhook_id"] = madeBy(t, s, "/webhooks/create", "webhook", params{
 		"url":         "https://hooks.example/" + mark,
 		"event_types": []string{"noise_sensor.noise_threshold_triggered"},

@@ -273,6 +273,12 @@ type ServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(w http.ResponseWriter, r *http.Request)
+	// GetNetwork Get a network.
+	// (POST /networks/get)
+	GetNetwork(w http.ResponseWriter, r *http.Request)
+	// ListNetworks List the networks of the workspace.
+	// (POST /networks/list)
+	ListNetworks(w http.ResponseWriter, r *http.Request)
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(w http.ResponseWriter, r *http.Request)
@@ -851,6 +857,18 @@ func (_ Unimplemented) SimulateManualLockViaKeypad(w http.ResponseWriter, r *htt
 // UnlockDoor Unlock a door.
 // (POST /locks/unlock_door)
 func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetNetwork Get a network.
+// (POST /networks/get)
+func (_ Unimplemented) GetNetwork(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListNetworks List the networks of the workspace.
+// (POST /networks/list)
+func (_ Unimplemented) ListNetworks(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2177,6 +2195,34 @@ func (siw *ServerInterfaceWrapper) UnlockDoor(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// GetNetwork operation middleware
+func (siw *ServerInterfaceWrapper) GetNetwork(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetNetwork(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNetworks operation middleware
+func (siw *ServerInterfaceWrapper) ListNetworks(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNetworks(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListNoiseSensors operation middleware
 func (siw *ServerInterfaceWrapper) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
 
@@ -2782,6 +2828,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/phones/get", wrapper.GetPhone)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/networks/list", wrapper.ListNetworks)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/networks/get", wrapper.GetNetwork)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/create", wrapper.CreateAccessCode)
@@ -8364,6 +8416,120 @@ func (response UnlockDoor404JSONResponse) VisitUnlockDoorResponse(w http.Respons
 	return err
 }
 
+type GetNetworkRequestObject struct {
+	Body *GetNetworkJSONRequestBody
+}
+
+type GetNetworkResponseObject interface {
+	VisitGetNetworkResponse(w http.ResponseWriter) error
+}
+
+type GetNetwork200JSONResponse NetworkResponse
+
+func (response GetNetwork200JSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNetwork400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetNetwork400JSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNetwork401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetNetwork401JSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNetwork404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetNetwork404JSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNetworksRequestObject struct {
+	Body *ListNetworksJSONRequestBody
+}
+
+type ListNetworksResponseObject interface {
+	VisitListNetworksResponse(w http.ResponseWriter) error
+}
+
+type ListNetworks200JSONResponse NetworksResponse
+
+func (response ListNetworks200JSONResponse) VisitListNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNetworks400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListNetworks400JSONResponse) VisitListNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNetworks401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListNetworks401JSONResponse) VisitListNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListNoiseSensorsRequestObject struct {
 	Body *ListNoiseSensorsJSONRequestBody
 }
@@ -9994,6 +10160,12 @@ type StrictServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
+	// GetNetwork Get a network.
+	// (POST /networks/get)
+	GetNetwork(ctx context.Context, request GetNetworkRequestObject) (GetNetworkResponseObject, error)
+	// ListNetworks List the networks of the workspace.
+	// (POST /networks/list)
+	ListNetworks(ctx context.Context, request ListNetworksRequestObject) (ListNetworksResponseObject, error)
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(ctx context.Context, request ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error)
@@ -12809,6 +12981,71 @@ func (sh *strictHandler) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UnlockDoorResponseObject); ok {
 		if err := validResponse.VisitUnlockDoorResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetNetwork operation middleware
+func (sh *strictHandler) GetNetwork(w http.ResponseWriter, r *http.Request) {
+	var request GetNetworkRequestObject
+
+	var body GetNetworkJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNetwork(ctx, request.(GetNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNetwork")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetNetworkResponseObject); ok {
+		if err := validResponse.VisitGetNetworkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNetworks operation middleware
+func (sh *strictHandler) ListNetworks(w http.ResponseWriter, r *http.Request) {
+	var request ListNetworksRequestObject
+
+	var body ListNetworksJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNetworks(ctx, request.(ListNetworksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNetworks")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNetworksResponseObject); ok {
+		if err := validResponse.VisitListNetworksResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

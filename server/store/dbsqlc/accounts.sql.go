@@ -618,6 +618,41 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 	return items, nil
 }
 
+const ListNetworks = `-- name: ListNetworks :many
+select n.connected_account_id, n.display_name, n.created_at from (
+  select distinct on (adapter, gateway_mac) connected_account_id, display_name, created_at from connected_accounts
+  where workspace_id = $1 and gateway_mac is not null and deleted_at is null
+  order by adapter, gateway_mac, created_at, connected_account_id) n
+order by n.created_at, n.connected_account_id
+`
+
+type ListNetworksRow struct {
+	ConnectedAccountID uuid.UUID
+	DisplayName        string
+	CreatedAt          time.Time
+}
+
+// One account for each gateway, the oldest one.
+func (q *Queries) ListNetworks(ctx context.Context, workspaceID uuid.UUID) ([]ListNetworksRow, error) {
+	rows, err := q.db.Query(ctx, ListNetworks, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListNetworksRow{}
+	for rows.Next() {
+		var i ListNetworksRow
+		if err := rows.Scan(&i.ConnectedAccountID, &i.DisplayName, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockAccount = `-- name: LockAccount :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
 `

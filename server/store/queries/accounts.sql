@@ -113,3 +113,11 @@ select connected_account_id from connected_accounts a where due_at <= now() and 
 and workspace_id not in (select w.workspace_id from workspaces w where w.created_by = any(@exclude_creators::uuid[]))
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
+
+-- name: ListNetworks :many
+-- One account for each gateway, the oldest one.
+select n.* from (
+  select distinct on (adapter, gateway_mac) connected_account_id, display_name, created_at from connected_accounts
+  where workspace_id = @workspace_id and gateway_mac is not null and deleted_at is null
+  order by adapter, gateway_mac, created_at, connected_account_id) n
+order by n.created_at, n.connected_account_id;
