@@ -682,6 +682,106 @@ type ClientInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListNoiseSensorsWithBody List the noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseSensors List the noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNoiseThresholdWithBody Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThreshold(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNoiseThresholdWithBody Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThreshold(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNoiseThresholdWithBody Get a noise threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNoiseThreshold Get a noise threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThreshold(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseThresholdsWithBody List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholds(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNoiseThresholdWithBody Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThreshold(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AddAcsUserToUserIdentityWithBody Assign a user of an access system to a user identity.
 	//
 	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
@@ -2241,6 +2341,226 @@ func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensorsWithBody List the noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensors List the noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNoiseThresholdWithBody Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *Client) CreateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *Client) CreateNoiseThreshold(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteNoiseThresholdWithBody Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *Client) DeleteNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *Client) DeleteNoiseThreshold(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetNoiseThresholdWithBody Get a noise threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *Client) GetNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetNoiseThreshold Get a noise threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *Client) GetNoiseThreshold(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseThresholdsWithBody List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *Client) ListNoiseThresholdsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseThresholdsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseThresholds List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *Client) ListNoiseThresholds(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseThresholdsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNoiseThresholdWithBody Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *Client) UpdateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *Client) UpdateNoiseThreshold(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNoiseThresholdRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4265,6 +4585,246 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewListNoiseSensorsRequest calls the generic ListNoiseSensors builder with application/json body
+func NewListNoiseSensorsRequest(server string, body ListNoiseSensorsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListNoiseSensorsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListNoiseSensorsRequestWithBody constructs an http.Request for the ListNoiseSensors method, with any body, and a specified content type
+func NewListNoiseSensorsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateNoiseThresholdRequest calls the generic CreateNoiseThreshold builder with application/json body
+func NewCreateNoiseThresholdRequest(server string, body CreateNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateNoiseThresholdRequestWithBody constructs an http.Request for the CreateNoiseThreshold method, with any body, and a specified content type
+func NewCreateNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteNoiseThresholdRequest calls the generic DeleteNoiseThreshold builder with application/json body
+func NewDeleteNoiseThresholdRequest(server string, body DeleteNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteNoiseThresholdRequestWithBody constructs an http.Request for the DeleteNoiseThreshold method, with any body, and a specified content type
+func NewDeleteNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetNoiseThresholdRequest calls the generic GetNoiseThreshold builder with application/json body
+func NewGetNoiseThresholdRequest(server string, body GetNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetNoiseThresholdRequestWithBody constructs an http.Request for the GetNoiseThreshold method, with any body, and a specified content type
+func NewGetNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListNoiseThresholdsRequest calls the generic ListNoiseThresholds builder with application/json body
+func NewListNoiseThresholdsRequest(server string, body ListNoiseThresholdsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListNoiseThresholdsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListNoiseThresholdsRequestWithBody constructs an http.Request for the ListNoiseThresholds method, with any body, and a specified content type
+func NewListNoiseThresholdsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateNoiseThresholdRequest calls the generic UpdateNoiseThreshold builder with application/json body
+func NewUpdateNoiseThresholdRequest(server string, body UpdateNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateNoiseThresholdRequestWithBody constructs an http.Request for the UpdateNoiseThreshold method, with any body, and a specified content type
+func NewUpdateNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAddAcsUserToUserIdentityRequest calls the generic AddAcsUserToUserIdentity builder with application/json body
 func NewAddAcsUserToUserIdentityRequest(server string, body AddAcsUserToUserIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5422,6 +5982,106 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// ListNoiseSensorsWithBodyWithResponse List the noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// ListNoiseSensorsWithResponse List the noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// CreateNoiseThresholdWithBodyWithResponse Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error)
+
+	// CreateNoiseThresholdWithResponse Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithResponse(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error)
+
+	// DeleteNoiseThresholdWithBodyWithResponse Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error)
+
+	// DeleteNoiseThresholdWithResponse Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithResponse(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error)
+
+	// GetNoiseThresholdWithBodyWithResponse Get a noise threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error)
+
+	// GetNoiseThresholdWithResponse Get a noise threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithResponse(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error)
+
+	// ListNoiseThresholdsWithBodyWithResponse List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error)
+
+	// ListNoiseThresholdsWithResponse List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithResponse(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error)
+
+	// UpdateNoiseThresholdWithBodyWithResponse Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error)
+
+	// UpdateNoiseThresholdWithResponse Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithResponse(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error)
 
 	// AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
 	//
@@ -8057,6 +8717,371 @@ func (r UnlockDoorResult) ContentType() string {
 	return ""
 }
 
+type ListNoiseSensorsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseSensorsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON200() *NoiseSensorsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNoiseSensorsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNoiseSensorsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNoiseSensorsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNoiseSensorsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdCreatedResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON200() *NoiseThresholdCreatedResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON200() *NoiseThresholdResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListNoiseThresholdsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON200() *NoiseThresholdsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNoiseThresholdsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNoiseThresholdsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNoiseThresholdsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNoiseThresholdsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AddAcsUserToUserIdentityResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9916,6 +10941,178 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 		return nil, err
 	}
 	return ParseUnlockDoorResult(rsp)
+}
+
+// ListNoiseSensorsWithBodyWithResponse List the noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensorsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// ListNoiseSensorsWithResponse List the noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensors(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// CreateNoiseThresholdWithBodyWithResponse Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *ClientWithResponses) CreateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error) {
+	rsp, err := c.CreateNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNoiseThresholdResult(rsp)
+}
+
+// CreateNoiseThresholdWithResponse Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *ClientWithResponses) CreateNoiseThresholdWithResponse(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error) {
+	rsp, err := c.CreateNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNoiseThresholdResult(rsp)
+}
+
+// DeleteNoiseThresholdWithBodyWithResponse Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *ClientWithResponses) DeleteNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error) {
+	rsp, err := c.DeleteNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNoiseThresholdResult(rsp)
+}
+
+// DeleteNoiseThresholdWithResponse Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *ClientWithResponses) DeleteNoiseThresholdWithResponse(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error) {
+	rsp, err := c.DeleteNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNoiseThresholdResult(rsp)
+}
+
+// GetNoiseThresholdWithBodyWithResponse Get a noise threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *ClientWithResponses) GetNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error) {
+	rsp, err := c.GetNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNoiseThresholdResult(rsp)
+}
+
+// GetNoiseThresholdWithResponse Get a noise threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *ClientWithResponses) GetNoiseThresholdWithResponse(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error) {
+	rsp, err := c.GetNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNoiseThresholdResult(rsp)
+}
+
+// ListNoiseThresholdsWithBodyWithResponse List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *ClientWithResponses) ListNoiseThresholdsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error) {
+	rsp, err := c.ListNoiseThresholdsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseThresholdsResult(rsp)
+}
+
+// ListNoiseThresholdsWithResponse List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *ClientWithResponses) ListNoiseThresholdsWithResponse(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error) {
+	rsp, err := c.ListNoiseThresholds(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseThresholdsResult(rsp)
+}
+
+// UpdateNoiseThresholdWithBodyWithResponse Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *ClientWithResponses) UpdateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error) {
+	rsp, err := c.UpdateNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNoiseThresholdResult(rsp)
+}
+
+// UpdateNoiseThresholdWithResponse Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *ClientWithResponses) UpdateNoiseThresholdWithResponse(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error) {
+	rsp, err := c.UpdateNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNoiseThresholdResult(rsp)
 }
 
 // AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
@@ -12084,6 +13281,281 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 	}
 
 	response := &UnlockDoorResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNoiseSensorsResult parses an HTTP response from a ListNoiseSensorsWithResponse call
+func ParseListNoiseSensorsResult(rsp *http.Response) (*ListNoiseSensorsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNoiseSensorsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseSensorsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateNoiseThresholdResult parses an HTTP response from a CreateNoiseThresholdWithResponse call
+func ParseCreateNoiseThresholdResult(rsp *http.Response) (*CreateNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdCreatedResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteNoiseThresholdResult parses an HTTP response from a DeleteNoiseThresholdWithResponse call
+func ParseDeleteNoiseThresholdResult(rsp *http.Response) (*DeleteNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetNoiseThresholdResult parses an HTTP response from a GetNoiseThresholdWithResponse call
+func ParseGetNoiseThresholdResult(rsp *http.Response) (*GetNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNoiseThresholdsResult parses an HTTP response from a ListNoiseThresholdsWithResponse call
+func ParseListNoiseThresholdsResult(rsp *http.Response) (*ListNoiseThresholdsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNoiseThresholdsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateNoiseThresholdResult parses an HTTP response from a UpdateNoiseThresholdWithResponse call
+func ParseUpdateNoiseThresholdResult(rsp *http.Response) (*UpdateNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateNoiseThresholdResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -1519,6 +1519,30 @@ type CreateMultipleAccessCodesRequest struct {
 // CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared What to do if a device does not accept the PIN: return an error, or use a random PIN on it.
 type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
+// CreateNoiseThresholdRequest A noise threshold to create. Exactly one of the two levels is required.
+type CreateNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold, in the same time zone. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at"`
+
+	// Name Its name. By default the server makes one from the times.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NoiseThresholdDecibels The level in decibels.
+	NoiseThresholdDecibels *float64 `json:"noise_threshold_decibels,omitempty"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score. Only NoiseAware sensors accept it.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day: `HH:MM:SS`, and optionally a time zone, such as `20:00:00[America/Los_Angeles]`. By default the time is that of the device.
+	StartsDailyAt string `json:"starts_daily_at"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // CreateUserIdentityRequest A user identity to create. Its key, email address and phone number must be unique in the workspace.
 type CreateUserIdentityRequest struct {
 	// AcsSystemIds The access systems on which the person needs a user. The server uses an existing user with the same email address or phone number, or creates one.
@@ -1598,6 +1622,18 @@ type DeleteConnectedAccountRequest struct {
 
 	// Sync The response always waits until the attempt ends.
 	Sync bool `json:"sync,omitempty,omitzero"`
+}
+
+// DeleteNoiseThresholdRequest Identifies the noise threshold to delete.
+type DeleteNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
 // DeleteUnmanagedAccessCodeRequest Identifies the unmanaged code to delete.
@@ -1794,6 +1830,9 @@ type DeviceProperties struct {
 	// CodeConstraints A constraint on a PIN or a name.
 	CodeConstraints []CodeConstraint `json:"code_constraints,omitempty,omitzero"`
 
+	// CurrentlyTriggeringNoiseThresholdIds Of a noise sensor: the thresholds that the noise exceeds now.
+	CurrentlyTriggeringNoiseThresholdIds *[]ID `json:"currently_triggering_noise_threshold_ids,omitempty"`
+
 	// DoorOpen Whether the door is open. Missing if the lock does not report that.
 	DoorOpen *bool `json:"door_open,omitempty"`
 
@@ -1821,11 +1860,20 @@ type DeviceProperties struct {
 	// MaxActiveCodesSupported How many codes the device holds. A scheduled code takes up a slot when the server programs it.
 	MaxActiveCodesSupported int `json:"max_active_codes_supported,omitempty,omitzero"`
 
+	// MinutMetadata What Minut reports of a noise sensor.
+	MinutMetadata *MinutMetadata `json:"minut_metadata,omitempty"`
+
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
 	// Name A former form of `display_name`.
 	Name string `json:"name"`
+
+	// NoiseLevelDecibels Of a noise sensor: the level of noise. Missing if unknown.
+	NoiseLevelDecibels *float64 `json:"noise_level_decibels,omitempty"`
+
+	// NoiseawareMetadata What NoiseAware reports of a noise sensor.
+	NoiseawareMetadata *NoiseawareMetadata `json:"noiseaware_metadata,omitempty"`
 
 	// OfflineAccessCodesEnabled Whether codes can be issued for it.
 	OfflineAccessCodesEnabled *bool `json:"offline_access_codes_enabled,omitempty"`
@@ -2666,6 +2714,15 @@ type ListNoiseSensorsRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListNoiseThresholdsRequest The noise sensor, and optionally a filter.
+type ListNoiseThresholdsRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// IsProgrammed True: only those that are on the device. False: only those that are not.
+	IsProgrammed *bool `json:"is_programmed,omitempty"`
+}
+
 // ListPhonesRequest Filters for phones. All of them must match.
 type ListPhonesRequest struct {
 	// AcsCredentialID An identifier. Clients must treat it as opaque.
@@ -2891,6 +2948,30 @@ type MetadataFilterValue = any
 // MetadataValue A value of custom metadata.
 type MetadataValue = any
 
+// MinutMetadata What Minut reports of a noise sensor.
+type MinutMetadata struct {
+	// DeviceID Its identifier at Minut.
+	DeviceID string `json:"device_id"`
+
+	// DeviceName Its name at Minut.
+	DeviceName string `json:"device_name"`
+
+	// LatestSensorValues The latest values of its sensors.
+	LatestSensorValues *MinutSensorValues `json:"latest_sensor_values,omitempty"`
+}
+
+// MinutSensorValue A value.
+type MinutSensorValue struct {
+	// Value The level in decibels.
+	Value float64 `json:"value,omitempty,omitzero"`
+}
+
+// MinutSensorValues The latest values of its sensors.
+type MinutSensorValues struct {
+	// Sound A value.
+	Sound *MinutSensorValue `json:"sound,omitempty"`
+}
+
 // ModifiedField A field that was changed at the device.
 type ModifiedField struct {
 	// Field Its name.
@@ -2946,6 +3027,81 @@ type NoiseSensorsResponse struct {
 
 	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
+}
+
+// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+type NoiseThreshold struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// NoiseThresholdDecibels The level in decibels. Of a threshold in NRS, it is what the device reports, and 0 before it has.
+	NoiseThresholdDecibels float64 `json:"noise_threshold_decibels"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score of NoiseAware. Missing if the level is in decibels.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day, such as `20:00:00[America/Los_Angeles]`.
+	StartsDailyAt string `json:"starts_daily_at"`
+}
+
+// NoiseThresholdCreatedResponse A noise threshold and the action attempt that sets it.
+type NoiseThresholdCreatedResponse struct {
+	// ActionAttempt The progress of an asynchronous operation.
+	ActionAttempt ActionAttempt `json:"action_attempt"`
+
+	// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+	NoiseThreshold NoiseThreshold `json:"noise_threshold"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseThresholdRequest Identifies a noise threshold.
+type NoiseThresholdRequest struct {
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+}
+
+// NoiseThresholdResponse A noise threshold.
+type NoiseThresholdResponse struct {
+	// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+	NoiseThreshold NoiseThreshold `json:"noise_threshold"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseThresholdsResponse Noise thresholds.
+type NoiseThresholdsResponse struct {
+	// NoiseThresholds The thresholds, oldest first.
+	NoiseThresholds []NoiseThreshold `json:"noise_thresholds"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseawareMetadata What NoiseAware reports of a noise sensor.
+type NoiseawareMetadata struct {
+	// DeviceID Its identifier at NoiseAware.
+	DeviceID string `json:"device_id"`
+
+	// DeviceName Its name at NoiseAware.
+	DeviceName string `json:"device_name"`
+
+	// NoiseLevelDecibel The level of noise in decibels.
+	NoiseLevelDecibel *float64 `json:"noise_level_decibel,omitempty"`
+
+	// NoiseLevelNrs The level of noise as a Noise Risk Score.
+	NoiseLevelNrs *float64 `json:"noise_level_nrs,omitempty"`
 }
 
 // Ok True if the request succeeded.
@@ -3698,6 +3854,33 @@ type UpdateMultipleAccessCodesRequest struct {
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 }
 
+// UpdateNoiseThresholdRequest A change of a noise threshold. Omitted fields stay. At most one of the two levels is allowed.
+type UpdateNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold, in the same time zone. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at,omitempty,omitzero"`
+
+	// Name Its name.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NoiseThresholdDecibels The level in decibels.
+	NoiseThresholdDecibels *float64 `json:"noise_threshold_decibels,omitempty"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score. Only NoiseAware sensors accept it.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day: `HH:MM:SS`, and optionally a time zone, such as `20:00:00[America/Los_Angeles]`. By default the time is that of the device.
+	StartsDailyAt string `json:"starts_daily_at,omitempty,omitzero"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // UpdateUnmanagedAccessCodeRequest The conversion of an unmanaged code.
 type UpdateUnmanagedAccessCodeRequest struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
@@ -4284,6 +4467,24 @@ type ListNetworksJSONRequestBody = EmptyRequest
 
 // ListNoiseSensorsJSONRequestBody defines body for ListNoiseSensors for application/json ContentType.
 type ListNoiseSensorsJSONRequestBody = ListNoiseSensorsRequest
+
+// CreateNoiseThresholdJSONRequestBody defines body for CreateNoiseThreshold for application/json ContentType.
+type CreateNoiseThresholdJSONRequestBody = CreateNoiseThresholdRequest
+
+// DeleteNoiseThresholdJSONRequestBody defines body for DeleteNoiseThreshold for application/json ContentType.
+type DeleteNoiseThresholdJSONRequestBody = DeleteNoiseThresholdRequest
+
+// GetNoiseThresholdJSONRequestBody defines body for GetNoiseThreshold for application/json ContentType.
+type GetNoiseThresholdJSONRequestBody = NoiseThresholdRequest
+
+// ListNoiseThresholdsJSONRequestBody defines body for ListNoiseThresholds for application/json ContentType.
+type ListNoiseThresholdsJSONRequestBody = ListNoiseThresholdsRequest
+
+// UpdateNoiseThresholdJSONRequestBody defines body for UpdateNoiseThreshold for application/json ContentType.
+type UpdateNoiseThresholdJSONRequestBody = UpdateNoiseThresholdRequest
+
+// SimulateTriggerNoiseThresholdJSONRequestBody defines body for SimulateTriggerNoiseThreshold for application/json ContentType.
+type SimulateTriggerNoiseThresholdJSONRequestBody = DeviceRequest
 
 // GetPhoneJSONRequestBody defines body for GetPhone for application/json ContentType.
 type GetPhoneJSONRequestBody = DeviceRequest

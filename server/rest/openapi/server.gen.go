@@ -282,6 +282,24 @@ type ServerInterface interface {
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(w http.ResponseWriter, r *http.Request)
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/create)
+	CreateNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	// (POST /noise_sensors/noise_thresholds/delete)
+	DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// GetNoiseThreshold Get a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/get)
+	GetNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/list)
+	ListNoiseThresholds(w http.ResponseWriter, r *http.Request)
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/update)
+	UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+	// (POST /noise_sensors/simulate/trigger_noise_threshold)
+	SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request)
 	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(w http.ResponseWriter, r *http.Request)
@@ -875,6 +893,42 @@ func (_ Unimplemented) ListNetworks(w http.ResponseWriter, r *http.Request) {
 // ListNoiseSensors List the noise sensors of the workspace.
 // (POST /noise_sensors/list)
 func (_ Unimplemented) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+// (POST /noise_sensors/noise_thresholds/create)
+func (_ Unimplemented) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+// (POST /noise_sensors/noise_thresholds/delete)
+func (_ Unimplemented) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetNoiseThreshold Get a noise threshold.
+// (POST /noise_sensors/noise_thresholds/get)
+func (_ Unimplemented) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListNoiseThresholds List the noise thresholds of a noise sensor.
+// (POST /noise_sensors/noise_thresholds/list)
+func (_ Unimplemented) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+// (POST /noise_sensors/noise_thresholds/update)
+func (_ Unimplemented) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+// (POST /noise_sensors/simulate/trigger_noise_threshold)
+func (_ Unimplemented) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2237,6 +2291,90 @@ func (siw *ServerInterfaceWrapper) ListNoiseSensors(w http.ResponseWriter, r *ht
 	handler.ServeHTTP(w, r)
 }
 
+// CreateNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNoiseThresholds operation middleware
+func (siw *ServerInterfaceWrapper) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNoiseThresholds(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateTriggerNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateTriggerNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetPhone operation middleware
 func (siw *ServerInterfaceWrapper) GetPhone(w http.ResponseWriter, r *http.Request) {
 
@@ -2819,6 +2957,24 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/noise_sensors/list", wrapper.ListNoiseSensors)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/create", wrapper.CreateNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/get", wrapper.GetNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/list", wrapper.ListNoiseThresholds)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/update", wrapper.UpdateNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/delete", wrapper.DeleteNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/simulate/trigger_noise_threshold", wrapper.SimulateTriggerNoiseThreshold)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/thermostats/list", wrapper.ListThermostats)
@@ -8580,6 +8736,390 @@ func (response ListNoiseSensors401JSONResponse) VisitListNoiseSensorsResponse(w 
 	return err
 }
 
+type CreateNoiseThresholdRequestObject struct {
+	Body *CreateNoiseThresholdJSONRequestBody
+}
+
+type CreateNoiseThresholdResponseObject interface {
+	VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type CreateNoiseThreshold200JSONResponse NoiseThresholdCreatedResponse
+
+func (response CreateNoiseThreshold200JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateNoiseThreshold400JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateNoiseThreshold401JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateNoiseThreshold404JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThresholdRequestObject struct {
+	Body *DeleteNoiseThresholdJSONRequestBody
+}
+
+type DeleteNoiseThresholdResponseObject interface {
+	VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type DeleteNoiseThreshold200JSONResponse ActionAttemptResponse
+
+func (response DeleteNoiseThreshold200JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteNoiseThreshold400JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteNoiseThreshold401JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteNoiseThreshold404JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThresholdRequestObject struct {
+	Body *GetNoiseThresholdJSONRequestBody
+}
+
+type GetNoiseThresholdResponseObject interface {
+	VisitGetNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type GetNoiseThreshold200JSONResponse NoiseThresholdResponse
+
+func (response GetNoiseThreshold200JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetNoiseThreshold400JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetNoiseThreshold401JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetNoiseThreshold404JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholdsRequestObject struct {
+	Body *ListNoiseThresholdsJSONRequestBody
+}
+
+type ListNoiseThresholdsResponseObject interface {
+	VisitListNoiseThresholdsResponse(w http.ResponseWriter) error
+}
+
+type ListNoiseThresholds200JSONResponse NoiseThresholdsResponse
+
+func (response ListNoiseThresholds200JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListNoiseThresholds400JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListNoiseThresholds401JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListNoiseThresholds404JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThresholdRequestObject struct {
+	Body *UpdateNoiseThresholdJSONRequestBody
+}
+
+type UpdateNoiseThresholdResponseObject interface {
+	VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type UpdateNoiseThreshold200JSONResponse ActionAttemptResponse
+
+func (response UpdateNoiseThreshold200JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateNoiseThreshold400JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateNoiseThreshold401JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateNoiseThreshold404JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThresholdRequestObject struct {
+	Body *SimulateTriggerNoiseThresholdJSONRequestBody
+}
+
+type SimulateTriggerNoiseThresholdResponseObject interface {
+	VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type SimulateTriggerNoiseThreshold200JSONResponse OkResponse
+
+func (response SimulateTriggerNoiseThreshold200JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold400JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold401JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold404JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetPhoneRequestObject struct {
 	Body *GetPhoneJSONRequestBody
 }
@@ -10169,6 +10709,24 @@ type StrictServerInterface interface {
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(ctx context.Context, request ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error)
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/create)
+	CreateNoiseThreshold(ctx context.Context, request CreateNoiseThresholdRequestObject) (CreateNoiseThresholdResponseObject, error)
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	// (POST /noise_sensors/noise_thresholds/delete)
+	DeleteNoiseThreshold(ctx context.Context, request DeleteNoiseThresholdRequestObject) (DeleteNoiseThresholdResponseObject, error)
+	// GetNoiseThreshold Get a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/get)
+	GetNoiseThreshold(ctx context.Context, request GetNoiseThresholdRequestObject) (GetNoiseThresholdResponseObject, error)
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/list)
+	ListNoiseThresholds(ctx context.Context, request ListNoiseThresholdsRequestObject) (ListNoiseThresholdsResponseObject, error)
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/update)
+	UpdateNoiseThreshold(ctx context.Context, request UpdateNoiseThresholdRequestObject) (UpdateNoiseThresholdResponseObject, error)
+	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+	// (POST /noise_sensors/simulate/trigger_noise_threshold)
+	SimulateTriggerNoiseThreshold(ctx context.Context, request SimulateTriggerNoiseThresholdRequestObject) (SimulateTriggerNoiseThresholdResponseObject, error)
 	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(ctx context.Context, request GetPhoneRequestObject) (GetPhoneResponseObject, error)
@@ -13080,6 +13638,192 @@ func (sh *strictHandler) ListNoiseSensors(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListNoiseSensorsResponseObject); ok {
 		if err := validResponse.VisitListNoiseSensorsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateNoiseThreshold operation middleware
+func (sh *strictHandler) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request CreateNoiseThresholdRequestObject
+
+	var body CreateNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateNoiseThreshold(ctx, request.(CreateNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitCreateNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteNoiseThreshold operation middleware
+func (sh *strictHandler) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request DeleteNoiseThresholdRequestObject
+
+	var body DeleteNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNoiseThreshold(ctx, request.(DeleteNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitDeleteNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetNoiseThreshold operation middleware
+func (sh *strictHandler) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request GetNoiseThresholdRequestObject
+
+	var body GetNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNoiseThreshold(ctx, request.(GetNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitGetNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNoiseThresholds operation middleware
+func (sh *strictHandler) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+	var request ListNoiseThresholdsRequestObject
+
+	var body ListNoiseThresholdsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNoiseThresholds(ctx, request.(ListNoiseThresholdsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNoiseThresholds")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNoiseThresholdsResponseObject); ok {
+		if err := validResponse.VisitListNoiseThresholdsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateNoiseThreshold operation middleware
+func (sh *strictHandler) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request UpdateNoiseThresholdRequestObject
+
+	var body UpdateNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateNoiseThreshold(ctx, request.(UpdateNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitUpdateNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateTriggerNoiseThreshold operation middleware
+func (sh *strictHandler) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request SimulateTriggerNoiseThresholdRequestObject
+
+	var body SimulateTriggerNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateTriggerNoiseThreshold(ctx, request.(SimulateTriggerNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateTriggerNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateTriggerNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitSimulateTriggerNoiseThresholdResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
