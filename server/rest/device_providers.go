@@ -91,6 +91,17 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 			CanSimulatePaidSubscription:  new(p.paid),
 		})
 	}
+	for _, p := range noiseProviders {
+		out = append(out, api.DeviceProvider{
+			DeviceProviderName:       p.name,
+			DisplayName:              p.display,
+			ImageURL:                 noiseSensorPicture,
+			ProviderCategories:       []string{"stable", noiseCategory},
+			CanSimulateConnection:    new(true),
+			CanSimulateDisconnection: new(true),
+			CanSimulateRemoval:       new(true),
+		})
+	}
 	systems := accountTypes[account.SandboxAccessAdapter]
 	return append(out, api.DeviceProvider{
 		DeviceProviderName: systems.name,
@@ -106,6 +117,11 @@ func toProvider(name string) api.DeviceProviderOfDevice {
 	for _, p := range providerNames {
 		if p.name == name {
 			out.DisplayName = p.display
+		}
+	}
+	for _, p := range noiseProviders {
+		if p.name == name {
+			out.DisplayName, out.ProviderCategory = p.display, noiseCategory
 		}
 	}
 	return out

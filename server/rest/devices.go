@@ -290,6 +290,7 @@ func toProperties(d device.Device) api.DeviceProperties {
 			p.AutoLockDelaySeconds = &d.AutoLock.Delay
 		}
 	}
+	addNoise(&p, d)
 	if d.KeypadBattery != nil {
 		p.KeypadBattery = &api.KeypadBattery{Level: *d.KeypadBattery}
 		p.AccessoryKeypad = &api.AccessoryKeypad{IsConnected: true, Battery: p.KeypadBattery}

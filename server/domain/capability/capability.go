@@ -116,7 +116,15 @@ func (s Set) StartsInFuture() bool {
 	return slices.ContainsFunc(s.Constraints, func(c Constraint) bool { return c.Type == "start_date_in_future" })
 }
 
-// Kind returns the accepted_capability of the API for the kind of the device: lock, thermostat, or noise_detection.
+// Accepted returns the accepted_capability of the API for the kind of the device: lock, thermostat, or noise_sensor.
+func (s Set) Accepted() string {
+	if s.NoiseSensor != nil {
+		return "noise_sensor"
+	}
+	return s.Kind()
+}
+
+// Kind returns the kind of the device in the API's capabilities_supported: lock, thermostat, or noise_detection.
 func (s Set) Kind() string {
 	switch {
 	case s.Thermostat != nil:
