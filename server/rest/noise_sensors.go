@@ -27,6 +27,15 @@ func (h *handlers) CreateNoiseThreshold(
 	if err != nil {
 		return nil, err
 	}
+	if r.Body.Sync { // the device may have converted the level
+		now, err := h.access.NoiseSensors.ByID(ctx, principal(ctx), []uuid.UUID{t.ID})
+		if err != nil {
+			return nil, err
+		}
+		if len(now) > 0 {
+			t = now[0]
+		}
+	}
 	return openapi.CreateNoiseThreshold200JSONResponse{
 		Ok:             true,
 		NoiseThreshold: toThreshold(t),
