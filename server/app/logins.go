@@ -76,6 +76,7 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 	case w.IsSandbox:
 		add([]string{"lock"}, sandbox.Profiles()...)
 		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
+		add([]string{"noise_sensor"}, sandbox.NoiseProfiles()...)
 		add(SimulatedKinds, sandbox.Everything)
 		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:

@@ -27,7 +27,7 @@ import (
 const sandboxPath = "/sandbox/cloud/"
 
 // SimulatedKinds are the kinds of devices that are taken from an account with simulated devices of all kinds.
-var SimulatedKinds = []string{"lock", "thermostat"}
+var SimulatedKinds = []string{"lock", "thermostat", "noise_sensor"}
 
 // Sandboxing configures the simulated devices. The zero value is one device of each of sandbox.DefaultProfiles.
 type Sandboxing struct {

@@ -21,7 +21,9 @@ var vendors = []struct {
 	{"honeywell_resideo", "Honeywell Resideo", thermostatCategory, thermostatWith(fourModes...)},
 	{"igloohome", "igloohome", lockCategory, lockWith(capability.Set{Simulated: true, OfflineCodes: true, Hub: true})},
 	{"kwikset", "Kwikset", lockCategory, lockWith(capability.Set{Simulated: true})},
+	{"minut", "Minut", noiseCategory, simulatedNoiseSensor},
 	{"nest", "Google Nest", thermostatCategory, thermostatWith(append(slices.Clone(fourModes), capability.Eco)...)},
+	{"noiseaware", "NoiseAware", noiseCategory, simulatedNoiseSensor},
 	{"nuki", "Nuki", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true, Subscription: true})},
 	{"salto_ks", "Salto KS", lockCategory, lockWith(capability.Set{Simulated: true})},
 	{"schlage", "Schlage", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
@@ -39,6 +41,7 @@ var vendors = []struct {
 const (
 	lockCategory       = "consumer_smartlocks"
 	thermostatCategory = "thermostats"
+	noiseCategory      = "noise_sensors"
 )
 
 // fourModes are the modes of most thermostats.
@@ -55,10 +58,12 @@ func thermostatWith(modes ...capability.HVACMode) capability.Set {
 	return capability.Set{Simulated: true, Thermostat: &capability.Thermostat{Modes: modes}}
 }
 
+var simulatedNoiseSensor = capability.Set{Simulated: true, NoiseSensor: &capability.NoiseSensor{}}
+
 // Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
 	if name == account.SandboxAdapter {
-		return accountTypes[name].display, []string{"stable", lockCategory, thermostatCategory}
+		return accountTypes[name].display, []string{"stable", lockCategory, thermostatCategory, noiseCategory}
 	}
 	for _, p := range deviceProviders() {
 		if p.DeviceProviderName == name {
@@ -102,17 +107,6 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 			CanProgramThermostatProgramsAsWeekdayWeekend:   can("can_program_thermostat_programs_as_weekday_weekend"),
 		})
 	}
-	for _, p := range noiseProviders {
-		out = append(out, api.DeviceProvider{
-			DeviceProviderName:       p.name,
-			DisplayName:              p.display,
-			ImageURL:                 noiseSensorPicture,
-			ProviderCategories:       []string{"stable", noiseCategory},
-			CanSimulateConnection:    new(true),
-			CanSimulateDisconnection: new(true),
-			CanSimulateRemoval:       new(true),
-		})
-	}
 	systems := accountTypes[account.SandboxAccessAdapter]
 	return append(out, api.DeviceProvider{
 		DeviceProviderName: systems.name,
@@ -128,11 +122,6 @@ func toProvider(name string) api.DeviceProviderOfDevice {
 	for _, p := range vendors {
 		if p.name == name {
 			out.DisplayName, out.ProviderCategory = p.display, p.category
-		}
-	}
-	for _, p := range noiseProviders {
-		if p.name == name {
-			out.DisplayName, out.ProviderCategory = p.display, noiseCategory
 		}
 	}
 	return out

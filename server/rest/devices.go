@@ -265,12 +265,17 @@ const (
 	thermostatPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
 		"%3Cpath d='M2 12a10 10 0 1 0 20 0a10 10 0 1 0-20 0M12 12l4-4M6 12a6 6 0 0 1 6-6' fill='none' " +
 		"stroke='%23444'/%3E%3C/svg%3E"
+	noiseSensorPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+		"%3Cpath d='M4 9v6h4l5 4V5L8 9zM16 9q2 3 0 6M19 6q4 6 0 12' fill='none' stroke='%23444'/%3E%3C/svg%3E"
 )
 
 // pictureOf returns the picture of a kind of device, and its text for people who cannot see it.
 func pictureOf(kind string) (url, altText string) {
-	if kind == "thermostat" {
+	switch kind {
+	case "thermostat":
 		return thermostatPicture, "A thermostat"
+	case "noise_detection":
+		return noiseSensorPicture, "A noise sensor"
 	}
 	return lockPicture, "A lock"
 }

@@ -154,16 +154,6 @@ func carriesThreshold(a device.Attempt) bool {
 		(a.Type == domain.CreateNoiseThreshold || a.Type == domain.UpdateNoiseThreshold)
 }
 
-// noiseProviders are the supported vendors of noise sensors, all of them simulated.
-var noiseProviders = []struct{ name, display string }{{"minut", "Minut"}, {"noiseaware", "NoiseAware"}}
-
-// noiseCategory is the category of these vendors.
-const noiseCategory = "noise_sensors"
-
-// noiseSensorPicture is the picture of all noise sensors.
-const noiseSensorPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
-	"%3Cpath d='M4 9v6h4l5 4V5L8 9zM16 9q2 3 0 6M19 6q4 6 0 12' fill='none' stroke='%23444'/%3E%3C/svg%3E"
-
 // addNoise adds the properties of a noise sensor.
 func addNoise(p *api.DeviceProperties, d device.Device) {
 	if d.Capabilities.NoiseSensor == nil {
@@ -177,7 +167,6 @@ func addNoise(p *api.DeviceProperties, d device.Device) {
 			triggering = append(triggering, id.String())
 		}
 	}
-	p.ImageURL, p.ImageAltText = noiseSensorPicture, "A noise sensor"
 	p.NoiseLevelDecibels, p.CurrentlyTriggeringNoiseThresholdIds = decibels, &triggering
 	switch d.Provider {
 	case "minut":

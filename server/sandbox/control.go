@@ -27,6 +27,7 @@ func controls(r chi.Router) {
 		r.Post("/keypad/enter", lockControl(keypadEnter))
 		r.Post("/keypad/lock", lockControl(keypadLock))
 		thermostatControls(r)
+		noiseControls(r)
 		r.Get("/faults", control(func(_ *http.Request, l *lock) (any, *problem) { return l.getFaults(), nil }))
 		r.Put("/faults", control(putFaults))
 	})

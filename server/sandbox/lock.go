@@ -24,6 +24,8 @@ type lock struct {
 	deleted       bool                // the account was deleted: files are not written
 	view          []stored            // the cloud's copy of mem.Codes
 	viewedClimate *thermostatState    // the cloud's copy of mem.Thermostat; never changed in place
+	viewedNoise   *noiseState         // the cloud's copy of mem.Noise; never changed in place
+	noiseOps      []*noiseOp          // pending changes of thresholds, oldest first
 	ops           []*op               // pending writes, oldest first
 	lastAt        time.Time           // time of the last pending write; later ones follow it
 	failed        map[string]*failure // failed last writes by access code
@@ -76,6 +78,9 @@ func (l *lock) factory(n int) memory {
 	}
 	if t := l.prof.Thermostat; t != nil {
 		m.Thermostat = new(t.Initial)
+	}
+	if p := l.prof.Noise; p != nil {
+		m.Noise = &noiseState{Thresholds: slices.Clone(p.Thresholds)}
 	}
 	pins := rand.New(rand.NewPCG(binary.BigEndian.Uint64(Tokens(0).digest("factory", l.prof.Provider)), uint64(n)))
 	for _, name := range l.prof.Codes {
@@ -148,7 +153,7 @@ func (l *lock) publish() {
 
 // refreshView copies the device's memory to the cloud; l.mu is held.
 func (l *lock) refreshView() {
-	l.view, l.viewedClimate = slices.Clone(l.mem.Codes), l.mem.Thermostat
+	l.view, l.viewedClimate, l.viewedNoise = slices.Clone(l.mem.Codes), l.mem.Thermostat, l.mem.Noise
 }
 
 // setOnline disconnects the lock from its network, or reconnects it, which resumes the waiting writes.

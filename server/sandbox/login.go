@@ -50,6 +50,9 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	email, ok := person(q.Email, slices.Concat(People, prof.MorePeople))
+	if prof.AnyPerson {
+		email, ok = anyPerson(q.Email)
+	}
 	if !ok || subtle.ConstantTimeCompare([]byte(q.Password), []byte(Password)) != 1 {
 		answerProblem(w, refuse(loginRefused, "The email address or the password is wrong."))
 		return

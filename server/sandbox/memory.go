@@ -29,7 +29,8 @@ type memory struct {
 
 	Offline []offlineCode `json:"offline_codes,omitempty"`
 
-	Thermostat *thermostatState `json:"thermostat,omitempty"` // only of thermostats
+	Thermostat *thermostatState `json:"thermostat,omitempty"`   // only of thermostats
+	Noise      *noiseState      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
 // reachable reports whether the cloud can reach the lock.
@@ -94,6 +95,9 @@ func (m *memory) clone() memory {
 	c.Codes = slices.Clone(m.Codes)
 	if m.Thermostat != nil {
 		c.Thermostat = new(*m.Thermostat)
+	}
+	if m.Noise != nil {
+		c.Noise = m.Noise.clone()
 	}
 	return c
 }

@@ -18,6 +18,8 @@ type profile struct {
 
 	// Thermostat is set for thermostats.
 	Thermostat *thermostatProfile
+	// Noise is set for noise sensors.
+	Noise *noiseProfile
 
 	CodeLengths []int
 	PerLock     bool // each lock accepts only one of CodeLengths
@@ -51,6 +53,8 @@ type profile struct {
 
 	// MorePeople are email addresses of persons with an account at this vendor only.
 	MorePeople []string
+	// AnyPerson means that any address of example.com has an account at this vendor.
+	AnyPerson bool
 }
 
 // constraintKind is a constraint_type of the API.
@@ -270,13 +274,16 @@ func HasProfile(name string) bool {
 }
 
 // isLock reports whether the devices of the profile are locks.
-func (p profile) isLock() bool { return p.Thermostat == nil }
+func (p profile) isLock() bool { return p.Thermostat == nil && p.Noise == nil }
 
 // profileOf returns the profile of an account's nth device.
 func profileOf(name string, n int) (profile, bool) {
 	p, ok := profiles[name]
 	if !ok {
 		p, ok = thermostats[name]
+	}
+	if !ok {
+		p, ok = noiseSensors[name]
 	}
 	p.Provider = name
 	if p.PerLock {

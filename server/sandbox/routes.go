@@ -32,6 +32,7 @@ func (s *Sandbox) routes() http.Handler {
 		r.Get("/locks", listLocks)
 		r.Get("/locks/{lock}", onDevice(false, getLock))
 		r.Put("/locks/{lock}/thermostat", onThermostat(putThermostat))
+		noiseRoutes(r)
 		r.Post("/locks/{lock}/actions", onLock(true, postAction))
 		r.Post("/locks/{lock}/offline_codes", onLock(true, postOffline))
 		r.Put("/locks/{lock}/auto_lock", onLock(true, putAutoLock))

@@ -1,4 +1,4 @@
-// Package sandbox is a vendor's cloud with simulated locks and thermostats, which is called over HTTP like any other
+// Package sandbox is a vendor's cloud with simulated locks, thermostats, and noise sensors, which is called over HTTP like any other
 // vendor (through adapter/devicecloud). Requests thus take the path of those to a real device. It must not know the
 // server that uses it: no database, no adapter, no owners of codes.
 //
@@ -12,6 +12,10 @@
 //	POST   /locks/{lock}/actions         {action:lock|unlock, custom_id} → {action_id, status:"pending"}
 //	PUT    /locks/{lock}/auto_lock       {enabled, delay_seconds} → {status:"pending"}
 //	PUT    /locks/{lock}/thermostat      {mode, fan, heat_set_point, cool_set_point} → {status}
+//	POST   /locks/{lock}/noise_thresholds  {name, starts_daily_at, ends_daily_at, time_zone, decibels, nrs, custom_id}
+//	                                     → {threshold_id, status}
+//	PUT    /locks/{lock}/noise_thresholds/{threshold}  the same
+//	DELETE /locks/{lock}/noise_thresholds/{threshold}
 //	POST   /locks/{lock}/offline_codes   {kind, starts_at, ends_at, custom_id} → {access_code_id, code, …}
 //	GET    /locks/{lock}/access_codes    {access_codes:[…]}
 //	POST   /locks/{lock}/access_codes    {name, code, starts_at, ends_at, custom_id} → {access_code_id, status}
@@ -46,6 +50,10 @@
 //     thermostat keeps absent fields. Its status is "active" if the device has applied the setting, else "pending".
 //     thermostat.changed reports a change of the state, and also a write that failed. Requests about codes and bolts
 //     are NOT_SUPPORTED.
+//   - Noise sensors are in the list of locks with device_type "noise_sensor", an object "noise_sensor" (type wireNoise),
+//     and "capabilities"."noise_sensor" (type noiseLimits). Times are HH:MM:SS in time_zone, which defaults to that of the
+//     device, UTC. The same custom_id returns the same threshold. noise_sensor.changed reports a change of the
+//     thresholds or of those that the noise exceeds.
 //   - Status codes: 400 INVALID_REQUEST; 401 UNAUTHORIZED; 404 LOCK_NOT_FOUND, ACCESS_CODE_NOT_FOUND; 409
 //     PIN_CONFLICT (with conflicting_access_code_id), DEVICE_FULL, DEVICE_OFFLINE, LOCK_JAMMED; 422 INVALID_PIN,
 //     INVALID_NAME, INVALID_TIME_FRAME,
@@ -117,6 +125,8 @@
 //	POST   /sandbox/locks/{lock}/thermostat/adjust    as PUT thermostat, by hand
 //	POST   /sandbox/locks/{lock}/thermostat/preset    {key}: chooses a preset by hand
 //	POST   /sandbox/locks/{lock}/thermostat/room      {temperature, humidity}: °C, percent
+//	POST   /sandbox/locks/{lock}/noise                {decibels}: noise for a minute, by default above the thresholds
+//	POST   /sandbox/locks/{lock}/noise_thresholds     as above, by hand; also PUT and DELETE …/{threshold}
 //	GET    /sandbox/locks/{lock}/faults               the faults, type Faults
 //	PUT    /sandbox/locks/{lock}/faults
 //

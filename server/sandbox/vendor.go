@@ -231,6 +231,13 @@ func (l *lock) wire() (wireLock, bool) {
 			shown.BatteryLevel = nil
 		}
 	}
+	if p := l.prof.Noise; p != nil {
+		shown.DeviceType, shown.LockState = "noise_sensor", ""
+		shown.NoiseSensor = p.wire(l.viewedNoise, l.now())
+		if !p.Battery {
+			shown.BatteryLevel = nil
+		}
+	}
 	if l.prof.AccessoryKeypad {
 		shown.KeypadLevel = new(keypadLevel)
 	}

@@ -24,7 +24,8 @@ type wireLock struct {
 	DeviceTime   time.Time    `json:"device_time"`
 	Capabilities capabilities `json:"capabilities"`
 
-	Thermostat *wireThermostat `json:"thermostat,omitempty"` // only of thermostats
+	Thermostat  *wireThermostat `json:"thermostat,omitempty"`   // only of thermostats
+	NoiseSensor *wireNoise      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
 // capabilities holds the capabilities of a device, which the guide does not transmit.
@@ -54,7 +55,8 @@ type capabilities struct {
 	AccessoryKeypad bool         `json:"accessory_keypad"` // a separate keypad can be connected
 	EntryEvents     bool         `json:"entry_events"`     // reports which code opened the door
 
-	Thermostat *thermostatLimits `json:"thermostat,omitempty"` // only of thermostats
+	Thermostat  *thermostatLimits `json:"thermostat,omitempty"`   // only of thermostats
+	NoiseSensor *noiseLimits      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
 // autoLock is the auto-lock setting of a lock.
@@ -97,6 +99,9 @@ const keypadLevel = 90
 func (l *lock) capabilities() capabilities {
 	if t := l.prof.Thermostat; t != nil {
 		return l.thermostatCapabilities(t)
+	}
+	if p := l.prof.Noise; p != nil {
+		return l.noiseCapabilities(p)
 	}
 	c := capabilities{
 		Provider:        l.prof.Provider,

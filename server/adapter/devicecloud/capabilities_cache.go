@@ -61,6 +61,9 @@ func size(ref adapter.DeviceRef, c capability.Set) int {
 	if t := c.Thermostat; t != nil {
 		n += int(unsafe.Sizeof(*t)) + 4*int(unsafe.Sizeof(0.0)) + (len(t.Modes)+len(t.FanModes))*int(unsafe.Sizeof(""))
 	}
+	if c.NoiseSensor != nil {
+		n += int(unsafe.Sizeof(*c.NoiseSensor))
+	}
 	for _, k := range c.Constraints {
 		n += len(k.Type) + int(unsafe.Sizeof(k))
 	}

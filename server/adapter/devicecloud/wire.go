@@ -34,6 +34,7 @@ type wireLock struct {
 	Subscription *bool             `json:"subscription_active"`
 	Capabilities *wireCapabilities `json:"capabilities"`
 	Thermostat   *wireThermostat   `json:"thermostat"`
+	NoiseSensor  *wireNoiseSensor  `json:"noise_sensor"`
 }
 
 func (l wireLock) ref() adapter.DeviceRef { return adapter.DeviceRef(cmp.Or(l.LockID, l.DeviceID)) }
@@ -65,6 +66,7 @@ type wireCapabilities struct {
 	AccessoryKeypad *bool                        `json:"accessory_keypad"`
 	EntryEvents     *bool                        `json:"entry_events"`
 	Thermostat      *wireThermostatLimits        `json:"thermostat"`
+	NoiseSensor     *wireNoiseLimits             `json:"noise_sensor"`
 }
 
 type wireConstraint struct {
@@ -126,6 +128,13 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		d.Type = cmp.Or(w.DeviceType, d.Provider+"_thermostat")
 		d.Capabilities = w.thermostatCaps()
 		d.Thermostat = l.Thermostat.observed()
+		d.BatteryLevel = fraction(l.BatteryLevel)
+		return d
+	}
+	if l.NoiseSensor != nil || w.NoiseSensor != nil {
+		d.Type = cmp.Or(w.DeviceType, d.Provider+"_noise_sensor")
+		d.Capabilities = w.noiseCaps()
+		d.NoiseSensor = l.NoiseSensor.observed()
 		d.BatteryLevel = fraction(l.BatteryLevel)
 		return d
 	}

@@ -170,7 +170,7 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	return err
 }
 
-// await waits until n devices exist and the codes of each lock have been read.
+// await waits until n devices exist and each lock and noise sensor has been read.
 func (s *Server) await(n int) {
 	s.t.Helper()
 	p := s.principal()
@@ -188,7 +188,7 @@ func (s *Server) await(n int) {
 			if _, known := s.devices[d.Provider]; !known {
 				s.devices[d.Provider] = d.ID.String()
 			}
-			if !d.Capabilities.ListCodes {
+			if !d.Capabilities.ListCodes && d.Capabilities.NoiseSensor == nil {
 				continue
 			}
 			read, err := s.App.Access.Devices.HasBeenRead(s.t.Context(), d.ID)
