@@ -54,6 +54,7 @@ var (
 		"/connect_webviews/list",
 		"/locks/configure_auto_lock",
 		"/noise_sensors/list",
+		"/noise_sensors/noise_thresholds/list",
 		"/thermostats/list",
 	}
 	takeCustomers = []string{ // and no other sessions

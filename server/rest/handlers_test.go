@@ -88,7 +88,7 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 // Every operation, with every method, returns what the contract promises.
 func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
+	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings", "minut", "noiseaware"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +119,17 @@ func TestResponsesMatchContract(t *testing.T) {
 	}
 	webview := func() any {
 		return must(t, s, "/connect_webviews/create", "connect_webview", nil)["connect_webview_id"]
+	}
+	minut, seconds := s.Device(t, "minut"), 0
+	threshold := func() in { // one to create
+		seconds++
+		return in{
+			"device_id": s.Device(t, "noiseaware"), "noise_threshold_nrs": 5, "sync": true,
+			"starts_daily_at": fmt.Sprintf("23:00:%02d", seconds), "ends_daily_at": fmt.Sprintf("23:00:%02d", seconds+1),
+		}
+	}
+	madeThreshold := func() any {
+		return must(t, s, "/noise_sensors/noise_thresholds/create", "noise_threshold", threshold())["noise_threshold_id"]
 	}
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
 	hub := s.Device(t, "smartthings")
@@ -213,6 +224,21 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/connect_webviews/delete": func() in { return in{"connect_webview_id": webview()} },
 		"/locks/list":              func() in { return in{"custom_metadata_has": in{}} },
 		"/noise_sensors/list":      func() in { return in{"device_type": "minut_sensor"} },
+		"/noise_sensors/noise_thresholds/create": threshold,
+		"/noise_sensors/noise_thresholds/get": func() in {
+			return in{"noise_threshold_id": madeThreshold()}
+		},
+		"/noise_sensors/noise_thresholds/list": func() in { return in{"device_id": minut, "is_programmed": true} },
+		"/noise_sensors/noise_thresholds/update": func() in {
+			return in{
+				"device_id": s.Device(t, "noiseaware"), "noise_threshold_id": madeThreshold(), "name": "New", "sync": true,
+			}
+		},
+		"/noise_sensors/noise_thresholds/delete": func() in {
+			return in{"device_id": s.Device(t, "noiseaware"), "noise_threshold_id": madeThreshold(), "sync": true}
+		},
+		"/noise_sensors/simulate/trigger_noise_threshold": func() in { return in{"device_id": minut} },
+
 		"/thermostats/list":        func() in { return in{"manufacturer": "nest", "limit": 1} },
 		"/phones/list":             func() in { return nil },
 		"/phones/get":              func() in { return nil }, // there are none

@@ -71,7 +71,7 @@ func contractFields(eventType string) []string {
 	switch group {
 	case "access_code":
 		about = []string{"access_code_id", "device_id", "connected_account_id"}
-	case "device", "lock":
+	case "device", "lock", "noise_sensor":
 		about = []string{"device_id", "connected_account_id"}
 	case "connected_account":
 		about = []string{"connected_account_id"}
@@ -136,9 +136,10 @@ func contractFields(eventType string) []string {
 func TestEvents_EveryTypeIsTested(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
-		event.WebhookDisabled:       true, // tested in package webhook
-		event.ClientSessionDeleted:  true, // tested with client sessions
-		"connected_account.deleted": true, // tested with the command that disconnects
+		event.WebhookDisabled:                    true, // tested in package webhook
+		event.ClientSessionDeleted:               true, // tested with client sessions
+		"connected_account.deleted":              true, // tested with the command that disconnects
+		"noise_sensor.noise_threshold_triggered": true, // tested with noise sensors
 		// Tested with access systems, which have no device.
 		"acs_system.added":         true,
 		"acs_system.connected":     true,

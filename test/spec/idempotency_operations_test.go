@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -218,6 +219,19 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 		}
 	}
 	plainCode := func(t *testing.T) any { return code(t, nil) }
+	_, sensor := s.Connect(t, "noiseaware")
+	threshold := func(seconds int) params {
+		return params{
+			"device_id":                sensor,
+			"starts_daily_at":          fmt.Sprintf("23:00:%02d", seconds),
+			"ends_daily_at":            fmt.Sprintf("23:00:%02d", seconds+1),
+			"noise_threshold_decibels": 50,
+		}
+	}
+	aboutThreshold := func(t *testing.T, seconds int) params {
+		made := createThreshold(t, s, sensor, threshold(seconds))
+		return params{"device_id": sensor, "noise_threshold_id": made.NoiseThreshold.NoiseThresholdID}
+	}
 	another := params{"access_code_id": uuid.NewString()}
 	named := params{"name": "Other"}
 	return map[string]func(*testing.T) keyedRequest{
@@ -256,6 +270,16 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			params{"device_id": device, "auto_lock_enabled": false},
 			params{"auto_lock_enabled": true},
 		),
+		"/noise_sensors/noise_thresholds/create": of(
+			threshold(1),
+			params{"name": "Other"},
+		),
+		"/noise_sensors/noise_thresholds/update": func(t *testing.T) keyedRequest {
+			return keyedRequest{in: also(aboutThreshold(t, 2), params{"name": "New"}), other: params{"name": "Other"}}
+		},
+		"/noise_sensors/noise_thresholds/delete": func(t *testing.T) keyedRequest {
+			return keyedRequest{in: aboutThreshold(t, 3), other: params{"noise_threshold_id": uuid.NewString()}}
+		},
 		"/locks/simulate/keypad_code_entry": of(
 			params{"device_id": device, "code": "987123"},
 			params{"code": "987124"},

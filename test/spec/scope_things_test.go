@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -78,6 +79,8 @@ var plain = map[string]func() any{
 	"omnitec_metadata":       always(params{}),
 	"limit":                  nil,
 	"supported_code_lengths": always([]int{4, 6}),
+	"starts_daily_at":        always("23:00:00"),
+	"ends_daily_at":          always("05:00:00"),
 }
 
 func init() {
@@ -90,7 +93,7 @@ func init() {
 		manufacturer max_code_length max_time_rounding min_code_length overlap_seconds phone_number prefer_native_scheduling preferred_code_length primary_button_color
 		primary_button_text_color properties provider_category schlage_metadata starts_at success_message sync time_zone type
 		ultraloq_metadata unstable_offset use_backup_access_code_pool use_offline_access_code wait_for_device_creation webview_logo_shape
-		webview_primary_button_color webview_primary_button_text_color webview_success_message without_user_identifier_key`) {
+		noise_threshold_decibels noise_threshold_nrs is_programmed webview_primary_button_color webview_primary_button_text_color webview_success_message without_user_identifier_key`) {
 		plain[name] = nil
 	}
 }
@@ -125,6 +128,8 @@ func namedIn(path, name string) string {
 		kinds = map[string]string{"device_id": "constrained_device_id"}
 	case path == "/devices/simulate/paid_subscription":
 		kinds = map[string]string{"device_id": "paid_device_id"}
+	case strings.HasPrefix(path, "/noise_sensors/"):
+		kinds = map[string]string{"device_id": "sensor_device_id"}
 	case path == "/phones/list":
 		kinds = map[string]string{"owner_user_identity_id": "user_identity_id"}
 	case strings.HasPrefix(path, "/user_identities/"):
@@ -201,11 +206,12 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	acct, devices := locksOf(
 		t,
 		s,
-		account.NewAccount{User: account.UserIdentifier{Email: email}},
+		account.NewAccount{User: account.UserIdentifier{Email: email}, Capabilities: app.SimulatedKinds},
 		1,
 		"august",
 		"smartthings",
 		"nuki",
+		"minut",
 	)
 	seen, found := locksOf(t, s, account.NewAccount{Unmanaged: true}, 2, profile)
 	all := things{
@@ -229,6 +235,15 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 			all["device_id"] = d.DeviceID
 		case "smartthings_lock":
 			all["constrained_device_id"] = d.DeviceID
+		case "minut_sensor":
+			all["sensor_device_id"] = d.DeviceID
+			all["noise_threshold_id"] = thresholds(t, s, d.DeviceID, nil)[0].NoiseThresholdID
+			sensor := params{
+				"device_id":       d.DeviceID,
+				"name":            mark + " sensor",
+				"custom_metadata": params{"mark": mark},
+			}
+			madeBy(t, s, "/devices/update", "", sensor)
 		default:
 			all["paid_device_id"] = d.DeviceID
 		}
