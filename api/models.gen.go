@@ -1539,44 +1539,14 @@ type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
 // CreateSandboxPhoneRequest A simulated phone to create.
 type CreateSandboxPhoneRequest struct {
-	// AssaAbloyMetadata What the phone would report to the ASSA ABLOY credential service.
-	AssaAbloyMetadata struct {
-		// ApplicationVersion The version of the app. No answer shows it.
-		ApplicationVersion string `json:"application_version,omitempty,omitzero"`
-
-		// BleCapability Whether it has Bluetooth Low Energy. No answer shows it.
-		BleCapability bool `json:"ble_capability,omitempty,omitzero"`
-
-		// HceCapability Whether it emulates cards. No answer shows it.
-		HceCapability bool `json:"hce_capability,omitempty,omitzero"`
-
-		// NfcCapability Whether it has NFC. No answer shows it.
-		NfcCapability bool `json:"nfc_capability,omitempty,omitzero"`
-
-		// SeosAppletVersion The version of its Seos applet. No answer shows it.
-		SeosAppletVersion string `json:"seos_applet_version,omitempty,omitzero"`
-
-		// SeosTsmEndpointID The `endpoint_id` of its endpoint.
-		SeosTsmEndpointID float64 `json:"seos_tsm_endpoint_id,omitempty,omitzero"`
-	} `json:"assa_abloy_metadata,omitempty,omitzero"`
+	// AssaAbloyMetadata What a simulated phone reports to the ASSA ABLOY credential service.
+	AssaAbloyMetadata SandboxAssaAbloyMetadata `json:"assa_abloy_metadata,omitempty,omitzero"`
 
 	// CustomSdkInstallationID The identifier of the app on the phone.
 	CustomSdkInstallationID string `json:"custom_sdk_installation_id,omitempty,omitzero"`
 
-	// PhoneMetadata What the phone is.
-	PhoneMetadata struct {
-		// DeviceManufacturer Its manufacturer. No answer shows it.
-		DeviceManufacturer string `json:"device_manufacturer,omitempty,omitzero"`
-
-		// DeviceModel Its model, which is its `display_name`.
-		DeviceModel string `json:"device_model,omitempty,omitzero"`
-
-		// OperatingSystem Its operating system.
-		OperatingSystem string `json:"operating_system,omitempty,omitzero"`
-
-		// OsVersion The version of its operating system. No answer shows it.
-		OsVersion string `json:"os_version,omitempty,omitzero"`
-	} `json:"phone_metadata,omitempty,omitzero"`
+	// PhoneMetadata What a simulated phone is.
+	PhoneMetadata SandboxPhoneMetadata `json:"phone_metadata,omitempty,omitzero"`
 
 	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
@@ -3240,6 +3210,42 @@ type RotatedWebhookResponse struct {
 
 	// Webhook An endpoint that receives events.
 	Webhook Webhook `json:"webhook"`
+}
+
+// SandboxAssaAbloyMetadata What a simulated phone reports to the ASSA ABLOY credential service.
+type SandboxAssaAbloyMetadata struct {
+	// ApplicationVersion The version of the app. No answer shows it.
+	ApplicationVersion string `json:"application_version,omitempty,omitzero"`
+
+	// BleCapability Whether it has Bluetooth Low Energy. No answer shows it.
+	BleCapability bool `json:"ble_capability,omitempty,omitzero"`
+
+	// HceCapability Whether it emulates cards. No answer shows it.
+	HceCapability bool `json:"hce_capability,omitempty,omitzero"`
+
+	// NfcCapability Whether it has NFC. No answer shows it.
+	NfcCapability bool `json:"nfc_capability,omitempty,omitzero"`
+
+	// SeosAppletVersion The version of its Seos applet. No answer shows it.
+	SeosAppletVersion string `json:"seos_applet_version,omitempty,omitzero"`
+
+	// SeosTsmEndpointID The `endpoint_id` of its endpoint.
+	SeosTsmEndpointID float64 `json:"seos_tsm_endpoint_id,omitempty,omitzero"`
+}
+
+// SandboxPhoneMetadata What a simulated phone is.
+type SandboxPhoneMetadata struct {
+	// DeviceManufacturer Its manufacturer. No answer shows it.
+	DeviceManufacturer string `json:"device_manufacturer,omitempty,omitzero"`
+
+	// DeviceModel Its model, which is its `display_name`.
+	DeviceModel string `json:"device_model,omitempty,omitzero"`
+
+	// OperatingSystem Its operating system.
+	OperatingSystem string `json:"operating_system,omitempty,omitzero"`
+
+	// OsVersion The version of its operating system. No answer shows it.
+	OsVersion string `json:"os_version,omitempty,omitzero"`
 }
 
 // Search Text that the name contains, ignoring case.

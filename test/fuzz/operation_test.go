@@ -61,7 +61,7 @@ func FuzzOperation(f *testing.F) {
 }
 
 // neverGranted are operations on resources that do not exist here.
-var neverGranted = []string{"/networks/get", "/phones/get"}
+var neverGranted = []string{"/networks/get"}
 
 // seeds is the number of requests per operation in each test run.
 const seeds = 64
