@@ -50,7 +50,6 @@ func TestDeviceKinds_EmptyLists(t *testing.T) {
 	}
 }
 
-// No adapter lists such devices yet. One that did would need no other change.
 func TestDeviceKinds_ListedInScope(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -66,17 +65,23 @@ func TestDeviceKinds_ListedInScope(t *testing.T) {
 		return id
 	}
 	add := func(workspace, account, kind, maker string) (id string) {
+		capability := "thermostat"
+		if strings.Contains(kind, "minut") || strings.Contains(kind, "noise") {
+			capability = "noise_sensor"
+		}
 		id = uuid.NewString()
 		s.Exec(
 			t,
 			`insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online,
-			capabilities, flags, is_managed, due_at) values ($1, $2, $3, $4, $5, '', $6, '', '', '', true, '{}', '{}', true, null)`,
+			capabilities, flags, is_managed, due_at) values ($1, $2, $3, $4, $5, '', $6, '', '', '', true,
+			jsonb_build_object($7::text, '{}'::jsonb), '{}', true, null)`,
 			id,
 			workspace,
 			account,
 			uuid.New(),
 			kind,
 			maker,
+			capability,
 		)
 		return id
 	}

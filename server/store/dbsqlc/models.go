@@ -317,6 +317,8 @@ type Device struct {
 	DueAt                 *time.Time
 	DoorOpen              *bool
 	KeypadBattery         *float64
+	Climate               []byte
+	Noise                 []byte
 }
 
 type DeviceSummary struct {
@@ -351,6 +353,8 @@ type DeviceSummary struct {
 	CreatedAt             time.Time
 	DoorOpen              *bool
 	KeypadBattery         *float64
+	Climate               []byte
+	Noise                 []byte
 }
 
 type Event struct {
