@@ -50,11 +50,11 @@ func (s *Service) ListPhones(
 		MaxRows:     page.Rows(),
 	}
 	if f.IdentityID != "" {
-		parsed, err := uuid.Parse(f.IdentityID)
-		if err != nil {
-			return nil, false, nil
+		ids := domain.ParseIDs(&[]string{f.IdentityID})
+		if len(ids) == 0 {
+			return nil, false, nil // not an identifier, so no identity has it
 		}
-		arg.UserIdentityID = &parsed
+		arg.UserIdentityID = &ids[0]
 	}
 	rows, err := s.db.UnpreparedQueries.FindPhones(ctx, arg)
 	if err != nil {

@@ -56,7 +56,7 @@ func deactivations(t *testing.T, s *apptest.Server) (phones []string) {
 		id, _ := e.AdditionalProperties["device_id"].(string)
 		phones = append(phones, id)
 		if want := (params{"device_id": id, "device_custom_metadata": params{}}); !reflect.DeepEqual(
-			params(e.AdditionalProperties),
+			e.AdditionalProperties,
 			want,
 		) {
 			t.Errorf("the event has %v, want %v", e.AdditionalProperties, want)
@@ -193,7 +193,8 @@ func TestPhones_BelongToOnePerson(t *testing.T) {
 		t.Errorf("another workspace lists %v", got)
 	}
 	for name, of := range map[string]string{"foreign": jane, "unknown": uuid.NewString()} {
-		if got := refused(t, other, other.APIKey, createPhone, params{"user_identity_id": of}); got != "404 user_identity_not_found" {
+		got := refused(t, other, other.APIKey, createPhone, params{"user_identity_id": of})
+		if got != "404 user_identity_not_found" {
 			t.Errorf("a phone of a %s person: %s", name, got)
 		}
 	}
