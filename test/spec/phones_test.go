@@ -2,7 +2,6 @@ package spec_test
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -65,15 +64,13 @@ func deactivations(t *testing.T, s *apptest.Server) (phones []string) {
 	return phones
 }
 
-// A phone can be read until it is deactivated, its person is deleted, or the workspace is reset.
-func TestPhones_LiveUntilDeactivated(t *testing.T) {
-	t.Parallel()
-	s := apptest.Shared(t, apptest.WithProfiles("august"))
+// deactivationsSent returns the phone.deactivated events that a webhook receives.
+func deactivationsSent(t *testing.T, s *apptest.Server) <-chan params {
+	t.Helper()
 	received := make(chan params, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var e params
-		raw, _ := io.ReadAll(r.Body)
-		if err := json.Unmarshal(raw, &e); err != nil {
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 			t.Error(err)
 		}
 		received <- e
@@ -81,7 +78,14 @@ func TestPhones_LiveUntilDeactivated(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	madeBy(t, s, "/webhooks/create", "webhook", params{"url": hook.URL, "event_types": []string{"phone.deactivated"}})
+	return received
+}
 
+// A phone can be read until it is deactivated, its person is deleted, or the workspace is reset.
+func TestPhones_LiveUntilDeactivated(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
+	received := deactivationsSent(t, s)
 	jane, joe := newPerson(t, s, params{}).UserIdentityID, newPerson(t, s, params{}).UserIdentityID
 	plain := newPhone(t, s, params{"user_identity_id": jane})
 	if plain.DeviceType != "android_phone" || plain.DisplayName != "Samsung Galaxy S10" ||
@@ -120,24 +124,6 @@ func TestPhones_LiveUntilDeactivated(t *testing.T) {
 		t.Errorf("the list of devices has the phone")
 	}
 
-	for name, c := range map[string]struct {
-		path string
-		in   params
-		want string
-	}{
-		"a lock":                 {"/phones/get", params{"device_id": s.Device(t, "august")}, "404 phone_not_found"},
-		"no identifier":          {"/phones/get", params{}, "400 invalid_input"},
-		"a number":               {"/phones/list", params{"owner_user_identity_id": 5}, "400 invalid_input"},
-		"no person":              {createPhone, params{}, "400 invalid_input"},
-		"an unknown system":      {createPhone, params{"user_identity_id": joe, "phone_metadata": params{"operating_system": "os/2"}}, "400 invalid_input"},
-		"a model without a name": {createPhone, params{"user_identity_id": joe, "phone_metadata": params{"device_model": ""}}, "400 invalid_input"},
-		"an endpoint below zero": {createPhone, params{"user_identity_id": joe, "assa_abloy_metadata": params{"seos_tsm_endpoint_id": -1}}, "400 invalid_input"},
-	} {
-		if got := refused(t, s, s.APIKey, c.path, c.in); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-
 	madeBy(t, s, "/phones/deactivate", "", params{"device_id": apple.DeviceID})
 	for _, path := range []string{"/phones/get", "/phones/deactivate"} {
 		if got := refused(t, s, s.APIKey, path, params{"device_id": apple.DeviceID}); got != "404 phone_not_found" {
@@ -164,6 +150,35 @@ func TestPhones_LiveUntilDeactivated(t *testing.T) {
 	madeBy(t, s, "/workspaces/reset_sandbox", "action_attempt", params{})
 	if got := phonesOf(t, s, params{}); len(got)+len(deactivations(t, s)) != 0 {
 		t.Errorf("after a reset there are the phones %v, or events", got)
+	}
+}
+
+func TestPhones_BadRequests(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
+	jane := newPerson(t, s, params{}).UserIdentityID
+	with := func(metadata, name string, value any) params {
+		return params{"user_identity_id": jane, metadata: params{name: value}}
+	}
+	for name, c := range map[string]struct {
+		path string
+		in   params
+		want string
+	}{
+		"a lock":            {"/phones/get", params{"device_id": s.Device(t, "august")}, "404 phone_not_found"},
+		"no identifier":     {"/phones/get", params{}, "400 invalid_input"},
+		"a number":          {"/phones/list", params{"owner_user_identity_id": 5}, "400 invalid_input"},
+		"no person":         {createPhone, params{}, "400 invalid_input"},
+		"an unknown system": {createPhone, with("phone_metadata", "operating_system", "os/2"), "400 invalid_input"},
+		"an empty model":    {createPhone, with("phone_metadata", "device_model", ""), "400 invalid_input"},
+		"a bad endpoint":    {createPhone, with("assa_abloy_metadata", "seos_tsm_endpoint_id", -1), "400 invalid_input"},
+	} {
+		if got := refused(t, s, s.APIKey, c.path, c.in); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	if got := phonesOf(t, s, params{}); len(got) != 0 {
+		t.Errorf("the phones %v exist", got)
 	}
 }
 
