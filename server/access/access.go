@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -66,6 +67,7 @@ type Services struct {
 	Retention    *retention.Service
 	ServerKeys   *keyrotation.Service
 	Webhooks     *webhook.Service
+	Phones       *phone.Service
 }
 
 // New creates the services. db must be migrated.
@@ -86,6 +88,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		),
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
+	r.Phones = phone.New(db, r.Events)
 	r.Auth = auth.New(
 		db,
 		keys,

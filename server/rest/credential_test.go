@@ -55,6 +55,7 @@ var (
 		"/locks/configure_auto_lock",
 		"/noise_sensors/list",
 		"/noise_sensors/noise_thresholds/list",
+		"/phones/deactivate",
 		"/thermostats/list",
 	}
 	takeCustomers = []string{ // and no other sessions

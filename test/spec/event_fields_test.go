@@ -81,6 +81,8 @@ func contractFields(eventType string) []string {
 		about = []string{"action_attempt_id", "action_type", "status"}
 	case "client_session":
 		about = []string{"client_session_id"}
+	case "phone":
+		about = []string{"device_id"}
 	case "acs_system", "acs_user", "acs_entrance", "acs_access_group":
 		about = []string{"connected_account_id", "acs_system_id"}
 		if group != "acs_system" {
@@ -140,6 +142,7 @@ func TestEvents_EveryTypeIsTested(t *testing.T) {
 		event.ClientSessionDeleted:               true, // tested with client sessions
 		"connected_account.deleted":              true, // tested with the command that disconnects
 		"noise_sensor.noise_threshold_triggered": true, // tested with noise sensors
+		event.PhoneDeactivated:                   true, // tested with phones
 		// Tested with access systems, which have no device.
 		"acs_system.added":         true,
 		"acs_system.connected":     true,
