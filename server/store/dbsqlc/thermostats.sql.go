@@ -13,20 +13,26 @@ import (
 )
 
 const DeleteEndedThermostatSchedules = `-- name: DeleteEndedThermostatSchedules :exec
-delete from thermostat_schedules s where s.device_id = $1 and s.ends_at <= now() and (s.ends_at < $2::timestamptz
+delete from thermostat_schedules s where s.device_id = $1 and s.ends_at <= $2::timestamptz and (s.ends_at < $3::timestamptz
   or s.thermostat_schedule_id in (select o.thermostat_schedule_id from thermostat_schedules o
-    where o.device_id = $1 and o.ends_at <= now() order by o.ends_at desc offset $3::integer))
+    where o.device_id = $1 and o.ends_at <= $2::timestamptz order by o.ends_at desc offset $4::integer))
 `
 
 type DeleteEndedThermostatSchedulesParams struct {
 	DeviceID uuid.UUID
+	Now      time.Time
 	Before   time.Time
 	MaxRows  int32
 }
 
 // Those that ended before a time, and the oldest ones beyond a number.
 func (q *Queries) DeleteEndedThermostatSchedules(ctx context.Context, arg DeleteEndedThermostatSchedulesParams) error {
-	_, err := q.db.Exec(ctx, DeleteEndedThermostatSchedules, arg.DeviceID, arg.Before, arg.MaxRows)
+	_, err := q.db.Exec(ctx, DeleteEndedThermostatSchedules,
+		arg.DeviceID,
+		arg.Now,
+		arg.Before,
+		arg.MaxRows,
+	)
 	return err
 }
 

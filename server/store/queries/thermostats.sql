@@ -23,9 +23,9 @@ delete from thermostat_schedules where thermostat_schedule_id = @thermostat_sche
 
 -- name: DeleteEndedThermostatSchedules :exec
 -- Those that ended before a time, and the oldest ones beyond a number.
-delete from thermostat_schedules s where s.device_id = @device_id and s.ends_at <= now() and (s.ends_at < @before::timestamptz
+delete from thermostat_schedules s where s.device_id = @device_id and s.ends_at <= @now::timestamptz and (s.ends_at < @before::timestamptz
   or s.thermostat_schedule_id in (select o.thermostat_schedule_id from thermostat_schedules o
-    where o.device_id = @device_id and o.ends_at <= now() order by o.ends_at desc offset @max_rows::integer));
+    where o.device_id = @device_id and o.ends_at <= @now::timestamptz order by o.ends_at desc offset @max_rows::integer));
 
 -- name: InsertThermostatDailyProgram :exec
 insert into thermostat_daily_programs (thermostat_daily_program_id, workspace_id, device_id)
