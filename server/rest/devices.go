@@ -215,6 +215,17 @@ func toDevice(d device.Device) api.Device {
 		CanSimulateHubConnection:     can("can_simulate_hub_connection"),
 		CanSimulateHubDisconnection:  can("can_simulate_hub_disconnection"),
 		CanSimulatePaidSubscription:  can("can_simulate_paid_subscription"),
+
+		CanHvacHeat:              can("can_hvac_heat"),
+		CanHvacCool:              can("can_hvac_cool"),
+		CanHvacHeatCool:          can("can_hvac_heat_cool"),
+		CanTurnOffHvac:           can("can_turn_off_hvac"),
+		CanRunThermostatPrograms: can("can_run_thermostat_programs"),
+		CanProgramThermostatProgramsAsDifferentEachDay: can(
+			"can_program_thermostat_programs_as_different_each_day",
+		),
+		CanProgramThermostatProgramsAsSameEachDay:    can("can_program_thermostat_programs_as_same_each_day"),
+		CanProgramThermostatProgramsAsWeekdayWeekend: can("can_program_thermostat_programs_as_weekday_weekend"),
 	}
 }
 
@@ -284,6 +295,7 @@ func toProperties(d device.Device) api.DeviceProperties {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
 	}
+	addThermostatProperties(&p, d)
 	if d.AutoLock != nil {
 		p.AutoLockEnabled = &d.AutoLock.Enabled
 		if d.AutoLock.Delay > 0 {
