@@ -1,6 +1,12 @@
 package climate
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+)
 
 // OutcomeState is what the vendor said of a write.
 type OutcomeState string
@@ -43,8 +49,101 @@ const (
 	NotSupported FailureClass = "not_supported"
 )
 
-// Start records that a write is about to be sent. After a crash, the next read decides whether to send it again.
-func (t *Thermostat) Start(s Setting) {}
+// The pauses after failures.
+const (
+	firstPause = 10 * time.Second
+	maxPause   = 30 * time.Minute
+)
 
-// Record records the answer to the write of s that was started last.
-func (t *Thermostat) Record(s Setting, o Outcome) {}
+// maxEarlier is how many earlier writes that the device has not shown are remembered.
+const maxEarlier = 3
+
+// Start records that a write is about to be sent. After a crash, the next read decides whether to send it again.
+func (t *Thermostat) Start(s Setting) {
+	w := Write{
+		Setting: s,
+		Before:  domain.Value(t.State.Observed).Setting,
+		At:      t.Now,
+	}
+	if last := t.State.Write; last != nil && t.Now.Before(last.At.Add(t.confirmTimeout())) {
+		w.Earlier = last.Earlier
+		if !last.Setting.equal(s) {
+			w.Earlier = append(slices.Clip(w.Earlier), last.Setting)
+			w.Earlier = w.Earlier[max(0, len(w.Earlier)-maxEarlier):]
+		}
+	}
+	t.State.Write = &w
+}
+
+// Record records the answer to the write of s, which Start has recorded.
+func (t *Thermostat) Record(s Setting, o Outcome) {
+	w := domain.Value(t.State.Write)
+	w.Outcome = cmp.Or(o.State, Unknown)
+	t.State.Write = &w
+	d := domain.Value(t.State.Desired).Setting
+	wanted := t.State.Desired != nil && s.over(d).equal(d)
+	switch {
+	case o.Failure != nil:
+		t.recordFailure(*o.Failure, wanted)
+	case o.State == Unknown && wanted:
+		t.pause(0)
+	case o.State != Unknown:
+		t.recordSent(s, o.State, wanted)
+	}
+}
+
+// recordSent records that the vendor has received a write.
+func (t *Thermostat) recordSent(s Setting, state OutcomeState, wanted bool) {
+	if wanted {
+		t.change(func(d *Desired) { d.Sent = true })
+	}
+	if state != Confirmed || t.State.Observed == nil {
+		return
+	}
+	o := *t.State.Observed
+	o.Setting = s.onDevice(o.Setting)
+	t.State.Observed = &o
+	t.confirm(o.Setting, false)
+	t.compareTemperature()
+}
+
+// recordFailure records that the vendor did not accept a write. wanted means that the write is still wanted.
+func (t *Thermostat) recordFailure(f Failure, wanted bool) {
+	switch {
+	case f.Class == Transient && (wanted || f.RetryAfter > 0):
+		t.pause(f.RetryAfter)
+	case f.Class == Transient:
+	case wanted:
+		kind := refused
+		if f.Class == NotSupported {
+			kind = "device_type_not_supported"
+		}
+		t.refuse(kind, f.Message)
+		fallthrough
+	default:
+		t.State.Write = nil
+	}
+}
+
+// pause delays the next write. requested is the pause that the vendor asked for; 0: none.
+func (t *Thermostat) pause(requested time.Duration) {
+	n := t.State.Retry.Failures + 1
+	own := min(firstPause<<min(n-1, 10), maxPause)
+	t.State.Retry = Retry{
+		Failures:  n,
+		At:        new(t.Now.Add(max(own, requested))),
+		Requested: requested > 0,
+	}
+}
+
+// refused is the error type of a setting that the device does not accept.
+const refused = "device_refused"
+
+// refuse records that the desired setting cannot be set. It is not sent until something changes.
+func (t *Thermostat) refuse(errorType, message string) {
+	t.change(func(d *Desired) { d.Refusal = message })
+	t.EndAll(errorType, message)
+	if s := t.schedule(t.State.Desired.Schedule); s != nil {
+		t.addScheduleError(s, errorType, message)
+	}
+}

@@ -54,8 +54,8 @@ type State struct {
 	Baseline Baseline `json:"baseline,omitzero"`
 	// Desired is what the server wants; nil: nothing, whatever the device is set to stays.
 	Desired *Desired `json:"desired,omitempty"`
-	// Override is a change at the device that holds instead of Desired; nil: none.
-	Override *Override `json:"override,omitempty"`
+	// Override is since when a change at the device holds instead of Desired; nil: none does.
+	Override *time.Time `json:"override,omitempty"`
 	// Waiting are the pending attempts, oldest first.
 	Waiting []Waiting `json:"waiting,omitempty"`
 	// Active is the key of the preset that the device confirmed last and that nothing has replaced; empty: none.
@@ -110,13 +110,6 @@ type Desired struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// Override is a change at the device that holds.
-type Override struct {
-	Setting Setting `json:"setting"`
-	// Since is when the first of the changes was seen.
-	Since time.Time `json:"since"`
-}
-
 // Attempt is an action attempt.
 type Attempt struct {
 	ID uuid.UUID `json:"id"`
@@ -144,6 +137,8 @@ type Write struct {
 	Outcome OutcomeState `json:"outcome,omitempty"`
 	// Shown means that a read has shown the desired setting since.
 	Shown bool `json:"shown,omitempty"`
+	// Earlier are the settings of the writes shortly before, which the device may show for a moment.
+	Earlier []Setting `json:"earlier,omitempty"`
 }
 
 // Retry is the pause after failed writes.
