@@ -68,8 +68,8 @@ func (s *Service) attempt(
 	return a, nil
 }
 
-// CreatePreset adds a climate preset. It fails with NotFound, with Conflict (duplicate_climate_preset), with TooMany,
-// and with Invalid for a setting that the device does not accept.
+// CreatePreset adds a climate preset. It fails with NotFound, with Conflict (duplicate_climate_preset), and with
+// Invalid for too many presets and for a setting that the device does not accept.
 func (s *Service) CreatePreset(
 	ctx context.Context, p domain.Principal, deviceID string, f climate.PresetFields,
 ) error {

@@ -20,8 +20,8 @@ type DailyProgram struct {
 	DeviceID, WorkspaceID uuid.UUID
 }
 
-// CreateDailyProgram adds a daily program. It fails with NotFound, also for an unknown climate preset, with TooMany, and
-// with Invalid for periods that are no day.
+// CreateDailyProgram adds a daily program. It fails with NotFound, also for an unknown climate preset, and with Invalid for
+// too many programs and for periods that are no day.
 func (s *Service) CreateDailyProgram(
 	ctx context.Context, p domain.Principal, deviceID, name string, periods []climate.Period,
 ) (out DailyProgram, err error) {

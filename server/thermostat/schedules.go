@@ -68,8 +68,8 @@ func (f ScheduleFields) apply(s *climate.Schedule) error {
 	return domain.All(startsErr, endsErr)
 }
 
-// CreateSchedule adds a schedule. A start in the past becomes now. It fails with NotFound, with TooMany at MaxSchedules,
-// and with Invalid for a time frame that is empty, over, or starts with another one.
+// CreateSchedule adds a schedule. A start in the past becomes now. It fails with NotFound, and with Invalid at
+// MaxSchedules and for a time frame that is empty, over, or starts with another one.
 func (s *Service) CreateSchedule(
 	ctx context.Context, p domain.Principal, deviceID string, f ScheduleFields,
 ) (out Schedule, err error) {
@@ -93,7 +93,7 @@ func (s *Service) CreateSchedule(
 	return out, err
 }
 
-// checkRoom fails with TooMany at MaxSchedules.
+// checkRoom fails with Invalid at MaxSchedules.
 func (r *rows) checkRoom() error {
 	n := 0
 	for _, one := range r.schedules {
@@ -104,15 +104,11 @@ func (r *rows) checkRoom() error {
 	if n < MaxSchedules {
 		return nil
 	}
-	return &domain.Error{
-		Kind: domain.TooMany,
-		Type: "too_many_requests",
-		Data: map[string]any{"device_id": r.d.DeviceID},
-		Message: fmt.Sprintf(
-			"The thermostat already has %d schedules that have not ended. Delete one with /thermostats/schedules/delete.",
-			n,
-		),
-	}
+	return domain.Invalidf(
+		"",
+		"The thermostat has %d schedules that have not ended. Delete one first with /thermostats/schedules/delete",
+		n,
+	)
 }
 
 // insertSchedule inserts a schedule, and deletes those that ended long ago.
