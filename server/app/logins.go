@@ -74,9 +74,8 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 	}
 	switch {
 	case w.IsSandbox:
-		add([]string{"lock"}, sandbox.Profiles()...)
+		add([]string{"lock"}, append(sandbox.Profiles(), sandbox.Everything)...)
 		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
-		add(SimulatedKinds, sandbox.Everything)
 		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:
 		add([]string{"lock"}, "zigbee2mqtt", "zwave_js")

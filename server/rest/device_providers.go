@@ -58,7 +58,7 @@ func thermostatWith(modes ...capability.HVACMode) capability.Set {
 // Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
 	if name == account.SandboxAdapter {
-		return accountTypes[name].display, []string{"stable", lockCategory, thermostatCategory}
+		return accountTypes[name].display, []string{"stable", lockCategory}
 	}
 	for _, p := range deviceProviders() {
 		if p.DeviceProviderName == name {
