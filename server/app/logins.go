@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -144,7 +145,12 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 			},
 		}
 	case name == sandbox.Everything || name == sandbox.AccessSystems || sandbox.HasProfile(name):
-		v.AccessSystems = name == sandbox.AccessSystems
+		switch {
+		case name == sandbox.AccessSystems:
+			v.Products = "access systems"
+		case slices.Contains(sandbox.ThermostatProfiles(), name):
+			v.Products = "thermostats"
+		}
 		v.Fields = []connectpage.Field{
 			{
 				Name:         "email",

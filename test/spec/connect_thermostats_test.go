@@ -28,8 +28,8 @@ func TestWebview_OffersThermostats(t *testing.T) {
 		t.Errorf("the vendors of thermostats are %v", names)
 	}
 	for name, c := range map[string]struct {
-		in          params
-		takes       []api.AccountCapability
+		in           params
+		takes        []api.AccountCapability
 		ecobee, yale bool
 	}{
 		"by capability": {params{"accepted_capabilities": []string{"thermostat"}}, []api.AccountCapability{"thermostat"}, true, false},
@@ -57,6 +57,9 @@ func TestWebview_LoginConnectsThermostat(t *testing.T) {
 		vendor, person, manufacturer string
 	}{{"sensi", "frodo", "sensi"}, {"nest", "jane", "nest"}} {
 		w := webview(t, s, params{"accepted_providers": []string{c.vendor}, "wait_for_device_creation": true})
+		if body := shown(t, w.URL); !strings.Contains(body, "Connect your thermostats") {
+			t.Errorf("%s: the page is %s", c.vendor, body)
+		}
 		if _, _, body := enter(t, w.URL, c.vendor, mistyped); !strings.Contains(body, "wrong") {
 			t.Errorf("%s: after a wrong password, the page is %s", c.vendor, body)
 		}
