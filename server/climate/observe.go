@@ -17,7 +17,8 @@ const unchanged = 0.03
 // the vendor only remembers it.
 func (t *Thermostat) Observe(o Observed) {
 	was := t.State.Observed
-	if was != nil && (!t.Online || t.lags(o.Setting)) {
+	fresh := t.Online && !t.lags(o.Setting)
+	if was != nil && !fresh {
 		o.Setting = was.Setting
 	}
 	t.State.Observed = &o
@@ -25,7 +26,7 @@ func (t *Thermostat) Observe(o Observed) {
 	if was != nil && !t.explained(o.Setting.relevant(), was.Setting) {
 		t.recordManualChange(o.Setting)
 	}
-	if t.Online {
+	if fresh {
 		t.confirm(o.Setting, true)
 	}
 	t.compareTemperature()
@@ -103,9 +104,8 @@ func (t *Thermostat) recordManualChange(got Setting) {
 		t.forget("")
 	case t.overrideAllowed():
 		t.State.Override = new(t.Now)
-	case t.State.Write != nil && !t.State.Write.Shown:
-		// The device does not keep the setting, so the next try waits.
-		t.pause(0)
+	default:
+		t.missWrite() // a device that does not keep the setting
 	}
 }
 

@@ -33,7 +33,7 @@ func (t *Thermostat) Plan() Plan {
 
 // nextWrite returns what to send now, or when to read and decide again.
 func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
-	d, o, w := t.State.Desired, t.State.Observed, t.State.Write
+	d, o := t.State.Desired, t.State.Observed
 	if !t.Online || o == nil {
 		return nil, nil
 	}
@@ -49,11 +49,8 @@ func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
 	if send.isZero() || d.Sent && verify != nil {
 		return nil, verify
 	}
-	if d.Sent && w != nil && !w.Shown && (w.Outcome == Accepted || w.Outcome == Confirmed) {
-		t.pause(0)
-		missed := *w
-		missed.Outcome = Unknown
-		t.State.Write = &missed
+	if d.Sent {
+		t.missWrite()
 	}
 	if at := t.State.Retry.At; at != nil && at.After(t.Now) {
 		return nil, at

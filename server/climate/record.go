@@ -94,14 +94,15 @@ func (t *Thermostat) Record(s Setting, o Outcome) {
 
 // recordSent records that the vendor has received a write.
 func (t *Thermostat) recordSent(s Setting, state OutcomeState, wanted bool) {
+	o := domain.Value(t.State.Observed)
+	o.Setting = s.onDevice(o.Setting)
 	if wanted {
-		t.change(func(d *Desired) { d.Sent = true })
+		whole := t.difference(t.State.Desired.Setting, o.Setting, false).isZero()
+		t.change(func(d *Desired) { d.Sent = d.Sent || whole })
 	}
-	if state != Confirmed || t.State.Observed == nil {
+	if state != Confirmed {
 		return
 	}
-	o := *t.State.Observed
-	o.Setting = s.onDevice(o.Setting)
 	t.State.Observed = &o
 	t.confirm(o.Setting, false)
 	t.compareTemperature()
@@ -134,6 +135,17 @@ func (t *Thermostat) pause(requested time.Duration) {
 		At:        new(t.Now.Add(max(own, requested))),
 		Requested: requested > 0,
 	}
+}
+
+// missWrite delays the next write if no read has shown the last one, which the vendor has received.
+func (t *Thermostat) missWrite() {
+	w := domain.Value(t.State.Write)
+	if w.Shown || w.Outcome != Accepted && w.Outcome != Confirmed {
+		return
+	}
+	w.Outcome = Unknown
+	t.State.Write = &w
+	t.pause(0)
 }
 
 // refused is the error type of a setting that the device does not accept.
