@@ -69,6 +69,7 @@ func (t *Thermostat) UpdateDailyProgram(a Attempt, id uuid.UUID, name string, pe
 	if err := domain.All(domain.CheckLabel("name", name), t.checkPeriods(periods)); err != nil {
 		return err
 	}
+	t.advance()
 	t.State.DailyPrograms = slices.Clone(t.State.DailyPrograms)
 	p := &t.State.DailyPrograms[i]
 	p.Name, p.Periods = name, slices.Clone(periods)
@@ -98,6 +99,7 @@ func (t *Thermostat) SetWeekly(a Attempt, days [7]uuid.UUID) error {
 			return programNotFound(id)
 		}
 	}
+	t.advance()
 	t.State.Weekly = &WeeklyProgram{Days: days, CreatedAt: t.Now}
 	if days == [7]uuid.UUID{} {
 		t.State.Weekly = nil

@@ -547,7 +547,9 @@ func (w *walk) selected(t *Thermostat, at time.Time) string {
 	return period.Preset + " " + local.Weekday().String() + period.StartsAtTime
 }
 
-func clockOf(t time.Time) string { return fmt.Sprintf("%02d:%02d:%02d", t.Hour(), t.Minute(), t.Second()) }
+func clockOf(t time.Time) string {
+	return fmt.Sprintf("%02d:%02d:%02d", t.Hour(), t.Minute(), t.Second())
+}
 
 func offsetOf(t time.Time) int {
 	_, offset := t.Zone()
