@@ -103,7 +103,7 @@ func TestProgram_FollowsTheWeek(t *testing.T) {
 		t.Error("no override is active")
 	}
 	b.after(15*time.Hour + 30*time.Minute)
-	b.sets(sleepSet)
+	b.sets(heat(18)) // the fan is on already
 	b.after(4*24*time.Hour - 22*time.Hour) // Saturday has no program
 	b.log = nil
 	b.idle(24 * time.Hour)
