@@ -85,7 +85,7 @@ func (t *Thermostat) DeleteDailyProgram(id uuid.UUID) error {
 	case i < 0:
 		return programNotFound(id)
 	case t.State.Weekly != nil && slices.Contains(t.State.Weekly.Days[:], id):
-		return domain.Invalidf(programField, "The weekly program uses this daily program. Update the weekly program first")
+		return domain.Invalidf(programField, "The weekly program uses this daily program. Change the week first")
 	}
 	t.State.DailyPrograms = slices.Delete(slices.Clone(t.State.DailyPrograms), i, i+1)
 	return nil

@@ -93,7 +93,11 @@ func TestProgram_FollowsTheWeek(t *testing.T) {
 	b.idle(2 * time.Hour)
 	b.after(2 * time.Hour)
 	b.idle(6*time.Hour + 30*time.Minute) // sleep again: nothing to send
-	b.expect("manually_adjusted external heat auto 24", "climate_preset_activated sleep", "climate_preset_activated sleep")
+	b.expect(
+		"manually_adjusted external heat auto 24",
+		"climate_preset_activated sleep",
+		"climate_preset_activated sleep",
+	)
 	b.after(6*time.Hour + 30*time.Minute)
 	b.command(2, cool(24)) // holds until the next period, too
 	b.sets(cool(24))
@@ -103,7 +107,7 @@ func TestProgram_FollowsTheWeek(t *testing.T) {
 		t.Error("no override is active")
 	}
 	b.after(15*time.Hour + 30*time.Minute)
-	b.sets(heat(18)) // the fan is on already
+	b.sets(heat(18))                       // the fan is on already
 	b.after(4*24*time.Hour - 22*time.Hour) // Saturday has no program
 	b.log = nil
 	b.idle(24 * time.Hour)

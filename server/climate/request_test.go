@@ -343,8 +343,8 @@ func TestUpdatePreset_KeepsWhatIsNotGiven(t *testing.T) {
 		c.change.Key = "day"
 		b.do(func(t *Thermostat) error { return t.UpdatePreset(c.change) })
 		p := b.load().preset("day")
-		if !p.Setting.equal(c.want) || p.DisplayName() != c.name || p.Preset.Mode != c.mode || p.ManualOverrideAllowed ||
-			!p.CanEdit || !p.CanDelete || !p.CanUseWithDailyPrograms {
+		if !p.Setting.equal(c.want) || p.DisplayName() != c.name || p.Mode != c.mode ||
+			p.ManualOverrideAllowed || !p.CanEdit || !p.CanDelete || !p.CanUseWithDailyPrograms {
 			t.Errorf("after %+v: %+v", c.change, p)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 var walkSeed = flag.Uint64("climate.seed", 0, "the seed of the only walk to run, which prints its steps")
 
-var walks = flag.Uint64("climate.walks", 60, "how many walks to run")
+var walks = flag.Uint64("climate.walks", 40, "how many walks to run")
 
 func TestWalk(t *testing.T) {
 	t.Parallel()
