@@ -20,7 +20,9 @@ func TestThermostats_Temperature(t *testing.T) {
 	t.Parallel()
 	s := apptest.Shared(t, apptest.WithProfiles("ecobee"))
 	device := s.Device(t, "ecobee")
-	count := func(kind string) int { return told(t, s, device, "thermostat."+kind) }
+	count := func(kind string) int {
+		return toldWith(t, s, device, "thermostat."+kind, "device_id", device)
+	}
 	room := func(in params) {
 		t.Helper()
 		in["device_id"] = device
