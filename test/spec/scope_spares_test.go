@@ -92,7 +92,6 @@ var makesNamed = []string{
 	"/access_codes/create",
 	"/connected_accounts/update",
 	"/connect_webviews/create",
-	"/thermostats/create_climate_preset",
 }
 
 // wantOwn returns the expected response to a request with own things.
@@ -322,10 +321,7 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 				"acs_user_id":       userOf(t, ""),
 			}
 		},
-		"/user_identities/remove_acs_user":          linked,
-		"/thermostats/create_climate_preset": func(*testing.T) things {
-			return things{"climate_preset_key": uuid.NewString()}
-		},
+		"/user_identities/remove_acs_user": linked,
 		"/thermostats/delete_climate_preset": func(t *testing.T) things {
 			key := uuid.NewString()
 			madeBy(t, s, "/thermostats/create_climate_preset", "", params{

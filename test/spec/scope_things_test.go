@@ -39,7 +39,6 @@ var names = map[string][]string{
 	"phone_number":                {"/user_identities/create", "/user_identities/update"},
 	"climate_preset_key": {
 		"/thermostats/activate_climate_preset",
-		"/thermostats/create_climate_preset",
 		"/thermostats/delete_climate_preset",
 		"/thermostats/set_fallback_climate_preset",
 		"/thermostats/update_climate_preset",
@@ -89,6 +88,7 @@ var plain = map[string]func() any{
 	"limit":                  nil,
 	"supported_code_lengths": always([]int{4, 6}),
 
+	"climate_preset_key":        func() any { return uuid.NewString() },
 	"heating_set_point_celsius": always(20),
 	"cooling_set_point_celsius": always(26),
 	"hvac_mode_setting":         always("off"),
@@ -111,7 +111,7 @@ func init() {
 		primary_button_text_color properties provider_category schlage_metadata success_message sync time_zone type
 		ultraloq_metadata unstable_offset use_backup_access_code_pool use_offline_access_code wait_for_device_creation webview_logo_shape
 		webview_primary_button_color webview_primary_button_text_color webview_success_message without_user_identifier_key
-		climate_preset_key climate_preset_mode cooling_set_point_fahrenheit fan_mode heating_set_point_fahrenheit is_override_allowed
+		climate_preset_mode cooling_set_point_fahrenheit fan_mode heating_set_point_fahrenheit is_override_allowed
 		lower_limit_celsius lower_limit_fahrenheit manual_override_allowed max_override_period_minutes starts_at_time
 		temperature_fahrenheit upper_limit_celsius upper_limit_fahrenheit`) {
 		plain[name] = nil

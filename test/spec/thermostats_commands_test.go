@@ -67,7 +67,9 @@ func toldWith(t *testing.T, s *apptest.Server, device, kind, field string, value
 	return n
 }
 
-func near(got *float64, want float64) bool { return got != nil && *got > want-0.011 && *got < want+0.011 }
+func near(got *float64, want float64) bool {
+	return got != nil && *got > want-0.011 && *got < want+0.011
+}
 
 // A command is confirmed by the device, shows in both units, and is reported once.
 func TestThermostats_Commands(t *testing.T) {
