@@ -2058,9 +2058,6 @@ type DeviceProperties struct {
 	// AccessoryKeypad A separate keypad. Missing if none is connected.
 	AccessoryKeypad *AccessoryKeypad `json:"accessory_keypad,omitempty"`
 
-	// ActiveThermostatSchedule The current schedule.
-	ActiveThermostatSchedule Change[ThermostatSchedule] `json:"active_thermostat_schedule,omitempty,omitzero"`
-
 	// ActiveThermostatScheduleID The current schedule.
 	ActiveThermostatScheduleID Change[string] `json:"active_thermostat_schedule_id,omitempty,omitzero"`
 
@@ -2102,9 +2099,6 @@ type DeviceProperties struct {
 
 	// CurrentlyTriggeringNoiseThresholdIds Of a noise sensor: the thresholds that the noise exceeds now.
 	CurrentlyTriggeringNoiseThresholdIds *[]ID `json:"currently_triggering_noise_threshold_ids,omitempty"`
-
-	// DefaultClimateSetting What a thermostat is set to.
-	DefaultClimateSetting *ClimateSetting `json:"default_climate_setting,omitempty"`
 
 	// DoorOpen Whether the door is open. Missing if the lock does not report that.
 	DoorOpen *bool `json:"door_open,omitempty"`

@@ -41,12 +41,14 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../admission",
 		"../auth",
 		"../device",
+		"../climate",
 		"../lockstate",
 		"../event",
 		"../idempotency",
 		"../keyrotation",
 		"../phone",
 		"../reconcile",
+		"../thermostat",
 		"../webhook",
 	)
 	for _, kind := range slices.Sorted(maps.Keys(made)) {

@@ -88,7 +88,7 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 // Every operation, with every method, returns what the contract promises.
 func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings", "minut", "noiseaware"))
+	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings", "nest", "minut", "noiseaware"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -223,11 +223,11 @@ func TestResponsesMatchContract(t *testing.T) {
 				"custom_redirect_url": "https://app.example/back",
 			}
 		},
-		"/connect_webviews/get":    func() in { return in{"connect_webview_id": webview()} },
-		"/connect_webviews/list":   func() in { return in{"limit": 1} },
-		"/connect_webviews/delete": func() in { return in{"connect_webview_id": webview()} },
-		"/locks/list":              func() in { return in{"custom_metadata_has": in{}} },
-		"/noise_sensors/list":      func() in { return in{"device_type": "minut_sensor"} },
+		"/connect_webviews/get":                  func() in { return in{"connect_webview_id": webview()} },
+		"/connect_webviews/list":                 func() in { return in{"limit": 1} },
+		"/connect_webviews/delete":               func() in { return in{"connect_webview_id": webview()} },
+		"/locks/list":                            func() in { return in{"custom_metadata_has": in{}} },
+		"/noise_sensors/list":                    func() in { return in{"device_type": "minut_sensor"} },
 		"/noise_sensors/noise_thresholds/create": threshold,
 		"/noise_sensors/noise_thresholds/get": func() in {
 			return in{"noise_threshold_id": madeThreshold()}
@@ -243,10 +243,10 @@ func TestResponsesMatchContract(t *testing.T) {
 		},
 		"/noise_sensors/simulate/trigger_noise_threshold": func() in { return in{"device_id": minut} },
 
-		"/thermostats/list":        func() in { return in{"manufacturer": "nest", "limit": 1} },
-		"/phones/list":             func() in { return in{"owner_user_identity_id": person} },
-		"/phones/get":              func() in { return in{"device_id": phone()} },
-		"/phones/deactivate":       func() in { return in{"device_id": phone()} },
+		"/thermostats/list":  func() in { return in{"manufacturer": "nest", "limit": 1} },
+		"/phones/list":       func() in { return in{"owner_user_identity_id": person} },
+		"/phones/get":        func() in { return in{"device_id": phone()} },
+		"/phones/deactivate": func() in { return in{"device_id": phone()} },
 		"/phones/simulate/create_sandbox_phone": func() in {
 			return in{"user_identity_id": person, "phone_metadata": in{"operating_system": "ios"}}
 		},
@@ -302,6 +302,7 @@ func TestResponsesMatchContract(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
+	maps.Copy(inputs, inputsOfThermostats(t, s))
 	made := map[string][]audit.Subject{}
 	final := []string{
 		"/devices/simulate/disconnect_from_hub",
