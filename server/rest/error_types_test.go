@@ -43,6 +43,8 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../device",
 		"../climate",
 		"../lockstate",
+		"../noise",
+		"../noisesensor",
 		"../event",
 		"../idempotency",
 		"../keyrotation",

@@ -127,7 +127,7 @@ func newBed(f *testing.F) *bed {
 	}
 	s := apptest.Start(
 		f,
-		apptest.WithProfiles("august", "smartthings", "igloohome"),
+		apptest.WithProfiles("august", "smartthings", "igloohome", "minut", "noiseaware"),
 		apptest.WithAttemptTimeout(2*time.Second),
 		func(c *app.Config) {
 			c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -205,6 +205,7 @@ func newBed(f *testing.F) *bed {
 	}
 	b.link(f, s)
 	b.back(f, s)
+	b.measure(f, s)
 	b.learnAs("/access_codes/report_device_constraints device_id", s.Device(f, "smartthings"))
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
@@ -245,6 +246,35 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 	s.Post(f, "/client_sessions/create", map[string]any{}, &session)
 	b.learnAs("/client_sessions/grant_access client_session_id", session.ClientSession.ClientSessionID)
 	b.learnAs("/client_sessions/grant_access user_identity_id", person.UserIdentity.UserIdentityID)
+}
+
+// measure lets requests about noise sensors know them and their thresholds. Those of Minut are fixed, and one of them
+// always holds.
+func (b *bed) measure(f *testing.F, s *apptest.Server) {
+	minut, aware := s.Device(f, "minut"), s.Device(f, "noiseaware")
+	for path, device := range map[string]string{
+		"/noise_sensors/noise_thresholds/create":          aware,
+		"/noise_sensors/noise_thresholds/delete":          aware,
+		"/noise_sensors/noise_thresholds/list":            aware,
+		"/noise_sensors/noise_thresholds/update":          minut,
+		"/noise_sensors/simulate/trigger_noise_threshold": minut,
+	} {
+		b.learnAs(path+" device_id", device)
+	}
+	for _, device := range []string{minut, aware} {
+		var out api.NoiseThresholdsResponse
+		s.Post(f, "/noise_sensors/noise_thresholds/list", map[string]any{"device_id": device}, &out)
+		for _, one := range out.NoiseThresholds {
+			for _, of := range []string{"get", "update"} {
+				if device == minut {
+					b.learnAs("/noise_sensors/noise_thresholds/"+of+" noise_threshold_id", one.NoiseThresholdID)
+				}
+			}
+			if device == aware {
+				b.learnAs("/noise_sensors/noise_thresholds/delete noise_threshold_id", one.NoiseThresholdID)
+			}
+		}
+	}
 }
 
 // back creates a code with backup codes, one of which can be pulled.
