@@ -104,7 +104,11 @@ func TestThermostat_ConvergesDespiteFaults(t *testing.T) {
 			b.startEngine()
 			defer one()
 			b.faults(map[string]any{
-				"failure_rate":                   map[string]float64{"transient": 0.1, "unconfirmed": 0.1, "failed": 0.1},
+				"failure_rate": map[string]float64{
+					"transient":   0.1,
+					"unconfirmed": 0.1,
+					"failed":      0.1,
+				},
 				"lost_webhook":                   0.2,
 				"eventual_consistency_window_ms": 50,
 			})

@@ -134,6 +134,7 @@ func newBed(f *testing.F) *bed {
 		},
 	)
 	b.url, b.keys[""] = s.URL, s.APIKey
+	b.learnAs("kept device_id", s.Device(f, "nest")) // no other operation changes it
 	ctx := f.Context()
 	spare, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Spare", "", true)
 	if err != nil {
