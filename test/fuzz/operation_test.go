@@ -134,7 +134,9 @@ func newBed(f *testing.F) *bed {
 		},
 	)
 	b.url, b.keys[""] = s.URL, s.APIKey
-	b.learnAs("kept device_id", s.Device(f, "nest")) // no other operation changes it
+	for _, profile := range []string{"nest", "minut", "noiseaware"} { // no other operation changes them
+		b.learnAs("kept device_id", s.Device(f, profile))
+	}
 	ctx := f.Context()
 	spare, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Spare", "", true)
 	if err != nil {
