@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { client, foundOn, isGone, refusal, setting, until } from './setting.mjs'
+import { client, foundOn, isGone, setting, until } from './setting.mjs'
 
 const device_id = setting.devices.august
 const another = setting.devices.schlage
@@ -88,12 +88,6 @@ export const devices = {
   '/noise_sensors/list': async (call) => {
     deepEqual(await call({ device_type: 'minut_sensor', device_ids: [device_id] }), [])
     deepEqual(await call(), [])
-  },
-  '/phones/list': async (call) => {
-    deepEqual(await call(), [])
-  },
-  '/phones/get': async (call) => {
-    equal((await refusal(call({ device_id }))).code, 'phone_not_found')
   },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)
