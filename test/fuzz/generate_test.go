@@ -197,7 +197,7 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
+		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids" || name == "periods") {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -224,6 +224,12 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	case schema.Type.Includes("integer"), schema.Type.Includes("number"):
 		if schema.Min != nil && *schema.Min > 1 {
 			return fmt.Sprint(*schema.Min + float64(g.pick(3)))
+		}
+		switch name {
+		case "heating_set_point_celsius":
+			return "20"
+		case "cooling_set_point_celsius":
+			return "30.5"
 		}
 		return pickOf(g, []string{"1", "2", "4", "20", "500", "30.5"})
 	}
@@ -279,7 +285,7 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"https://user:secret@hooks.example/",
 		})
 	case "starts_at_time":
-		return pickOf(g, []string{"00:00:00", "06:30:00", "12:01:00"})
+		return pickOf(g, []string{"00:00:00", "00:00:00", "06:30:00", "12:01:00"})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}
