@@ -381,6 +381,14 @@ type IdempotencyKey struct {
 	IsPublic         bool
 }
 
+type MergedUserIdentity struct {
+	MergedUserIdentityID uuid.UUID
+	WorkspaceID          uuid.UUID
+	UserIdentityID       uuid.UUID
+	UserIdentityKey      *string
+	MergedAt             time.Time
+}
+
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID
