@@ -147,7 +147,7 @@ func toAcsAccessGroup(g acs.Group) api.AcsAccessGroup {
 		IsManaged:                  true,
 		Errors:                     []api.Problem{},
 		Warnings:                   toACSWarnings(g.Warnings),
-		PendingMutations:           each(g.Pending, toMutation),
+		PendingMutations:           each(g.Pending, toACSMutation),
 	}
 }
 

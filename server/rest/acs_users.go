@@ -287,7 +287,7 @@ func toAcsUser(u acs.User) api.AcsUser {
 		UserIdentityFullName:     u.Identity.FullName,
 		UserIdentityEmailAddress: u.Identity.Email,
 		UserIdentityPhoneNumber:  u.Identity.Phone,
-		PendingMutations:         each(u.Pending, toMutation),
+		PendingMutations:         each(u.Pending, toACSMutation),
 	}
 	if u.IdentityID != nil {
 		out.UserIdentityID = u.IdentityID.String()
@@ -295,7 +295,7 @@ func toAcsUser(u acs.User) api.AcsUser {
 	return out
 }
 
-func toMutation(m acs.PendingChange) api.AcsUserMutation {
+func toACSMutation(m acs.PendingChange) api.AcsUserMutation {
 	return api.AcsUserMutation{
 		MutationCode: m.Code,
 		Message:      m.Message,
