@@ -402,21 +402,6 @@ func (e TimelineEventType) Valid() bool {
 	}
 }
 
-// Defines values for UpdateUnmanagedUserIdentityRequestIsManaged.
-const (
-	True UpdateUnmanagedUserIdentityRequestIsManaged = true
-)
-
-// Valid indicates whether the value is a known member of the UpdateUnmanagedUserIdentityRequestIsManaged enum.
-func (e UpdateUnmanagedUserIdentityRequestIsManaged) Valid() bool {
-	switch e {
-	case True:
-		return true
-	default:
-		return false
-	}
-}
-
 // AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
 type AccessCode struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
@@ -3854,7 +3839,7 @@ type UpdateUnmanagedDeviceRequest struct {
 // UpdateUnmanagedUserIdentityRequest Converts an unmanaged user identity to managed.
 type UpdateUnmanagedUserIdentityRequest struct {
 	// IsManaged Must be true.
-	IsManaged UpdateUnmanagedUserIdentityRequestIsManaged `json:"is_managed"`
+	IsManaged bool `json:"is_managed"`
 
 	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
@@ -3862,9 +3847,6 @@ type UpdateUnmanagedUserIdentityRequest struct {
 	// UserIdentityKey The key of the identity in your own application.
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
-
-// UpdateUnmanagedUserIdentityRequestIsManaged Must be true.
-type UpdateUnmanagedUserIdentityRequestIsManaged bool
 
 // UpdateUserIdentityRequest A change of a user identity. Omitted fields stay.
 type UpdateUserIdentityRequest struct {

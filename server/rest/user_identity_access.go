@@ -91,5 +91,8 @@ func (h *handlers) ListUnmanagedUserIdentities(
 func (h *handlers) UpdateUnmanagedUserIdentity(
 	_ context.Context, r openapi.UpdateUnmanagedUserIdentityRequestObject,
 ) (openapi.UpdateUnmanagedUserIdentityResponseObject, error) {
+	if !r.Body.IsManaged {
+		return nil, domain.Invalidf("is_managed", "Must be true")
+	}
 	return nil, acs.NoUnmanagedIdentity(r.Body.UserIdentityID)
 }
