@@ -3337,7 +3337,7 @@ type Timestamp = string
 
 // UnlockAcsEntranceRequest Identifies an entrance.
 type UnlockAcsEntranceRequest struct {
-	// AcsCredentialID The credential to unlock with. This server has none, so omit it: the connected account unlocks.
+	// AcsCredentialID The credential to unlock with. This server has none, so omit it: the connected account unlocks. A client that requires it can send `00000000-0000-0000-0000-000000000000`.
 	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
 
 	// AcsEntranceID An identifier. Clients must treat it as opaque.

@@ -18,15 +18,17 @@ const maxUnlocks = 20
 
 // UnlockEntrance requests to unlock an entrance. It returns the attempt, which ends when the access system confirms. On
 // an unreachable system the attempt has already failed, because a door must not open later than its user expects. It
-// fails with NotFound, also for any credential, because there are none; and with TooMany.
+// fails with NotFound, also for a credential, because there are none; and with TooMany. Some clients require a
+// credential: uuid.Nil means none.
 func (s *Service) UnlockEntrance(
 	ctx context.Context,
 	p domain.Principal,
 	entrance, credential string,
 ) (a device.Attempt, err error) {
-	if credential != "" {
+	if credential != "" && !domain.IsID(credential, uuid.Nil) {
 		e := notFound("acs_credential", "acs_credential_id", credential)
-		e.Message += " This server has no credentials. Omit it: the connected account unlocks the entrance."
+		e.Message += " This server has no credentials: the connected account unlocks the entrance. " +
+			"Omit acs_credential_id, or send " + uuid.Nil.String() + " if your client requires it."
 		return a, e
 	}
 	found, err := s.GetEntrance(ctx, p, entrance)

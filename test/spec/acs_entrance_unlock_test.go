@@ -25,7 +25,9 @@ func TestAcsEntranceUnlock_Outcomes(t *testing.T) {
 	unlock := func() api.ActionAttempt {
 		t.Helper()
 		var out api.ActionAttemptResponse
-		if status := s.Post(t, "/acs/entrances/unlock", params{"acs_entrance_id": door}, &out); status != http.StatusOK {
+		if status := s.Post(t, "/acs/entrances/unlock", params{
+			"acs_entrance_id": door, "acs_credential_id": uuid.Nil.String(),
+		}, &out); status != http.StatusOK {
 			t.Fatalf("unlock: %d", status)
 		}
 		return out.ActionAttempt
