@@ -37,7 +37,7 @@ func (s *Service) StartUnlock(ctx context.Context, tx store.Tx, workspace uuid.U
 }
 
 // EndUnlock ends a command to an entrance with the status and the error of the attempt, and announces it. account is
-// that of the access system. An attempt that has ended already stays as it is.
+// that of the access system. An attempt that has ended already does not change.
 func (s *Service) EndUnlock(ctx context.Context, tx store.Tx, account uuid.UUID, a Attempt) error {
 	ended, err := s.finish(ctx, tx, dbsqlc.ActionAttempt{ActionAttemptID: a.ID}, a.Status, a.ErrorType, a.Message)
 	if err != nil || !ended {
