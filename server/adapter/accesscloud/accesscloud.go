@@ -236,8 +236,16 @@ func (a *Adapter) UnlockEntrance(ctx context.Context, system adapter.SystemRef, 
 		return adapter.Errorf(adapter.NotSupported, "the vendor's identifier of the entrance cannot be used in a URL")
 	}
 	where := path(system) + "/entrances/" + url.PathEscape(entrance) + "/unlock"
-	return a.do(ctx, http.MethodPost, where, struct{}{}, nil)
+	err := a.do(ctx, http.MethodPost, where, struct{}{}, nil)
+	// A second command could open the door again.
+	if e := adapter.AsError(err); errors.Is(err, errUnclear) && e != nil {
+		return adapter.Errorf(adapter.Unconfirmed, "%s", e.Message)
+	}
+	return err
 }
+
+// errUnclear is joined to the error of a response that does not say whether a write was executed.
+var errUnclear = errors.New("the vendor failed")
 
 // Disconnect implements adapter.AccessSimulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
@@ -390,11 +398,13 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 	e := a.failure(class, message)
 	e.RetryAfter = retryAfter(resp, w.RetryAfterMS)
 	a.log.Debug("the vendor refused", "method", method, "status", resp.StatusCode, "class", class)
-	switch w.ErrorCode {
-	case "USER_NOT_FOUND":
+	switch {
+	case w.ErrorCode == "USER_NOT_FOUND":
 		return fmt.Errorf("%w: %w", errNoUser, e)
-	case "GROUP_NOT_FOUND":
+	case w.ErrorCode == "GROUP_NOT_FOUND":
 		return fmt.Errorf("%w: %w", errNoGroup, e)
+	case !known && resp.StatusCode >= 500 && resp.StatusCode != http.StatusServiceUnavailable:
+		return fmt.Errorf("%w: %w", errUnclear, e)
 	}
 	return e
 }
