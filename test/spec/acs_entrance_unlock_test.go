@@ -3,10 +3,12 @@ package spec_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -106,5 +108,27 @@ func TestAcsEntranceUnlock_AccountDeleted(t *testing.T) {
 	s.Post(t, "/action_attempts/get", params{"action_attempt_id": out.ActionAttempt.ActionAttemptID}, &out)
 	if a := out.ActionAttempt; a.Status != "error" || a.Error.Type != "acs_system_disconnected" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// An attempt ends at its deadline even while the access system does not answer.
+func TestAcsEntranceUnlock_NoAnswer(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august"),
+		apptest.WithAccess(func(o *access.Options) { o.LockCommandTimeout = time.Second }),
+	)
+	y := s.AccessSystem(t)
+	door := entranceNamed(t, s, y, y.Memory(t).Entrances[0].Name)
+	y.Control(t, http.MethodPut, "/faults", params{"latency_ms": params{"min": 5000, "max": 5000}}, nil)
+	var out api.ActionAttemptResponse
+	s.Post(t, "/acs/entrances/unlock", params{"acs_entrance_id": door}, &out)
+	apptest.Until(t, "the attempt expires", func() bool {
+		s.Post(t, "/action_attempts/get", params{"action_attempt_id": out.ActionAttempt.ActionAttemptID}, &out)
+		return out.ActionAttempt.Status != "pending"
+	})
+	if e := out.ActionAttempt.Error; e == nil || e.Type != "action_attempt_expired" || unlocks(t, y) != 0 {
+		t.Errorf("%+v", out.ActionAttempt)
 	}
 }
