@@ -716,7 +716,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentityWithBody Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -725,7 +725,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentity Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2325,7 +2325,7 @@ func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentity
 
 // DeleteUserIdentityWithBody Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2344,7 +2344,7 @@ func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType str
 
 // DeleteUserIdentity Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5457,7 +5457,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5466,7 +5466,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9976,7 +9976,7 @@ func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context
 
 // DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9991,7 +9991,7 @@ func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context
 
 // DeleteUserIdentityWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -175,6 +175,10 @@ type Device struct {
 	SubscriptionMissing bool
 	// LossyEvents means that events of the device may get lost unnoticed and that reading it periodically is cheap.
 	LossyEvents bool
+	// Thermostat is set for thermostats that have reported their state.
+	Thermostat *Thermostat
+	// NoiseSensor is set for noise sensors that have reported their state.
+	NoiseSensor *NoiseSensor
 }
 
 // Codes is the list of codes on one device.
@@ -285,7 +289,8 @@ const (
 	DeviceRemoved EventKind = "device_removed"
 	// CodesChanged means that codes were added, changed, or deleted, by this server or by others.
 	CodesChanged EventKind = "codes_changed"
-	// StatusChanged means that the battery level, the bolt, the door, or the name changed.
+	// StatusChanged means that the battery level, the bolt, the door, the name, or the state of a thermostat or noise
+	// sensor changed.
 	StatusChanged EventKind = "status_changed"
 	// AccountRevoked means that the account's credentials are invalid.
 	AccountRevoked EventKind = "account_revoked"

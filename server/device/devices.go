@@ -150,6 +150,8 @@ func toAnnouncedDevice(d dbsqlc.Device) dbsqlc.DeviceSummary {
 		AutoLockEnabled:       d.AutoLockEnabled,
 		AutoLockDelaySeconds:  d.AutoLockDelaySeconds,
 		BackupPool:            d.BackupPool,
+		Climate:               d.Climate,
+		Noise:                 d.Noise,
 		CreatedAt:             d.CreatedAt,
 	}
 }
@@ -283,6 +285,8 @@ type Filter struct {
 	WebviewID string
 	// Unmanaged selects unmanaged devices instead of managed ones.
 	Unmanaged bool
+	// Kind is a capability.Set.Kind; empty allows any.
+	Kind string
 	// Nothing is a condition that no device meets, such as one on spaces, which do not exist.
 	Nothing bool
 }
@@ -333,6 +337,7 @@ func (s *Service) findDevices(
 		CreatedBefore: f.CreatedBefore,
 		DeviceTypes:   f.Types,
 		Manufacturer:  domain.NonEmpty(f.Manufacturer),
+		Kind:          domain.NonEmpty(f.Kind),
 		IncludeIf:     domain.ListOf(f.IncludeIf),
 		ExcludeIf:     domain.ListOf(f.ExcludeIf),
 		Pattern:       store.SearchPattern(f.Search),

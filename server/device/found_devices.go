@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -42,6 +44,29 @@ type FoundDevice struct {
 	Capabilities capability.Set
 	// CapabilitiesUnknown is true if the capabilities are not known yet; the last known ones stay.
 	CapabilitiesUnknown bool
+	// Thermostat is the state of a thermostat; nil if unknown.
+	Thermostat *climate.Observed
+	// NoiseSensor is the state of a noise sensor; nil if unknown.
+	NoiseSensor *noise.Observed
+}
+
+// OnFound registers what the services of thermostats and noise sensors record of a device that a vendor has described.
+// record runs in a transaction that holds the account or the device.
+func (s *Service) OnFound(record func(ctx context.Context, tx store.Tx, d dbsqlc.Device, f FoundDevice) error) {
+	s.found = append(s.found, record)
+}
+
+// recordFound calls what OnFound has registered, for thermostats and noise sensors.
+func (s *Service) recordFound(ctx context.Context, tx store.Tx, d dbsqlc.Device, f FoundDevice) error {
+	if f.Thermostat == nil && f.NoiseSensor == nil {
+		return nil
+	}
+	for _, record := range s.found {
+		if err := record(ctx, tx, d, f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // outageFrom is the minimum duration of an account's outage after which the server reads all its devices. A
@@ -152,9 +177,9 @@ func (s *Service) needsReread(r dbsqlc.Device, f FoundDevice, moment time.Time) 
 func (s *Service) addDevices(
 	ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, found []FoundDevice, has int,
 ) error {
-	if !slices.Contains(a.AcceptedCapabilities, "lock") { // all supported devices are locks
-		return nil
-	}
+	found = slices.DeleteFunc(found, func(f FoundDevice) bool {
+		return !slices.Contains(a.AcceptedCapabilities, f.Capabilities.Kind())
+	})
 	found = found[:s.accounts.Room(a.ConnectedAccountID, has, len(found))]
 	var rows []dbsqlc.InsertDeviceParams
 	var ids []uuid.UUID
@@ -193,6 +218,18 @@ func (s *Service) addDevices(
 	}
 	for _, d := range unpaid {
 		if err := s.emitSubscription(ctx, tx, dbsqlc.Device{}, d); err != nil {
+			return err
+		}
+	}
+	for i, row := range rows {
+		if found[i].Thermostat == nil && found[i].NoiseSensor == nil {
+			continue
+		}
+		d, err := tx.LockDevice(ctx, row.DeviceID)
+		if err != nil {
+			return err
+		}
+		if err := s.recordFound(ctx, tx, d, found[i]); err != nil {
 			return err
 		}
 	}
@@ -249,7 +286,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
 		r.HubDisconnected == f.HubDisconnected && (r.SubscriptionMissingAt != nil) == f.SubscriptionMissing
 	if same {
-		return nil
+		return s.recordFound(ctx, tx, r, f)
 	}
 	onlineAt, lockedAt := r.OnlineChangedAt, r.LockedChangedAt
 	if r.Online != f.Online {
@@ -309,6 +346,9 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r dbsqlc.Devic
 		return err
 	}
 	if err := s.emitSubscription(ctx, tx, was, r); err != nil {
+		return err
+	}
+	if err := s.recordFound(ctx, tx, r, f); err != nil {
 		return err
 	}
 	switch {

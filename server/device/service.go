@@ -5,6 +5,7 @@ package device
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -67,6 +69,7 @@ type Service struct {
 	opt            Options
 	waiting        waiting
 	inventoryLimit *inventoryLimiter
+	found          []func(context.Context, store.Tx, dbsqlc.Device, FoundDevice) error
 }
 
 // Services are the other services that a Service calls.

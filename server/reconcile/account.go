@@ -126,5 +126,7 @@ func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
 		DoorOpen:            d.DoorOpen,
 		Capabilities:        capabilities,
 		CapabilitiesUnknown: d.CapabilitiesUnknown,
+		Thermostat:          toObservedClimate(d.Thermostat),
+		NoiseSensor:         toObservedNoise(d.NoiseSensor),
 	}
 }

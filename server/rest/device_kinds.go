@@ -11,28 +11,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
-// ListLocks lists devices of any type, because adapters only list locks.
+// ListLocks answers /locks/list.
 func (h *handlers) ListLocks(
 	ctx context.Context, r openapi.ListLocksRequestObject,
 ) (openapi.ListLocksResponseObject, error) {
-	return h.listKind(ctx, *r.Body, "locks")
+	return h.listKind(ctx, *r.Body, "lock", "locks")
 }
 
-// ListNoiseSensors lists devices of the default device_types of the contract. So does ListThermostats.
+// ListNoiseSensors answers /noise_sensors/list.
 func (h *handlers) ListNoiseSensors(
 	ctx context.Context, r openapi.ListNoiseSensorsRequestObject,
 ) (openapi.ListNoiseSensorsResponseObject, error) {
-	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_sensors")
+	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_detection", "noise_sensors")
 }
 
+// ListThermostats answers /thermostats/list.
 func (h *handlers) ListThermostats(
 	ctx context.Context, r openapi.ListThermostatsRequestObject,
 ) (openapi.ListThermostatsResponseObject, error) {
-	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostats")
+	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostat", "thermostats")
 }
 
-// listKind lists all matching devices in one response, because the contract has no pages for these lists.
-func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (twoNameList, error) {
+// listKind lists all matching devices of a kind in one response, because the contract has no pages for these lists.
+func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, kind, name string) (twoNameList, error) {
 	p, err := h.access.Auth.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
 	if err != nil {
 		return twoNameList{}, err
@@ -42,6 +43,7 @@ func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name st
 		AccountIDs:    intersect(r.ConnectedAccountID, r.ConnectedAccountIds),
 		CreatedBefore: r.CreatedBefore,
 		Types:         valuesOf(intersect(r.DeviceType, r.DeviceTypes)),
+		Kind:          kind,
 		Manufacturer:  r.Manufacturer,
 		IncludeIf:     r.IncludeIf,
 		ExcludeIf:     r.ExcludeIf,

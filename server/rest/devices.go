@@ -235,6 +235,9 @@ func capabilitiesOf(d device.Device) []string {
 	if d.Capabilities.Lock || d.Capabilities.Unlock {
 		out = append(out, "lock")
 	}
+	if kind := d.Capabilities.Kind(); kind != "lock" {
+		out = append(out, kind)
+	}
 	if d.BatteryLevel != nil {
 		out = append(out, "battery")
 	}

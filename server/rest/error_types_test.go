@@ -45,6 +45,7 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../event",
 		"../idempotency",
 		"../keyrotation",
+		"../phone",
 		"../reconcile",
 		"../webhook",
 	)

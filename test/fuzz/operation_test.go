@@ -63,7 +63,6 @@ func FuzzOperation(f *testing.F) {
 // neverGranted are operations on resources that do not exist here.
 var neverGranted = []string{
 	"/networks/get",
-	"/phones/get",
 	"/user_identities/unmanaged/get",
 	"/user_identities/unmanaged/update",
 }
@@ -226,7 +225,7 @@ func newBed(f *testing.F) *bed {
 	return b
 }
 
-// link creates a user of the access system for a user identity, and a client session.
+// link creates a user of the access system and phones for a user identity, and a client session.
 func (b *bed) link(f *testing.F, s *apptest.Server) {
 	var person api.UserIdentityResponse
 	s.Post(f, "/user_identities/create", map[string]any{"full_name": "Jane"}, &person)
@@ -253,6 +252,14 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 		var duplicate api.UserIdentityResponse
 		s.Post(f, "/user_identities/create", map[string]any{}, &duplicate)
 		b.learnAs("/user_identities/merge merged_user_identity_id", duplicate.UserIdentity.UserIdentityID)
+	}
+	for _, path := range []string{"/phones/get", "/phones/deactivate", "/phones/deactivate", "/phones/deactivate"} {
+		var phone api.PhoneResponse
+		s.Post(f, "/phones/simulate/create_sandbox_phone", map[string]any{
+			"user_identity_id": person.UserIdentity.UserIdentityID,
+		}, &phone)
+		b.learnAs("kept device_id", phone.Phone.DeviceID)
+		b.learnAs(path+" device_id", phone.Phone.DeviceID)
 	}
 	var session api.ClientSessionResponse
 	s.Post(f, "/client_sessions/create", map[string]any{}, &session)

@@ -50,6 +50,10 @@ type Set struct {
 	// MinWriteGap is the minimum time between two writes.
 	MinWriteGap time.Duration `json:"min_write_gap,omitempty"`
 
+	// Thermostat is set for thermostats, and NoiseSensor for noise sensors. All other devices are locks.
+	Thermostat  *Thermostat  `json:"thermostat,omitempty"`
+	NoiseSensor *NoiseSensor `json:"noise_sensor,omitempty"`
+
 	// Facts about the model; nil when the vendor does not report them.
 
 	// DirectPower says whether the device has another power supply than its battery.
@@ -110,6 +114,18 @@ func (s Set) HasBackupPool() bool { return s.OnlineCodes }
 // StartsInFuture reports whether the device refuses time frames that have started.
 func (s Set) StartsInFuture() bool {
 	return slices.ContainsFunc(s.Constraints, func(c Constraint) bool { return c.Type == "start_date_in_future" })
+}
+
+// Kind returns the accepted_capability of the API for the kind of the device: lock, thermostat, or noise_detection.
+func (s Set) Kind() string {
+	switch {
+	case s.Thermostat != nil:
+		return "thermostat"
+	case s.NoiseSensor != nil:
+		return "noise_detection"
+	default:
+		return "lock"
+	}
 }
 
 // Flags returns the names of the API's capability flags that are true.

@@ -196,7 +196,7 @@ func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDev
 }
 
 const FindDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -204,18 +204,20 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and ($7::uuid[] is null or d.connected_account_id = any($7::uuid[]) or d.device_id = any($7::uuid[]))
   and ($8::timestamptz is null or d.created_at < $8::timestamptz)
   and ($9::text[] is null or device_type = any($9::text[]))
-  and ($10::text is null or replace(lower(manufacturer), ' ', '_') = lower($10::text))
-  and ($11::text[] is null or flags @> $11::text[])
-  and ($12::text[] is null or not flags && $12::text[])
-  and ($13::jsonb is null or d.custom_metadata @> $13::jsonb)
-  and ($14::text[] is null or not d.custom_metadata ?| $14::text[])
-  and ($15::text is null or coalesce(nickname, name) ~ $15::text)
-  and ($16::text is null or exists (select 1 from connected_accounts a
-    where a.connected_account_id = d.connected_account_id and a.customer_key = $16::text))
-  and ($17::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
-    where w.workspace_id = $1 and w.connect_webview_id = $17::uuid))
+  and ($10::text is null or case $10::text when 'thermostat' then capabilities ? 'thermostat'
+    when 'noise_detection' then capabilities ? 'noise_sensor' else not capabilities ?| array['thermostat', 'noise_sensor'] end)
+  and ($11::text is null or replace(lower(manufacturer), ' ', '_') = lower($11::text))
+  and ($12::text[] is null or flags @> $12::text[])
+  and ($13::text[] is null or not flags && $13::text[])
+  and ($14::jsonb is null or d.custom_metadata @> $14::jsonb)
+  and ($15::text[] is null or not d.custom_metadata ?| $15::text[])
+  and ($16::text is null or coalesce(nickname, name) ~ $16::text)
+  and ($17::text is null or exists (select 1 from connected_accounts a
+    where a.connected_account_id = d.connected_account_id and a.customer_key = $17::text))
+  and ($18::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
+    where w.workspace_id = $1 and w.connect_webview_id = $18::uuid))
 order by d.created_at, d.device_id
-limit $18::integer
+limit $19::integer
 `
 
 type FindDevicesParams struct {
@@ -228,6 +230,7 @@ type FindDevicesParams struct {
 	Scope            []uuid.UUID
 	CreatedBefore    *time.Time
 	DeviceTypes      []string
+	Kind             *string
 	Manufacturer     *string
 	IncludeIf        []string
 	ExcludeIf        []string
@@ -251,6 +254,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.Scope,
 		arg.CreatedBefore,
 		arg.DeviceTypes,
+		arg.Kind,
 		arg.Manufacturer,
 		arg.IncludeIf,
 		arg.ExcludeIf,
@@ -314,6 +318,8 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.DueAt,
 			&i.DoorOpen,
 			&i.KeypadBattery,
+			&i.Climate,
+			&i.Noise,
 		); err != nil {
 			return nil, err
 		}
@@ -351,7 +357,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const GetDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery, climate, noise from device_summaries where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -395,12 +401,14 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (DeviceSum
 		&i.CreatedAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
 
 const GetDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -452,12 +460,14 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.DueAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
 
 const GetDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery, climate, noise from device_summaries
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]) or device_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -510,12 +520,14 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.CreatedAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
 
 const GetDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -572,6 +584,8 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.DueAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
@@ -643,7 +657,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const ListDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery from device_summaries
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery, climate, noise from device_summaries
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -704,6 +718,8 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.CreatedAt,
 			&i.DoorOpen,
 			&i.KeypadBattery,
+			&i.Climate,
+			&i.Noise,
 		); err != nil {
 			return nil, err
 		}
@@ -716,7 +732,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const ListDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Devices are always locked in this order.
@@ -775,6 +791,8 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.DueAt,
 			&i.DoorOpen,
 			&i.KeypadBattery,
+			&i.Climate,
+			&i.Noise,
 		); err != nil {
 			return nil, err
 		}
@@ -787,7 +805,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where device_id = $1 for no key update
 `
 
 // Serializes changes of a device's codes.
@@ -840,12 +858,14 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.DueAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
 
 const LockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -904,6 +924,8 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.DueAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
@@ -939,7 +961,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery from devices where workspace_id = $1 and device_id = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]) or device_id = any($3::uuid[]))
 for no key update
 `
@@ -1000,6 +1022,8 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.DueAt,
 		&i.DoorOpen,
 		&i.KeypadBattery,
+		&i.Climate,
+		&i.Noise,
 	)
 	return i, err
 }
@@ -1171,6 +1195,20 @@ func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockPa
 	return err
 }
 
+const SetDeviceClimate = `-- name: SetDeviceClimate :exec
+update devices set climate = $1 where device_id = $2
+`
+
+type SetDeviceClimateParams struct {
+	Climate  []byte
+	DeviceID uuid.UUID
+}
+
+func (q *Queries) SetDeviceClimate(ctx context.Context, arg SetDeviceClimateParams) error {
+	_, err := q.db.Exec(ctx, SetDeviceClimate, arg.Climate, arg.DeviceID)
+	return err
+}
+
 const SetDeviceFailed = `-- name: SetDeviceFailed :one
 update devices set failures = failures + 1, read_needed = true, empty_since = case when not $1::boolean then empty_since end
 where device_id = $2 returning failures
@@ -1215,6 +1253,20 @@ type SetDeviceManagedParams struct {
 
 func (q *Queries) SetDeviceManaged(ctx context.Context, arg SetDeviceManagedParams) error {
 	_, err := q.db.Exec(ctx, SetDeviceManaged, arg.IsManaged, arg.DeviceID)
+	return err
+}
+
+const SetDeviceNoise = `-- name: SetDeviceNoise :exec
+update devices set noise = $1 where device_id = $2
+`
+
+type SetDeviceNoiseParams struct {
+	Noise    []byte
+	DeviceID uuid.UUID
+}
+
+func (q *Queries) SetDeviceNoise(ctx context.Context, arg SetDeviceNoiseParams) error {
+	_, err := q.db.Exec(ctx, SetDeviceNoise, arg.Noise, arg.DeviceID)
 	return err
 }
 

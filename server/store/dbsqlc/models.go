@@ -317,6 +317,8 @@ type Device struct {
 	DueAt                 *time.Time
 	DoorOpen              *bool
 	KeypadBattery         *float64
+	Climate               []byte
+	Noise                 []byte
 }
 
 type DeviceSummary struct {
@@ -351,6 +353,8 @@ type DeviceSummary struct {
 	CreatedAt             time.Time
 	DoorOpen              *bool
 	KeypadBattery         *float64
+	Climate               []byte
+	Noise                 []byte
 }
 
 type Event struct {
@@ -387,6 +391,17 @@ type MergedUserIdentity struct {
 	UserIdentityID       uuid.UUID
 	UserIdentityKey      *string
 	MergedAt             time.Time
+}
+
+type Phone struct {
+	DeviceID                uuid.UUID
+	WorkspaceID             uuid.UUID
+	UserIdentityID          uuid.UUID
+	CustomSdkInstallationID *string
+	OperatingSystem         string
+	DeviceModel             string
+	SeosTsmEndpointID       float64
+	CreatedAt               time.Time
 }
 
 type UserIdentity struct {

@@ -507,6 +507,11 @@ with devices as (
 ), webviews as (
   insert into user_identity_webviews (user_identity_id, connect_webview_id)
   select $1, g.connect_webview_id from user_identity_webviews g where g.user_identity_id = $3 on conflict do nothing
+), installed as (
+  update phones p set user_identity_id = $1,
+    custom_sdk_installation_id = case when not exists (select 1 from phones o where o.user_identity_id = $1
+      and o.custom_sdk_installation_id = p.custom_sdk_installation_id) then p.custom_sdk_installation_id end
+  where p.workspace_id = $2 and p.user_identity_id = $3
 ), earlier as (
   update merged_user_identities m set user_identity_id = $1 where m.user_identity_id = $3
 )
@@ -521,7 +526,8 @@ type MergeUserIdentityParams struct {
 	MergedUserIdentityID uuid.UUID
 }
 
-// Moves what belongs to an identity to another one, except users and client sessions.
+// Moves what belongs to an identity to another one, except users and client sessions. An installation that both have
+// stays with the phone of the other one.
 func (q *Queries) MergeUserIdentity(ctx context.Context, arg MergeUserIdentityParams) error {
 	_, err := q.db.Exec(ctx, MergeUserIdentity, arg.UserIdentityID, arg.WorkspaceID, arg.MergedUserIdentityID)
 	return err

@@ -52,6 +52,8 @@ where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is
   and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or d.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'thermostat' then capabilities ? 'thermostat'
+    when 'noise_detection' then capabilities ? 'noise_sensor' else not capabilities ?| array['thermostat', 'noise_sensor'] end)
   and (sqlc.narg('manufacturer')::text is null or replace(lower(manufacturer), ' ', '_') = lower(sqlc.narg('manufacturer')::text))
   and (sqlc.narg('include_if')::text[] is null or flags @> sqlc.narg('include_if')::text[])
   and (sqlc.narg('exclude_if')::text[] is null or not flags && sqlc.narg('exclude_if')::text[])
@@ -120,6 +122,12 @@ update devices set auto_lock_enabled = @auto_lock_enabled, auto_lock_delay_secon
 
 -- name: ReportTimeZone :exec
 update devices set reported_time_zone = @reported_time_zone where device_id = @device_id;
+
+-- name: SetDeviceClimate :exec
+update devices set climate = @climate where device_id = @device_id;
+
+-- name: SetDeviceNoise :exec
+update devices set noise = @noise where device_id = @device_id;
 
 -- name: SetDeviceLocked :exec
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;

@@ -86,7 +86,8 @@ select * from merged_user_identities where workspace_id = @workspace_id and user
 order by merged_at, merged_user_identity_id;
 
 -- name: MergeUserIdentity :exec
--- Moves what belongs to an identity to another one, except users and client sessions.
+-- Moves what belongs to an identity to another one, except users and client sessions. An installation that both have
+-- stays with the phone of the other one.
 with devices as (
   insert into user_identity_devices (user_identity_id, device_id)
   select @user_identity_id, g.device_id from user_identity_devices g where g.user_identity_id = @merged_user_identity_id on conflict do nothing
@@ -96,6 +97,11 @@ with devices as (
 ), webviews as (
   insert into user_identity_webviews (user_identity_id, connect_webview_id)
   select @user_identity_id, g.connect_webview_id from user_identity_webviews g where g.user_identity_id = @merged_user_identity_id on conflict do nothing
+), installed as (
+  update phones p set user_identity_id = @user_identity_id,
+    custom_sdk_installation_id = case when not exists (select 1 from phones o where o.user_identity_id = @user_identity_id
+      and o.custom_sdk_installation_id = p.custom_sdk_installation_id) then p.custom_sdk_installation_id end
+  where p.workspace_id = @workspace_id and p.user_identity_id = @merged_user_identity_id
 ), earlier as (
   update merged_user_identities m set user_identity_id = @user_identity_id where m.user_identity_id = @merged_user_identity_id
 )

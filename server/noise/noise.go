@@ -1,0 +1,29 @@
+// Package noise holds the rules of noise thresholds: times of day, what a device must hold, and what noise triggers. It
+// is pure: it must not know the database, the clock, or any vendor. Package noisesensor loads the rows, calls it, and
+// writes the difference.
+package noise
+
+// Observed is what a vendor says of a noise sensor.
+type Observed struct {
+	// Decibels is the level of noise, and NRS the noise risk score; nil if unknown.
+	Decibels *float64 `json:"decibels,omitempty"`
+	NRS      *float64 `json:"nrs,omitempty"`
+	// Thresholds are all those on the device.
+	Thresholds []Found `json:"thresholds,omitempty"`
+	// Triggering has the references of those that the noise exceeds.
+	Triggering []string `json:"triggering,omitempty"`
+}
+
+// Found is a threshold on a device.
+type Found struct {
+	// Ref is the vendor's identifier, and Key the one that the vendor keeps for us; Key is empty if it keeps none.
+	Ref  string `json:"ref"`
+	Key  string `json:"key,omitempty"`
+	Name string `json:"name"`
+	// StartsDaily and EndsDaily are HH:MM:SS in TimeZone, which is empty for that of the device.
+	StartsDaily string   `json:"starts_daily"`
+	EndsDaily   string   `json:"ends_daily"`
+	TimeZone    string   `json:"time_zone,omitempty"`
+	Decibels    float64  `json:"decibels"`
+	NRS         *float64 `json:"nrs,omitempty"`
+}
