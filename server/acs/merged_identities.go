@@ -32,7 +32,7 @@ func (m Merge) check() error {
 	return nil
 }
 
-// MergeIdentities moves the users, client sessions, accounts, webviews, and devices of identities to the primary one,
+// MergeIdentities moves the users, client sessions, accounts, webviews, devices, and phones of identities to the primary one,
 // and deletes the others. The primary one gets the email address and phone number that it lacks from the first identity
 // that has one. Former identifiers and keys name the primary one. Identities that were merged into it already are
 // skipped. It fails with Invalid; with NotFound; and with Conflict if two of the identities have a user on one system,

@@ -189,6 +189,7 @@ func TestUserIdentities_Merge(t *testing.T) {
 	madeBy(t, s, "/user_identities/grant_access_to_device", "",
 		params{"user_identity_id": older.UserIdentityID, "device_id": device})
 	c := session(t, s, params{"user_identity_id": older.UserIdentityID})
+	phone := newPhone(t, s, params{"user_identity_id": old.UserIdentityID}).DeviceID
 
 	all := params{
 		"user_identity_id":         jane.UserIdentityID,
@@ -205,6 +206,9 @@ func TestUserIdentities_Merge(t *testing.T) {
 	}
 	if got := devicesOf(t, s, c.Token, "/devices/list", params{}); !slices.Equal(got, []string{device}) {
 		t.Errorf("a session of a merged identity sees %v", got)
+	}
+	if got := phonesOf(t, s, params{"owner_user_identity_id": old.UserIdentityID}); !slices.Equal(got, []string{phone}) {
+		t.Errorf("the phones of the person: %v", got)
 	}
 	if got := people(t, s, params{}); !slices.Equal(got, []string{"jane"}) {
 		t.Errorf("the people are %v", got)
