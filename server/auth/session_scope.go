@@ -113,7 +113,10 @@ func (s *Service) setIdentity(ctx context.Context, tx store.Tx, r *dbsqlc.Client
 		if err != nil {
 			return missing
 		}
-		held, err := tx.HoldUserIdentity(ctx, dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		held, err := tx.HoldUserIdentity(
+			ctx,
+			dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id},
+		)
 		switch {
 		case store.IsNoRows(err):
 			return missing

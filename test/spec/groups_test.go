@@ -49,9 +49,13 @@ func TestSeventeenGroups(t *testing.T) {
 		madeBy(t, s, path, "", in)
 	}
 	calls := map[string]groupCall{
-		"access_codes":       {path: "/access_codes/list", in: params{"device_id": device}, key: "access_codes"},
-		"acs":                {path: "/acs/entrances/list", key: "acs_entrances"},
-		"action_attempts":    {path: "/action_attempts/get", in: params{"action_attempt_id": attempt}, key: "action_attempt"},
+		"access_codes": {path: "/access_codes/list", in: params{"device_id": device}, key: "access_codes"},
+		"acs":          {path: "/acs/entrances/list", key: "acs_entrances"},
+		"action_attempts": {
+			path: "/action_attempts/get",
+			in:   params{"action_attempt_id": attempt},
+			key:  "action_attempt",
+		},
 		"client_sessions":    {path: "/client_sessions/list", key: "client_sessions"},
 		"connected_accounts": {path: "/connected_accounts/list", key: "connected_accounts"},
 		"connect_webviews":   {path: "/connect_webviews/list", key: "connect_webviews"},

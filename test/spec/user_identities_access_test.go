@@ -68,7 +68,13 @@ func TestUserIdentityDevices_GrantUseRevoke(t *testing.T) {
 	var attempt api.ActionAttemptResponse
 	s.PostAs(t, c.Token, "/locks/unlock_door", params{"device_id": granted, "sync": true}, &attempt)
 	id := attempt.ActionAttempt.ActionAttemptID
-	if status := s.PostAs(t, c.Token, "/action_attempts/get", params{"action_attempt_id": id}, &attempt); status != 200 ||
+	if status := s.PostAs(
+		t,
+		c.Token,
+		"/action_attempts/get",
+		params{"action_attempt_id": id},
+		&attempt,
+	); status != 200 ||
 		attempt.ActionAttempt.Status != "success" {
 		t.Errorf("unlock: %d %+v", status, attempt.ActionAttempt)
 	}
@@ -207,7 +213,14 @@ func TestUserIdentities_Merge(t *testing.T) {
 	if got := devicesOf(t, s, c.Token, "/devices/list", params{}); !slices.Equal(got, []string{device}) {
 		t.Errorf("a session of a merged identity sees %v", got)
 	}
-	if got := phonesOf(t, s, params{"owner_user_identity_id": old.UserIdentityID}); !slices.Equal(got, []string{phone}) {
+	if got := phonesOf(
+		t,
+		s,
+		params{"owner_user_identity_id": old.UserIdentityID},
+	); !slices.Equal(
+		got,
+		[]string{phone},
+	) {
 		t.Errorf("the phones of the person: %v", got)
 	}
 	if got := people(t, s, params{}); !slices.Equal(got, []string{"jane"}) {
@@ -247,19 +260,23 @@ func TestUserIdentities_Merge(t *testing.T) {
 		want string
 	}{
 		"two users on one system": {
-			merge, params{"user_identity_key": "jane", "merged_user_identity_keys": []any{"twin"}},
+			merge,
+			params{"user_identity_key": "jane", "merged_user_identity_keys": []any{"twin"}},
 			"409 acs_user_already_exists",
 		},
 		"merged elsewhere": {
-			merge, params{"user_identity_key": "twin", "merged_user_identity_keys": []any{"old"}},
+			merge,
+			params{"user_identity_key": "twin", "merged_user_identity_keys": []any{"old"}},
 			"409 user_identity_already_merged",
 		},
 		"itself": {
-			merge, params{"user_identity_key": "jane", "merged_user_identity_keys": []any{"jane"}},
+			merge,
+			params{"user_identity_key": "jane", "merged_user_identity_keys": []any{"jane"}},
 			"400 invalid_input",
 		},
 		"both ways": {
-			merge, params{"user_identity_id": jane.UserIdentityID, "merged_user_identity_keys": []any{"twin"}},
+			merge,
+			params{"user_identity_id": jane.UserIdentityID, "merged_user_identity_keys": []any{"twin"}},
 			"400 invalid_input",
 		},
 		"none":    {merge, params{"user_identity_key": "jane"}, "400 invalid_input"},
@@ -299,7 +316,13 @@ func TestUserIdentities_Unmanaged(t *testing.T) {
 		"get":    {"user_identity_id": jane},
 		"update": {"user_identity_id": jane, "is_managed": true},
 	} {
-		if got := refused(t, s, s.APIKey, "/user_identities/unmanaged/"+path, in); got != "404 user_identity_not_found" {
+		if got := refused(
+			t,
+			s,
+			s.APIKey,
+			"/user_identities/unmanaged/"+path,
+			in,
+		); got != "404 user_identity_not_found" {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
