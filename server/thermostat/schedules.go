@@ -30,7 +30,7 @@ type Schedule struct {
 	DeviceID, WorkspaceID uuid.UUID
 }
 
-// ScheduleFields are the fields of a request about a schedule. A nil or empty field stays as it is.
+// ScheduleFields are the fields of a request about a schedule. A nil or empty field does not change.
 type ScheduleFields struct {
 	// Name is the new name; empty: none.
 	Name *string

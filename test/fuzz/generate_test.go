@@ -114,6 +114,9 @@ var hints = map[string][]string{
 	"/acs/users/suspend":                        {"acs_user_id"},
 	"/acs/users/unsuspend":                      {"acs_user_id"},
 	"/acs/users/update":                         {"acs_user_id"},
+	"/acs/access_groups/add_user":               {"acs_user_id"},
+	"/acs/access_groups/remove_user":            {"acs_user_id"},
+	"/user_identities/merge":                    {"merged_user_identity_ids", "user_identity_id"},
 	"/user_identities/add_acs_user":             {"acs_user_id", "user_identity_id"},
 	"/user_identities/remove_acs_user":          {"acs_user_id", "user_identity_id"},
 	"/devices/unmanaged/get":                    {"device_id"},
@@ -198,7 +201,8 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
+		if len(items) == 0 &&
+			slices.Contains([]string{"device_ids", "merged_user_identity_ids", "periods", "user_identity_ids"}, name) {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -225,6 +229,12 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	case schema.Type.Includes("integer"), schema.Type.Includes("number"):
 		if schema.Min != nil && *schema.Min > 1 {
 			return fmt.Sprint(*schema.Min + float64(g.pick(3)))
+		}
+		switch name {
+		case "heating_set_point_celsius":
+			return "20"
+		case "cooling_set_point_celsius":
+			return "30.5"
 		}
 		return pickOf(g, []string{"1", "2", "4", "20", "500", "30.5"})
 	}
@@ -285,7 +295,7 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"https://user:secret@hooks.example/",
 		})
 	case "starts_at_time":
-		return pickOf(g, []string{"00:00:00", "06:30:00", "12:01:00"})
+		return pickOf(g, []string{"00:00:00", "00:00:00", "06:30:00", "12:01:00"})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}
