@@ -2,6 +2,7 @@ package zwavejs
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -101,11 +102,19 @@ func (a *Adapter) handleListed(s *session, w *wireNode) {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
 	if n != nil {
-		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+		a.hints.Send(n.relisted())
 	}
 }
 
-// handleNodeEvent processes an event of one lock.
+// relisted is the event of a device whose changes may have been missed.
+func (n *node) relisted() adapter.Event {
+	if n.climate != nil {
+		return adapter.Event{Kind: adapter.StatusChanged, Device: n.ref}
+	}
+	return adapter.Event{Kind: adapter.CodesChanged, Device: n.ref}
+}
+
+// handleNodeEvent processes an event of one device.
 func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
@@ -116,6 +125,11 @@ func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 		var v wireValue
 		if json.Unmarshal(e.Args, &v) == nil {
 			a.handleValue(n, v)
+		}
+	case "metadata updated":
+		var v wireValue
+		if json.Unmarshal(e.Args, &v) == nil {
+			a.handleMetadata(n, v)
 		}
 	case "credential added", "credential modified", "credential deleted":
 		a.handleCredential(n, e)
@@ -138,6 +152,21 @@ func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	a.mu.Unlock()
 	if changed {
 		a.hints.Send(adapter.Event{Kind: kind, Device: n.ref})
+	}
+}
+
+// handleMetadata processes changed ranges, units, and modes of a thermostat.
+func (a *Adapter) handleMetadata(n *node, v wireValue) {
+	if n.climate == nil {
+		return
+	}
+	a.mu.Lock()
+	before := n.climate.limits()
+	n.climate.describe(v)
+	changed := !reflect.DeepEqual(before, n.climate.limits())
+	a.mu.Unlock()
+	if changed {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
 	}
 }
 

@@ -92,7 +92,7 @@ func (f failure) error(command string) *adapter.Error {
 	case "zwave_error":
 		switch f.ZWaveCode {
 		case 204: // Controller_CallbackNOK: the node did not acknowledge
-			e.Class, e.Message = adapter.Offline, "the lock does not answer the gateway's radio"
+			e.Class, e.Message = adapter.Offline, "the device does not answer the gateway's radio"
 		case 213: // Controller_NodeRemoved
 			e.Class = adapter.NotFound
 		case 302, 303, 304: // CC_NotSupported, CC_NotImplemented, CC_NoAPI
@@ -164,6 +164,11 @@ type wireValue struct {
 		Label     string `json:"label"`
 		MinLength int    `json:"minLength"`
 		MaxLength int    `json:"maxLength"`
+		Unit      text   `json:"unit"`
+		Min       number `json:"min"`
+		Max       number `json:"max"`
+		Steps     number `json:"steps"`
+		States    states `json:"states"` // values by number
 	} `json:"metadata"`
 }
 

@@ -1,0 +1,288 @@
+package zwavejs
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+)
+
+// climatePollDelays are the delays before the reads of a setting after it was written.
+var climatePollDelays = []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second}
+
+// climateWrite is a value to write, in the unit of the device.
+type climateWrite struct {
+	valueID
+	value any
+	// number is the value, except for a fan that is switched on.
+	number    float64
+	tolerance float64
+}
+
+// SetThermostat implements adapter.ThermostatController. The gateway announces a value before the device has it, so
+// that the state is Confirmed only when the device itself has shown it.
+func (a *Adapter) SetThermostat(ctx context.Context, device adapter.DeviceRef,
+	setting adapter.ThermostatSetting,
+) (adapter.State, error) {
+	s, n, err := a.find(ctx, device)
+	if err != nil {
+		return "", err
+	}
+	release, err := a.acquire(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	writes, err := a.planClimate(n, setting)
+	if err != nil {
+		return "", err
+	}
+	if err := a.ensureAwake(ctx, s, n); err != nil {
+		return "", err
+	}
+	defer a.holdValues(n, writes)()
+	for _, w := range writes {
+		if err := a.writeValue(ctx, s, n, w); err != nil {
+			return "", err
+		}
+	}
+	if a.awaitClimate(ctx, s, n, writes) {
+		return adapter.Confirmed, nil
+	}
+	return adapter.Accepted, nil
+}
+
+// planClimate returns what must be written, in this order. It fails with NotSupported, Invalid, and Transient.
+func (a *Adapter) planClimate(n *node, setting adapter.ThermostatSetting) ([]climateWrite, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := n.climate
+	switch {
+	case c == nil:
+		return nil, adapter.Errorf(adapter.NotSupported, "the device is no thermostat")
+	case len(c.limits().Modes) == 0:
+		return nil, adapter.Errorf(adapter.Transient,
+			"the gateway's interview of the thermostat is incomplete: if this persists, interview it again")
+	}
+	mode, err := c.planMode(setting.Mode)
+	if err != nil {
+		return nil, err
+	}
+	fan, err := c.planFan(setting.Fan)
+	if err != nil {
+		return nil, err
+	}
+	points, err := c.planPoints(setting)
+	return append(append(mode, fan...), points...), err
+}
+
+func (c *climate) planMode(mode capability.HVACMode) ([]climateWrite, error) {
+	if mode == "" || mode == c.fixed() {
+		return nil, nil
+	}
+	code, ok := c.code(mode)
+	if !ok {
+		return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no mode %s; its modes are %v", mode,
+			c.limits().Modes)
+	}
+	return []climateWrite{c.write(ccThermostatMode, "mode", 0, float64(code), 0)}, nil
+}
+
+func (c *climate) planFan(fan capability.FanMode) ([]climateWrite, error) {
+	if fan == "" {
+		return nil, nil
+	}
+	code, ok := c.fanCode(fan)
+	if !ok {
+		return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no fan mode %s; its fan modes are %v", fan,
+			c.limits().FanModes)
+	}
+	writes := []climateWrite{c.write(ccThermostatFanMode, "mode", 0, float64(code), 0)}
+	if c.fanOff { // otherwise the mode applies to a fan that is switched off
+		on := c.write(ccThermostatFanMode, "off", 0, 0, 0)
+		on.value = false
+		writes = append(writes, on)
+	}
+	return writes, nil
+}
+
+// planPoints returns the set points in an order in which they do not cross: many thermostats move the other one then.
+func (c *climate) planPoints(setting adapter.ThermostatSetting) (writes []climateWrite, _ error) {
+	for _, p := range []struct {
+		*setPoint
+		key    int
+		name   string
+		target *float64
+	}{{&c.heat, heating, "heating", setting.Heat}, {&c.cool, cooling, "cooling", setting.Cool}} {
+		switch {
+		case p.target == nil:
+			continue
+		case !p.known:
+			return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no %s set point", p.name)
+		case !p.accepts(*p.target):
+			return nil, adapter.Errorf(adapter.Invalid,
+				"the thermostat accepts no %s set point of %.4g °C; choose one in its range%s", p.name, *p.target, p.bounds())
+		}
+		w := c.write(ccThermostatSetpoint, "setpoint", p.key, p.round(*p.target), p.step()/2)
+		raised := setting.Heat != nil && c.cool.value != nil && c.heat.unit.from(*setting.Heat) > *c.cool.value
+		if p.key == cooling && raised {
+			writes = append([]climateWrite{w}, writes...)
+		} else {
+			writes = append(writes, w)
+		}
+	}
+	return writes, nil
+}
+
+// bounds describes the range of the set point.
+func (p setPoint) bounds() string {
+	least, most := p.unit.celsius(p.least), p.unit.celsius(p.most)
+	if least == nil || most == nil {
+		return ""
+	}
+	return fmt.Sprintf(" of %.4g to %.4g °C", *least, *most)
+}
+
+func (c *climate) write(commandClass int, property string, key int, value, tolerance float64) climateWrite {
+	return climateWrite{
+		valueID:   valueID{commandClass, c.endpoint, property, key},
+		value:     value,
+		number:    value,
+		tolerance: tolerance,
+	}
+}
+
+// holdValues ignores what the gateway announces of the values until the result is called.
+func (a *Adapter) holdValues(n *node, writes []climateWrite) func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.climate.held = map[valueID]bool{}
+	for _, w := range writes {
+		n.climate.held[w.valueID] = true
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		n.climate.held = nil
+	}
+}
+
+// Results of a written value (zwave-js SetValueStatus).
+const (
+	setNoDeviceSupport  = 0
+	setWorking          = 1
+	setFail             = 2
+	setEndpointNotFound = 3
+	setNotImplemented   = 4
+	setInvalidValue     = 5
+	setUnsupervised     = 254 // delivered
+	setSuccess          = 255
+)
+
+// writeValue writes a value. Without an error, the device has received it.
+func (a *Adapter) writeValue(ctx context.Context, s *session, n *node, w climateWrite) error {
+	var got struct {
+		Result struct {
+			Status *int `json:"status"`
+		} `json:"result"`
+	}
+	err := a.callNode(ctx, s, radioTimeout, "node.set_value",
+		args{"nodeId": n.id, "valueId": w.valueID, "value": w.value}, &got)
+	if err != nil {
+		return err
+	}
+	if got.Result.Status == nil {
+		return adapter.Errorf(adapter.Unconfirmed, "the gateway's response to node.set_value has an unexpected shape")
+	}
+	switch *got.Result.Status {
+	case setWorking, setUnsupervised, setSuccess:
+		return nil
+	case setFail, setInvalidValue:
+		return adapter.Errorf(adapter.Invalid, "the thermostat rejects the setting")
+	case setNoDeviceSupport, setEndpointNotFound, setNotImplemented:
+		return adapter.Errorf(adapter.NotSupported, "the thermostat does not support the setting")
+	}
+	return adapter.Errorf(adapter.Unconfirmed, "the gateway reports an unknown outcome of the setting")
+}
+
+// awaitClimate reads the values from the device, and reports whether they become those that were written. A device that
+// does not answer has applied nothing yet.
+func (a *Adapter) awaitClimate(ctx context.Context, s *session, n *node, writes []climateWrite) bool {
+	for _, wait := range climatePollDelays {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+		var left []climateWrite
+		for _, w := range writes {
+			is, ok := a.readValue(ctx, s, n, w)
+			if !ok {
+				return false
+			}
+			if math.Abs(is-w.number) > w.tolerance+0.01 {
+				left = append(left, w)
+			}
+		}
+		if writes = left; len(writes) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readValue reads a value from the device, and stores it.
+func (a *Adapter) readValue(ctx context.Context, s *session, n *node, w climateWrite) (float64, bool) {
+	arguments := []any{}
+	if w.CC == ccThermostatSetpoint {
+		arguments = append(arguments, w.Key)
+	}
+	var got struct {
+		Response struct {
+			Mode  number `json:"mode"`
+			Off   bool   `json:"off"`
+			Value number `json:"value"`
+		} `json:"response"`
+	}
+	err := a.callNode(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
+		args{
+			"nodeId": n.id, "endpoint": w.Endpoint, "commandClass": w.CC,
+			"methodName": "get", "args": arguments,
+		}, &got)
+	value := got.Response.Mode
+	switch {
+	case w.CC == ccThermostatSetpoint:
+		value = got.Response.Value
+	case w.Property == "off":
+		value = number{new(0.0)}
+		if got.Response.Off {
+			value = number{new(1.0)}
+		}
+	}
+	if err != nil || value.within(coldest, hottest) == nil {
+		return 0, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.climate.store(w.valueID, value)
+	return *value.value, true
+}
+
+// store stores a value that the device itself has shown.
+func (c *climate) store(id valueID, value number) {
+	switch {
+	case id.CC == ccThermostatMode:
+		c.mode = value.code()
+	case id.CC == ccThermostatFanMode && id.Property == "off":
+		c.fanOff = *value.value != 0
+	case id.CC == ccThermostatFanMode:
+		c.fan = value.code()
+	case id.CC == ccThermostatSetpoint && id.Key == heating:
+		c.heat.value = value.value
+	case id.CC == ccThermostatSetpoint && id.Key == cooling:
+		c.cool.value = value.value
+	}
+}
