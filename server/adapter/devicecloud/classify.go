@@ -30,6 +30,7 @@ var classes = map[string]adapter.Class{
 	"INVALID_NAME":          adapter.Invalid,
 	"INVALID_TIME_FRAME":    adapter.Invalid,
 	"INVALID_REQUEST":       adapter.Invalid,
+	"INVALID_SETTING":       adapter.Invalid,
 	"LOCK_NOT_FOUND":        adapter.NotFound,
 	"ACCESS_CODE_NOT_FOUND": adapter.NotFound,
 	"NOT_SUPPORTED":         adapter.NotSupported,
