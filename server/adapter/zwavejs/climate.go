@@ -218,6 +218,8 @@ type climate struct {
 	humidity                       *float64 // between 0 and 1
 	// held are the values that are being written. The gateway announces a value before the device has it.
 	held map[valueID]bool
+	// missed means that changes may have been missed since the thermostat was read.
+	missed bool
 }
 
 // valueID identifies a value of a node, as zwave-js does.
@@ -255,7 +257,7 @@ func (c *climate) list(w *wireNode) {
 			c.endpoint, found = v.Endpoint, true
 		}
 	}
-	c.switchable = c.switchable || w.offers(ccThermostatMode)
+	c.switchable, c.missed = c.switchable || w.offers(ccThermostatMode), true
 	for _, v := range w.Values {
 		v.NewValue = v.Value
 		c.describe(v)
@@ -301,14 +303,19 @@ func (c *climate) point(v wireValue) *setPoint {
 // senses reports whether the value is of the thermostat, or of the node itself.
 func (c *climate) senses(v wireValue) bool { return v.Endpoint == c.endpoint || v.Endpoint == 0 }
 
-// apply applies a value, and reports whether it is one of a thermostat, and whether it differs.
+// apply applies an announced value, and reports whether it is one of a thermostat, and whether it differs.
 func (c *climate) apply(v wireValue) (changed, ok bool) {
-	var n number
-	_ = n.UnmarshalJSON(v.NewValue) // never fails
 	key, _ := v.PropertyKey.number()
 	if c.held[valueID{v.CC, v.Endpoint, string(v.Property), key}] {
 		return false, true
 	}
+	return c.store(v)
+}
+
+// store is apply for a value that the device itself has just shown.
+func (c *climate) store(v wireValue) (changed, ok bool) {
+	var n number
+	_ = n.UnmarshalJSON(v.NewValue) // never fails
 	switch {
 	case v.CC == ccMultilevelSensor && c.senses(v) && v.Property == "Air temperature":
 		return replace(&c.temperature, n.within(coldest, hottest)), true

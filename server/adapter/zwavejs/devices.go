@@ -59,9 +59,14 @@ func (a *Adapter) list(ctx context.Context) ([]adapter.Device, error) {
 
 // Device implements adapter.Adapter.
 func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter.Device, error) {
-	_, n, err := a.find(ctx, device)
+	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.Device{}, err
+	}
+	if n.climate != nil {
+		if err := a.refreshClimate(ctx, s, n); err != nil {
+			return adapter.Device{}, err
+		}
 	}
 	return a.device(n), nil
 }

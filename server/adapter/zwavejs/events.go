@@ -119,6 +119,8 @@ func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
 		a.setStatus(n, nodeDead, adapter.DeviceOffline)
+	case "sleep":
+		a.setStatus(n, nodeAsleep, adapter.DeviceOnline)
 	case "alive", "wake up":
 		a.setStatus(n, nodeAlive, adapter.DeviceOnline)
 	case "value updated", "value added":
@@ -140,7 +142,7 @@ func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	}
 }
 
-// setStatus processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
+// setStatus processes that a device became reachable or unreachable. Changes may have been missed meanwhile.
 func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	a.mu.Lock()
 	was := n.status
@@ -148,6 +150,9 @@ func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	changed := (was == nodeDead) != (status == nodeDead)
 	if changed {
 		n.codes.markAllUncertain()
+		if n.climate != nil {
+			n.climate.missed = true
+		}
 	}
 	a.mu.Unlock()
 	if changed {

@@ -2,8 +2,10 @@ package zwavejs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -219,7 +221,7 @@ func (a *Adapter) awaitClimate(ctx context.Context, s *session, n *node, writes 
 		}
 		var left []climateWrite
 		for _, w := range writes {
-			is, ok := a.readValue(ctx, s, n, w)
+			is, ok := a.readValue(ctx, s, n, w.valueID)
 			if !ok {
 				return false
 			}
@@ -235,54 +237,91 @@ func (a *Adapter) awaitClimate(ctx context.Context, s *session, n *node, writes 
 }
 
 // readValue reads a value from the device, and stores it.
-func (a *Adapter) readValue(ctx context.Context, s *session, n *node, w climateWrite) (float64, bool) {
-	arguments := []any{}
-	if w.CC == ccThermostatSetpoint {
-		arguments = append(arguments, w.Key)
-	}
+func (a *Adapter) readValue(ctx context.Context, s *session, n *node, id valueID) (float64, bool) {
 	var got struct {
-		Response struct {
-			Mode  number `json:"mode"`
-			Off   bool   `json:"off"`
-			Value number `json:"value"`
-		} `json:"response"`
+		Value json.RawMessage `json:"value"`
 	}
-	err := a.callNode(ctx, s, radioTimeout, "endpoint.invoke_cc_api",
-		args{
-			"nodeId": n.id, "endpoint": w.Endpoint, "commandClass": w.CC,
-			"methodName": "get", "args": arguments,
-		}, &got)
-	value := got.Response.Mode
-	switch {
-	case w.CC == ccThermostatSetpoint:
-		value = got.Response.Value
-	case w.Property == "off":
-		value = number{new(0.0)}
-		if got.Response.Off {
-			value = number{new(1.0)}
-		}
-	}
-	if err != nil || value.within(coldest, hottest) == nil {
+	err := a.callNode(ctx, s, radioTimeout, "node.poll_value", args{"nodeId": n.id, "valueId": id}, &got)
+	if err != nil || got.Value == nil {
 		return 0, false
 	}
+	v := wireValue{CC: id.CC, Endpoint: id.Endpoint, Property: text(id.Property), NewValue: got.Value}
+	if id.Key != 0 {
+		v.PropertyKey = text(strconv.Itoa(id.Key))
+	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	n.climate.store(w.valueID, value)
-	return *value.value, true
+	changed, _ := n.climate.store(v)
+	a.mu.Unlock()
+	if changed {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
+	}
+	is, ok := v.flagOrNumber()
+	return is, ok
 }
 
-// store stores a value that the device itself has shown.
-func (c *climate) store(id valueID, value number) {
-	switch {
-	case id.CC == ccThermostatMode:
-		c.mode = value.code()
-	case id.CC == ccThermostatFanMode && id.Property == "off":
-		c.fanOff = *value.value != 0
-	case id.CC == ccThermostatFanMode:
-		c.fan = value.code()
-	case id.CC == ccThermostatSetpoint && id.Key == heating:
-		c.heat.value = value.value
-	case id.CC == ccThermostatSetpoint && id.Key == cooling:
-		c.cool.value = value.value
+// flagOrNumber returns the value as a number; true is 1.
+func (v wireValue) flagOrNumber() (float64, bool) {
+	switch string(v.NewValue) {
+	case "true":
+		return 1, true
+	case "false":
+		return 0, true
 	}
+	var n number
+	_ = n.UnmarshalJSON(v.NewValue) // never fails
+	if n.within(coldest, hottest) == nil {
+		return 0, false
+	}
+	return *n.value, true
+}
+
+// refreshClimate reads the thermostat, once after each connection and after each absence: changes may have been missed.
+// A thermostat that sleeps is not read, because it would answer hours later.
+func (a *Adapter) refreshClimate(ctx context.Context, s *session, n *node) error {
+	a.mu.Lock()
+	due := n.climate.missed && n.status != nodeDead && n.status != nodeAsleep
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	release, err := a.acquire(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a.mu.Lock()
+	ids := n.climate.shownValues()
+	due, n.climate.missed = n.climate.missed, false
+	a.mu.Unlock()
+	if !due { // another call has read it
+		return nil
+	}
+	for _, id := range ids {
+		if _, ok := a.readValue(ctx, s, n, id); !ok {
+			a.mu.Lock()
+			n.climate.missed = true
+			a.mu.Unlock()
+			return nil // the last known state remains
+		}
+	}
+	return nil
+}
+
+// shownValues returns the values that are known.
+func (c *climate) shownValues() (ids []valueID) {
+	for _, v := range []struct {
+		known bool
+		valueID
+	}{
+		{c.mode != nil, valueID{ccThermostatMode, c.endpoint, "mode", 0}},
+		{c.heat.value != nil, valueID{ccThermostatSetpoint, c.endpoint, "setpoint", heating}},
+		{c.cool.value != nil, valueID{ccThermostatSetpoint, c.endpoint, "setpoint", cooling}},
+		{c.fan != nil, valueID{ccThermostatFanMode, c.endpoint, "mode", 0}},
+		{c.operating != nil, valueID{ccThermostatOperatingState, c.endpoint, "state", 0}},
+	} {
+		if v.known {
+			ids = append(ids, v.valueID)
+		}
+	}
+	return ids
 }

@@ -115,8 +115,9 @@ type wireEvent struct {
 
 // Statuses of a node: zwave-js NodeStatus.
 const (
-	nodeDead  = 3
-	nodeAlive = 4
+	nodeAsleep = 1
+	nodeDead   = 3
+	nodeAlive  = 4
 )
 
 type wireNode struct {

@@ -91,6 +91,9 @@ class Thermostat extends Lock {
 	fanState() { return this.raw(CC["Thermostat Fan State"], 3, this.running() !== idle || this.node.state.get(FAN) === 1 ? 1 : 0); }
 	operating() { return new ThermostatOperatingStateCCReport({ nodeId: this.controller.ownNodeId, state: this.running() }); }
 
+	// A thermostat without radio reports nothing.
+	async send(cc) { if (!this.faults.deaf) await super.send(cc); }
+
 	// tell reports what runs now.
 	async tell() {
 		await this.send(this.operating());
