@@ -189,7 +189,7 @@ func saneClimate(d adapter.Device) error {
 		}
 	}
 	for _, t := range temperatures {
-		if t != nil && !(*t >= coldest && *t <= hottest) {
+		if t != nil && !(*t >= adapter.Coldest && *t <= adapter.Hottest) {
 			return fmt.Errorf("a temperature is %v", *t)
 		}
 	}

@@ -93,112 +93,29 @@ func (s *states) UnmarshalJSON(data []byte) error {
 
 func (s states) has(n int) bool { return 0 <= n && n < 32 && s&(1<<n) != 0 }
 
-// number is a JSON number, and nil for other JSON.
-type number struct{ value *float64 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *number) UnmarshalJSON(data []byte) error {
-	n.value = nil
-	var f *float64
-	if json.Unmarshal(data, &f) == nil {
-		n.value = f
-	}
-	return nil
-}
-
-// within returns the number if it is between least and most, and nil otherwise.
-func (n number) within(least, most float64) *float64 {
-	if n.value == nil || *n.value < least || *n.value > most {
-		return nil
-	}
-	return n.value
-}
-
-// code returns the number as a small whole number, and nil if it is none.
-func (n number) code() *int {
-	f := n.within(0, 255)
+// codeIn returns the number as a small whole number, and nil if it is none.
+func codeIn(n adapter.Number) *int {
+	f := n.Within(0, 255)
 	if f == nil || *f != math.Trunc(*f) {
 		return nil
 	}
 	return new(int(*f))
 }
 
-// Plausible temperatures in °C or °F; others are ignored.
-const coldest, hottest = -100, 300
-
-// unit is a unit of temperature. The zero value is °C.
-type unit bool
-
-const (
-	celsius    unit = false
-	fahrenheit unit = true
-)
-
-// unitOf returns the unit with the name, and was without one.
-func unitOf(name text, was unit) unit {
-	switch name {
-	case "°C":
-		return celsius
-	case "°F":
-		return fahrenheit
+// isFahrenheit reports whether the unit is °F, and was without a unit.
+func isFahrenheit(unit text, was bool) bool {
+	if unit == "" {
+		return was
 	}
-	return was
+	return unit == "°F"
 }
 
-// celsius converts a temperature to °C; nil stays nil.
-func (u unit) celsius(t *float64) *float64 {
-	if t == nil || u == celsius {
-		return t
-	}
-	return new((*t - 32) / 1.8)
-}
-
-// from converts a temperature from °C.
-func (u unit) from(t float64) float64 {
-	if u == celsius {
-		return t
-	}
-	return t*1.8 + 32
-}
-
-// setPoint is one set point, in its unit.
+// setPoint is one set point.
 type setPoint struct {
-	known               bool // the device has it
-	unit                unit
-	value               *float64
-	least, most, metric *float64 // metric is the step; nil if the device does not report it
-}
+	adapter.SetPoint
 
-// step returns the resolution. Z-Wave lets a device round a set point as it likes, so values that each device accepts
-// are used if it does not report its own: whole °F and half °C.
-func (p setPoint) step() float64 {
-	switch {
-	case p.metric != nil:
-		return *p.metric
-	case p.unit == fahrenheit:
-		return 1
-	}
-	return 0.5
-}
-
-// round returns the value of the device that is closest to a number of °C.
-func (p setPoint) round(t float64) float64 {
-	v := math.Round(p.unit.from(t)/p.step()) * p.step()
-	if p.least != nil {
-		v = max(v, *p.least)
-	}
-	if p.most != nil {
-		v = min(v, *p.most)
-	}
-	return math.Round(v*100) / 100
-}
-
-// accepts reports whether a number of °C is in the range of the device.
-func (p setPoint) accepts(t float64) bool {
-	v := p.unit.from(t)
-	const slack = 0.01 // of conversions
-	return !math.IsNaN(v) && v >= coldest && v <= hottest &&
-		(p.least == nil || v >= *p.least-slack) && (p.most == nil || v <= *p.most+slack)
+	known bool // the device has it
+	value *float64
 }
 
 // climate is what a thermostat shows. Adapter.mu guards it.
@@ -213,9 +130,9 @@ type climate struct {
 	mode, fan, operating, fanState *int
 	fanOff                         bool
 	heat, cool                     setPoint
-	sensor                         unit
-	temperature                    *float64 // in the unit of the sensor
-	humidity                       *float64 // between 0 and 1
+	sensor                         adapter.SetPoint // only its unit
+	temperature                    *float64         // in the unit of the sensor
+	humidity                       *float64         // between 0 and 1
 	// held are the values that are being written. The gateway announces a value before the device has it.
 	held map[valueID]bool
 	// missed means that changes may have been missed since the thermostat was read.
@@ -270,7 +187,7 @@ func (c *climate) describe(v wireValue) {
 	m := v.Metadata
 	switch {
 	case v.CC == ccMultilevelSensor && v.Property == "Air temperature" && c.senses(v):
-		c.sensor = unitOf(m.Unit, c.sensor)
+		c.sensor.Fahrenheit = isFahrenheit(m.Unit, c.sensor.Fahrenheit)
 	case v.Endpoint != c.endpoint:
 	case v.CC == ccThermostatMode && v.Property == "mode":
 		c.modes, c.switchable = cmp.Or(m.States, c.modes), true
@@ -281,11 +198,8 @@ func (c *climate) describe(v wireValue) {
 		if p == nil {
 			return
 		}
-		p.known, p.unit = true, unitOf(m.Unit, p.unit)
-		p.least, p.most, p.metric = m.Min.within(coldest, hottest), m.Max.within(coldest, hottest), m.Steps.within(0.01, 10)
-		if p.least != nil && p.most != nil && *p.least > *p.most {
-			p.least, p.most = nil, nil
-		}
+		p.known = true
+		p.SetPoint = adapter.NewSetPoint(isFahrenheit(m.Unit, p.Fahrenheit), m.Min, m.Max, m.Steps)
 	}
 }
 
@@ -314,13 +228,13 @@ func (c *climate) apply(v wireValue) (changed, ok bool) {
 
 // store is apply for a value that the device itself has just shown.
 func (c *climate) store(v wireValue) (changed, ok bool) {
-	var n number
+	var n adapter.Number
 	_ = n.UnmarshalJSON(v.NewValue) // never fails
 	switch {
 	case v.CC == ccMultilevelSensor && c.senses(v) && v.Property == "Air temperature":
-		return replace(&c.temperature, n.within(coldest, hottest)), true
+		return replace(&c.temperature, n.Within(adapter.Coldest, adapter.Hottest)), true
 	case v.CC == ccMultilevelSensor && c.senses(v) && v.Property == "Humidity":
-		humidity := n.within(0, 100)
+		humidity := n.Within(0, 100)
 		if humidity != nil {
 			humidity = new(*humidity / 100)
 		}
@@ -328,13 +242,13 @@ func (c *climate) store(v wireValue) (changed, ok bool) {
 	case v.Endpoint != c.endpoint:
 		return false, false
 	case v.CC == ccThermostatMode && v.Property == "mode":
-		return replace(&c.mode, n.code()), true
+		return replace(&c.mode, codeIn(n)), true
 	case v.CC == ccThermostatOperatingState && v.Property == "state":
-		return replace(&c.operating, n.code()), true
+		return replace(&c.operating, codeIn(n)), true
 	case v.CC == ccThermostatFanState && v.Property == "state":
-		return replace(&c.fanState, n.code()), true
+		return replace(&c.fanState, codeIn(n)), true
 	case v.CC == ccThermostatFanMode && v.Property == "mode":
-		return replace(&c.fan, n.code()), true
+		return replace(&c.fan, codeIn(n)), true
 	case v.CC == ccThermostatFanMode && v.Property == "off":
 		off := string(v.NewValue) == "true"
 		changed, c.fanOff = off != c.fanOff, off
@@ -342,7 +256,7 @@ func (c *climate) store(v wireValue) (changed, ok bool) {
 	case v.CC == ccThermostatSetpoint && v.Property == "setpoint":
 		if p := c.point(v); p != nil {
 			p.known = true
-			return replace(&p.value, n.within(coldest, hottest)), true
+			return replace(&p.value, n.Within(adapter.Coldest, adapter.Hottest)), true
 		}
 	}
 	return false, false
@@ -437,15 +351,11 @@ func (c *climate) limits() *capability.Thermostat {
 			t.FanModes = append(t.FanModes, f.mode)
 		}
 	}
-	t.MinHeat, t.MaxHeat = c.heat.unit.celsius(c.heat.least), c.heat.unit.celsius(c.heat.most)
-	t.MinCool, t.MaxCool = c.cool.unit.celsius(c.cool.least), c.cool.unit.celsius(c.cool.most)
+	t.MinHeat, t.MaxHeat = c.heat.Celsius(c.heat.Min), c.heat.Celsius(c.heat.Max)
+	t.MinCool, t.MaxCool = c.cool.Celsius(c.cool.Min), c.cool.Celsius(c.cool.Max)
 	for _, p := range []setPoint{c.heat, c.cool} {
-		step := p.step()
-		if p.unit == fahrenheit {
-			step = math.Ceil(step/1.8*100) / 100
-		}
 		if p.known {
-			t.Step = max(t.Step, step)
+			t.Step = max(t.Step, p.StepCelsius())
 		}
 	}
 	return t
@@ -459,10 +369,10 @@ func (c *climate) shown() *adapter.Thermostat {
 	t := &adapter.Thermostat{
 		Setting: adapter.ThermostatSetting{
 			Mode: c.fixed(),
-			Heat: c.heat.unit.celsius(c.heat.value),
-			Cool: c.cool.unit.celsius(c.cool.value),
+			Heat: c.heat.Celsius(c.heat.value),
+			Cool: c.cool.Celsius(c.cool.value),
 		},
-		Temperature: c.sensor.celsius(c.temperature),
+		Temperature: c.sensor.Celsius(c.temperature),
 		Humidity:    c.humidity,
 	}
 	if c.mode != nil {

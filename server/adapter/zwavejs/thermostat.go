@@ -3,7 +3,6 @@ package zwavejs
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -124,12 +123,13 @@ func (c *climate) planPoints(setting adapter.ThermostatSetting) (writes []climat
 			continue
 		case !p.known:
 			return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no %s set point", p.name)
-		case !p.accepts(*p.target):
-			return nil, adapter.Errorf(adapter.Invalid,
-				"the thermostat accepts no %s set point of %.4g °C; choose one in its range%s", p.name, *p.target, p.bounds())
 		}
-		w := c.write(ccThermostatSetpoint, "setpoint", p.key, p.round(*p.target), p.step()/2)
-		raised := setting.Heat != nil && c.cool.value != nil && c.heat.unit.from(*setting.Heat) > *c.cool.value
+		v, err := p.Round(p.name, *p.target)
+		if err != nil {
+			return nil, err
+		}
+		w := c.write(ccThermostatSetpoint, "setpoint", p.key, v, p.Resolution()/2)
+		raised := setting.Heat != nil && c.cool.value != nil && c.heat.FromCelsius(*setting.Heat) > *c.cool.value
 		if p.key == cooling && raised {
 			writes = append([]climateWrite{w}, writes...)
 		} else {
@@ -137,15 +137,6 @@ func (c *climate) planPoints(setting adapter.ThermostatSetting) (writes []climat
 		}
 	}
 	return writes, nil
-}
-
-// bounds describes the range of the set point.
-func (p setPoint) bounds() string {
-	least, most := p.unit.celsius(p.least), p.unit.celsius(p.most)
-	if least == nil || most == nil {
-		return ""
-	}
-	return fmt.Sprintf(" of %.4g to %.4g °C", *least, *most)
 }
 
 func (c *climate) write(commandClass int, property string, key int, value, tolerance float64) climateWrite {
@@ -267,12 +258,12 @@ func (v wireValue) flagOrNumber() (float64, bool) {
 	case "false":
 		return 0, true
 	}
-	var n number
+	var n adapter.Number
 	_ = n.UnmarshalJSON(v.NewValue) // never fails
-	if n.within(coldest, hottest) == nil {
+	if n.Within(adapter.Coldest, adapter.Hottest) == nil {
 		return 0, false
 	}
-	return *n.value, true
+	return *n.Value, true
 }
 
 // refreshClimate reads the thermostat, once after each connection and after each absence: changes may have been missed.

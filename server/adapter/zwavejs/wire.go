@@ -162,14 +162,14 @@ type wireValue struct {
 	Value       json.RawMessage `json:"value"`
 	NewValue    json.RawMessage `json:"newValue"`
 	Metadata    struct {
-		Label     string `json:"label"`
-		MinLength int    `json:"minLength"`
-		MaxLength int    `json:"maxLength"`
-		Unit      text   `json:"unit"`
-		Min       number `json:"min"`
-		Max       number `json:"max"`
-		Steps     number `json:"steps"`
-		States    states `json:"states"` // values by number
+		Label     string         `json:"label"`
+		MinLength int            `json:"minLength"`
+		MaxLength int            `json:"maxLength"`
+		Unit      text           `json:"unit"`
+		Min       adapter.Number `json:"min"`
+		Max       adapter.Number `json:"max"`
+		Steps     adapter.Number `json:"steps"`
+		States    states         `json:"states"` // values by number
 	} `json:"metadata"`
 }
 
