@@ -17,12 +17,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Options of Services. The zero value is for production. Each is described where it is used: in the options of device,
-// account, auth, webhook, idempotency and keyrotation.
+// thermostat, account, auth, webhook, idempotency and keyrotation.
 type Options struct {
 	AttemptTimeout         time.Duration
 	ConfirmTimeout         time.Duration
@@ -44,6 +45,7 @@ type Options struct {
 	MaxWorkspaces          int
 	MaxDevices             int
 	MaxSystems             int
+	PollInterval           time.Duration // of thermostats
 	InventoryEventRate     float64
 	InventoryEventBurst    int
 	Now                    func() time.Time
@@ -63,6 +65,7 @@ type Services struct {
 	Idempotency *idempotency.Service
 	Retention   *retention.Service
 	ServerKeys  *keyrotation.Service
+	Thermostats *thermostat.Service
 	Webhooks    *webhook.Service
 }
 
@@ -133,6 +136,16 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Now:                 opt.Now,
 			Log:                 opt.Log,
 		})
+	r.Thermostats = thermostat.New(
+		db,
+		thermostat.Services{Events: r.Events, Accounts: r.Accounts, Devices: r.Devices},
+		thermostat.Options{
+			ConfirmTimeout: opt.ConfirmTimeout,
+			ReadLag:        opt.ReadLag,
+			PollInterval:   opt.PollInterval,
+			Now:            opt.Now,
+		},
+	)
 	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
 		Webhooks:    r.Webhooks,

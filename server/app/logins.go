@@ -67,27 +67,19 @@ func newLogins(s *Sandbox, url string, c Connecting) *logins {
 
 // providers returns what people can log in to in a workspace: simulated vendors in a sandbox, else gateways.
 func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
-	var names []string
+	add := func(capabilities []string, names ...string) {
+		for _, name := range names {
+			_, categories := rest.Provider(name)
+			out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: capabilities})
+		}
+	}
 	switch {
 	case w.IsSandbox:
-		names = append(sandbox.Profiles(), sandbox.Everything)
+		add([]string{"lock"}, append(sandbox.Profiles(), sandbox.Everything)...)
+		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
+		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:
-		names = []string{"zigbee2mqtt", "zwave_js"}
-	}
-	for _, name := range names {
-		_, categories := rest.Provider(name)
-		out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
-	}
-	if w.IsSandbox {
-		_, categories := rest.Provider(sandbox.AccessSystems)
-		out = append(
-			out,
-			account.Provider{
-				Name:         sandbox.AccessSystems,
-				Categories:   categories,
-				Capabilities: []string{account.AccessControl},
-			},
-		)
+		add([]string{"lock"}, "zigbee2mqtt", "zwave_js")
 	}
 	return out
 }
@@ -152,8 +144,13 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 				Optional:     true,
 			},
 		}
-	case name == sandbox.Everything || name == sandbox.AccessSystems || slices.Contains(sandbox.Profiles(), name):
-		v.AccessSystems = name == sandbox.AccessSystems
+	case name == sandbox.Everything || name == sandbox.AccessSystems || sandbox.HasProfile(name):
+		switch {
+		case name == sandbox.AccessSystems:
+			v.Products = "access systems"
+		case slices.Contains(sandbox.ThermostatProfiles(), name):
+			v.Products = "thermostats"
+		}
 		v.Fields = []connectpage.Field{
 			{
 				Name:         "email",

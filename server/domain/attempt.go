@@ -13,4 +13,8 @@ const (
 	ConvertAccessCode         = "CONVERT_ACCESS_CODE_TO_MANAGED"
 	DeleteUnmanagedAccessCode = "DELETE_UNMANAGED_ACCESS_CODE"
 	ResetSandboxWorkspace     = "RESET_SANDBOX_WORKSPACE"
+	SetHVACMode               = "SET_HVAC_MODE"
+	SetFanMode                = "SET_FAN_MODE"
+	ActivateClimatePreset     = "ACTIVATE_CLIMATE_PRESET"
+	PushThermostatPrograms    = "PUSH_THERMOSTAT_PROGRAMS"
 )

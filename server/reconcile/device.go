@@ -86,6 +86,9 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
+	if isManagedThermostat(p.device) {
+		return p.runThermostat(ctx)
+	}
 	if err := p.run(ctx); err != nil {
 		return p.park(ctx, p.work, err)
 	}
@@ -339,9 +342,9 @@ func (r *Reconciler) due(w device.Work) *time.Time {
 	return &due
 }
 
-// idle reports whether the device needs no work.
+// idle reports whether the device needs no work. A thermostat is read each time.
 func idle(w device.Work) bool {
-	return quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
+	return !isManagedThermostat(w.Device) && quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
 }
 
 // quiet reports whether the device's codes need no work.

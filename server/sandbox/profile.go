@@ -263,6 +263,12 @@ func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
 // DefaultProfiles returns the names of the profiles of a new account: all locks, and one thermostat.
 func DefaultProfiles() []string { return append(Profiles(), "ecobee") }
 
+// HasProfile reports whether there is a profile with the name.
+func HasProfile(name string) bool {
+	_, ok := profileOf(name, 0)
+	return ok
+}
+
 // isLock reports whether the devices of the profile are locks.
 func (p profile) isLock() bool { return p.Thermostat == nil }
 

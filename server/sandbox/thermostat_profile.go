@@ -109,7 +109,7 @@ var thermostats = map[string]profile{
 	},
 	"nest": {
 		DeviceType:   "nest_thermostat",
-		Manufacturer: "Google Nest",
+		Manufacturer: "Nest",
 		Model:        "Nest Learning Thermostat",
 		LockName:     "Hallway Thermostat",
 		Latency:      ms(100, 300),

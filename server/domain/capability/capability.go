@@ -128,9 +128,18 @@ func (s Set) Kind() string {
 	}
 }
 
+// hvacModes returns the modes of a thermostat; nil for other devices.
+func (s Set) hvacModes() []HVACMode {
+	if s.Thermostat == nil {
+		return nil
+	}
+	return s.Thermostat.Modes
+}
+
 // Flags returns the names of the API's capability flags that are true.
 func (s Set) Flags() []string {
 	flags := make([]string, 0, 12)
+	modes := s.hvacModes()
 	for _, f := range [...]struct {
 		name string
 		on   bool
@@ -141,6 +150,12 @@ func (s Set) Flags() []string {
 		{"can_program_offline_access_codes", s.OfflineCodes},
 		{"can_unlock_with_code", s.OnlineCodes || s.OfflineCodes},
 		{"can_configure_auto_lock", s.AutoLock},
+		{"can_hvac_heat", slices.Contains(modes, Heat)},
+		{"can_hvac_cool", slices.Contains(modes, Cool)},
+		{"can_hvac_heat_cool", slices.Contains(modes, HeatCool)},
+		{"can_turn_off_hvac", slices.Contains(modes, Off)},
+		{"can_run_thermostat_programs", s.Thermostat != nil},
+		{"can_program_thermostat_programs_as_different_each_day", s.Thermostat != nil},
 		{"can_simulate_hub_connection", s.Simulated && s.Hub},
 		{"can_simulate_hub_disconnection", s.Simulated && s.Hub},
 		{"can_simulate_paid_subscription", s.Simulated && s.Subscription},

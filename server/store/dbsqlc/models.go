@@ -385,6 +385,20 @@ type IdempotencyKey struct {
 	IsPublic         bool
 }
 
+type ThermostatSchedule struct {
+	ThermostatScheduleID uuid.UUID
+	WorkspaceID          uuid.UUID
+	DeviceID             uuid.UUID
+	Name                 *string
+	ClimatePresetKey     string
+	StartsAt             time.Time
+	EndsAt               time.Time
+	OverrideAllowed      bool
+	MaxOverrideMinutes   *int32
+	Errors               []byte
+	CreatedAt            time.Time
+}
+
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID
