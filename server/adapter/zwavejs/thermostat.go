@@ -45,12 +45,15 @@ func (a *Adapter) SetThermostat(ctx context.Context, device adapter.DeviceRef,
 		return "", err
 	}
 	defer a.holdValues(n, writes)()
+	kept := false
 	for _, w := range writes {
-		if err := a.writeValue(ctx, s, n, w); err != nil {
+		if isKept, err := a.writeValue(ctx, s, n, w); err != nil {
 			return "", err
+		} else if isKept {
+			kept = true
 		}
 	}
-	if a.awaitClimate(ctx, s, n, writes) {
+	if !kept && a.awaitClimate(ctx, s, n, writes) {
 		return adapter.Confirmed, nil
 	}
 	return adapter.Accepted, nil
@@ -175,22 +178,43 @@ const (
 	setSuccess          = 255
 )
 
-// writeValue writes a value. Without an error, the device has received it.
-func (a *Adapter) writeValue(ctx context.Context, s *session, n *node, w climateWrite) error {
+// asleepTimeout is how long a write to a device that sleeps waits for an error of the gateway, which keeps the write until
+// the device wakes.
+const asleepTimeout = 2 * time.Second
+
+// writeValue writes a value. Without an error, the device has received it, or the gateway keeps it until the device wakes.
+func (a *Adapter) writeValue(ctx context.Context, s *session, n *node, w climateWrite) (kept bool, _ error) {
+	a.mu.Lock()
+	asleep, within := n.status == nodeAsleep, radioTimeout
+	a.mu.Unlock()
+	if asleep {
+		within = asleepTimeout
+	}
 	var got struct {
 		Result struct {
 			Status *int `json:"status"`
 		} `json:"result"`
 	}
-	err := a.callNode(ctx, s, radioTimeout, "node.set_value",
+	err := a.callNode(ctx, s, within, "node.set_value",
 		args{"nodeId": n.id, "valueId": w.valueID, "value": w.value}, &got)
-	if err != nil {
-		return err
+	a.mu.Lock()
+	connected := a.session == s
+	a.mu.Unlock()
+	switch {
+	case err != nil && asleep && connected && ctx.Err() == nil && adapter.ClassOf(err) == adapter.Unconfirmed:
+		return true, nil
+	case err != nil:
+		return false, err
 	}
-	if got.Result.Status == nil {
+	return false, outcomeOf(got.Result.Status)
+}
+
+// outcomeOf returns the error for the status of a written value.
+func outcomeOf(status *int) error {
+	if status == nil {
 		return adapter.Errorf(adapter.Unconfirmed, "the gateway's response to node.set_value has an unexpected shape")
 	}
-	switch *got.Result.Status {
+	switch *status {
 	case setWorking, setUnsupervised, setSuccess:
 		return nil
 	case setFail, setInvalidValue:
