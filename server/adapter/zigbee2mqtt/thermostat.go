@@ -15,6 +15,8 @@ type climateWrite struct {
 	value    any
 	// is reports whether a state has the value.
 	is func(climateState) bool
+	// readable means that the device can be asked for the property.
+	readable bool
 }
 
 // SetThermostat implements adapter.ThermostatController. The state is Confirmed when the device itself has shown what
@@ -60,7 +62,8 @@ func (w climateWrite) judge(is, before *wireState) verdict {
 	return mayBe
 }
 
-// keepShown keeps what the thermostat shows until the result is called.
+// keepShown keeps what the thermostat shows until the result is called. Unless the outcome is known by then, the device
+// is read again.
 func (a *Adapter) keepShown(l *lock) func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +71,7 @@ func (a *Adapter) keepShown(l *lock) func() {
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		l.writing = false
+		l.writing, l.missed = false, l.missed || l.writing
 	}
 }
 
@@ -84,21 +87,18 @@ func (a *Adapter) showClimate(l *lock, is climateState) {
 // confirmClimate reads what was written from the device, and shows what the device has.
 func (a *Adapter) confirmClimate(ctx context.Context, l *lock, writes []climateWrite) adapter.State {
 	var properties []string
-	a.mu.Lock()
 	for _, w := range writes {
-		if l.climate.readable[w.property] {
+		if w.readable {
 			properties = append(properties, w.property)
 		}
 	}
-	a.mu.Unlock()
 	err := a.readClimate(ctx, l, properties)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l.writing = false
 	if err != nil || l.lastState == nil {
-		l.missed = true
 		return adapter.Accepted
 	}
+	l.writing = false
 	is := l.lastState.climate
 	a.showClimate(l, is)
 	if len(properties) < len(writes) || slices.ContainsFunc(writes, func(w climateWrite) bool { return !w.is(is) }) {
@@ -180,7 +180,7 @@ func (a *Adapter) planClimate(l *lock, setting adapter.ThermostatSetting) (write
 			return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no mode %s; its modes are %v", setting.Mode,
 				c.limits().Modes)
 		}
-		writes = append(writes, climateWrite{c.mode, word, func(s climateState) bool { return s.mode == word }})
+		writes = append(writes, c.write(c.mode, word, func(s climateState) bool { return s.mode == word }))
 	}
 	if setting.Fan != "" {
 		word, ok := choose(fanModes, setting.Fan, c.fans)
@@ -188,7 +188,7 @@ func (a *Adapter) planClimate(l *lock, setting adapter.ThermostatSetting) (write
 			return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no fan mode %s; its fan modes are %v",
 				setting.Fan, c.limits().FanModes)
 		}
-		writes = append(writes, climateWrite{c.fan, word, func(s climateState) bool { return s.fan == word }})
+		writes = append(writes, c.write(c.fan, word, func(s climateState) bool { return s.fan == word }))
 	}
 	points, err := c.planPoints(setting, l.shown)
 	if err != nil {
@@ -197,36 +197,48 @@ func (a *Adapter) planClimate(l *lock, setting adapter.ThermostatSetting) (write
 	return append(writes, points...), nil
 }
 
+func (c *climate) write(property string, value any, is func(climateState) bool) climateWrite {
+	return climateWrite{
+		property: property,
+		value:    value,
+		is:       is,
+		readable: c.readable[property],
+	}
+}
+
 // planPoints returns the set points in an order in which they do not cross: many thermostats move the other one then.
-func (c *climate) planPoints(setting adapter.ThermostatSetting, shown climateState) (writes []climateWrite, _ error) {
-	if setting.Heat != nil {
-		w, err := c.heat.plan("heating", *setting.Heat, func(s climateState) optional { return s.heat })
-		if err != nil {
-			return nil, err
-		}
-		writes = append(writes, w)
+func (c *climate) planPoints(setting adapter.ThermostatSetting, shown climateState) ([]climateWrite, error) {
+	heat, err := c.planPoint("heating", c.heat, setting.Heat, func(s climateState) optional { return s.heat })
+	if err != nil {
+		return nil, err
 	}
-	if setting.Cool == nil {
-		return writes, nil
-	}
-	w, err := c.cool.plan("cooling", *setting.Cool, func(s climateState) optional { return s.cool })
+	cool, err := c.planPoint("cooling", c.cool, setting.Cool, func(s climateState) optional { return s.cool })
 	if err != nil {
 		return nil, err
 	}
 	if setting.Heat != nil && shown.cool.known && c.heat.FromCelsius(*setting.Heat) > shown.cool.value {
-		return append([]climateWrite{w}, writes...), nil
+		return append(cool, heat...), nil
 	}
-	return append(writes, w), nil
+	return append(heat, cool...), nil
 }
 
-func (p climatePoint) plan(name string, celsius float64, get func(climateState) optional) (climateWrite, error) {
-	if p.property == "" {
-		return climateWrite{}, adapter.Errorf(adapter.NotSupported, "the thermostat has no %s set point", name)
+// planPoint returns the write of a set point; none without a target.
+func (c *climate) planPoint(name string, p climatePoint, target *float64,
+	get func(climateState) optional,
+) ([]climateWrite, error) {
+	switch {
+	case target == nil:
+		return nil, nil
+	case p.property == "":
+		return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no %s set point", name)
 	}
-	v, err := p.Round(name, celsius)
+	v, err := p.Round(name, *target)
+	if err != nil {
+		return nil, err
+	}
 	tolerance := p.Resolution()/2 + 0.01
-	return climateWrite{p.property, v, func(s climateState) bool {
+	return []climateWrite{c.write(p.property, v, func(s climateState) bool {
 		is := get(s)
 		return is.known && math.Abs(is.value-v) <= tolerance
-	}}, err
+	})}, nil
 }

@@ -44,16 +44,23 @@ func (a *Adapter) SetThermostat(ctx context.Context, device adapter.DeviceRef,
 	if err := a.ensureAwake(ctx, s, n); err != nil {
 		return "", err
 	}
-	defer a.holdValues(n, writes)()
-	kept := false
+	end := a.holdValues(n, writes)
+	state, err := a.writeClimate(ctx, s, n, writes)
+	end(err != nil)
+	return state, err
+}
+
+// writeClimate writes the values, and reads them back.
+func (a *Adapter) writeClimate(ctx context.Context, s *session, n *node, writes []climateWrite) (adapter.State, error) {
+	asleep := false
 	for _, w := range writes {
-		if isKept, err := a.writeValue(ctx, s, n, w); err != nil {
+		kept, err := a.writeValue(ctx, s, n, w)
+		if err != nil {
 			return "", err
-		} else if isKept {
-			kept = true
 		}
+		asleep = asleep || kept
 	}
-	if !kept && a.awaitClimate(ctx, s, n, writes) {
+	if !asleep && a.awaitClimate(ctx, s, n, writes) {
 		return adapter.Confirmed, nil
 	}
 	return adapter.Accepted, nil
@@ -151,18 +158,19 @@ func (c *climate) write(commandClass int, property string, key int, value, toler
 	}
 }
 
-// holdValues ignores what the gateway announces of the values until the result is called.
-func (a *Adapter) holdValues(n *node, writes []climateWrite) func() {
+// holdValues ignores what the gateway announces of the values until the result is called. After a failure, the device is
+// read again.
+func (a *Adapter) holdValues(n *node, writes []climateWrite) func(failed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n.climate.held = map[valueID]bool{}
 	for _, w := range writes {
 		n.climate.held[w.valueID] = true
 	}
-	return func() {
+	return func(failed bool) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		n.climate.held = nil
+		n.climate.held, n.climate.missed = nil, n.climate.missed || failed
 	}
 }
 
@@ -178,11 +186,12 @@ const (
 	setSuccess          = 255
 )
 
-// asleepTimeout is how long a write to a device that sleeps waits for an error of the gateway, which keeps the write until
-// the device wakes.
+// asleepTimeout is how long a write to a sleeping device waits for an error of the gateway. The gateway keeps the write
+// until the device wakes.
 const asleepTimeout = 2 * time.Second
 
-// writeValue writes a value. Without an error, the device has received it, or the gateway keeps it until the device wakes.
+// writeValue writes a value. Without an error, the device has received it; kept means that the gateway delivers it when
+// the device wakes.
 func (a *Adapter) writeValue(ctx context.Context, s *session, n *node, w climateWrite) (kept bool, _ error) {
 	a.mu.Lock()
 	asleep, within := n.status == nodeAsleep, radioTimeout
@@ -256,7 +265,7 @@ func (a *Adapter) readValue(ctx context.Context, s *session, n *node, id valueID
 	var got struct {
 		Value json.RawMessage `json:"value"`
 	}
-	err := a.callNode(ctx, s, radioTimeout, "node.poll_value", args{"nodeId": n.id, "valueId": id}, &got)
+	err := a.callNode(ctx, s, gatewayTimeout, "node.poll_value", args{"nodeId": n.id, "valueId": id}, &got)
 	if err != nil || got.Value == nil {
 		return 0, false
 	}
