@@ -17,6 +17,7 @@ func (t *Thermostat) Command(a Attempt, s Setting) error {
 	if err := t.check(s); err != nil {
 		return err
 	}
+	t.advance() // so that a transition that is due does not replace the command
 	var held Setting
 	switch d := t.State.Desired; {
 	case t.State.Override != nil:
@@ -63,6 +64,7 @@ func (t *Thermostat) Activate(a Attempt, key string) error {
 	if err := t.check(s); err != nil {
 		return err
 	}
+	t.advance()
 	t.want(Desired{Setting: s, Source: FromActivation, Preset: key})
 	t.State.Waiting = append(slices.Clip(t.State.Waiting), Waiting{Attempt: a, Setting: s})
 	return nil

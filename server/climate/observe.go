@@ -18,16 +18,22 @@ const unchanged = 0.03
 func (t *Thermostat) Observe(o Observed) {
 	was := t.State.Observed
 	fresh := t.Online && !t.lags(o.Setting)
+	o.At = t.Now
 	if was != nil && !fresh {
-		o.Setting = was.Setting
+		o.Setting, o.At = was.Setting, was.At
 	}
 	t.State.Observed = &o
 	t.refresh()
-	if was != nil && !t.explained(o.Setting.relevant(), was.Setting) {
+	if was != nil && !t.explained(o.Setting.relevant(), *was) {
 		t.recordManualChange(o.Setting)
 	}
 	if fresh {
 		t.confirm(o.Setting, true)
+		if w := t.State.Write; w != nil && !w.Read {
+			read := *w
+			read.Read = true
+			t.State.Write = &read
+		}
 	}
 	t.compareTemperature()
 	t.compareWithThreshold()
@@ -38,37 +44,38 @@ func (t *Thermostat) Observe(o Observed) {
 func (t *Thermostat) lags(got Setting) bool {
 	w := t.State.Write
 	return w != nil && w.Outcome == Confirmed && !w.Shown && t.Now.Before(w.At.Add(t.readLag())) &&
-		!t.shows(w.Setting, got) && t.explained(got.relevant(), w.Before)
+		!t.shows(w.Setting, got) && t.explained(got.relevant(), Observed{Setting: w.Before, At: w.At})
 }
 
 func (t *Thermostat) readLag() time.Duration { return cmp.Or(t.Timeouts.ReadLag, 10*time.Second) }
 
 func (t *Thermostat) confirmTimeout() time.Duration { return cmp.Or(t.Timeouts.Confirm, time.Minute) }
 
-// explained reports whether each field of a read is as before, as desired, or from a recent write.
-func (t *Thermostat) explained(got, before Setting) bool {
-	exact, sent := []Setting{before}, []Setting{}
-	w, recent := t.State.Write, false
-	if w != nil {
-		recent = t.Now.Before(w.At.Add(t.confirmTimeout()))
+// explained reports whether each field of a read is as in the last one, as desired, or from a write shortly before the
+// last one.
+func (t *Thermostat) explained(got Setting, last Observed) bool {
+	before := last.Setting
+	shown, sent, recent := []Setting{before}, []Setting{}, false
+	if w := t.State.Write; w != nil {
+		recent = last.At.Before(w.At.Add(t.confirmTimeout()))
+		if !w.Shown {
+			shown = append(shown, w.Before)
+		}
+		if recent {
+			sent = append(append(sent, w.Setting), w.Earlier...)
+		}
 	}
-	if w != nil && !w.Shown {
-		exact = append(exact, w.Before)
-	}
-	if recent {
-		sent = append(append(sent, w.Setting), w.Earlier...)
-	}
-	if d := t.State.Desired; d != nil {
+	if d := t.State.Desired; d != nil && d.Refusal == "" {
 		sent = append(sent, d.Setting)
 	}
 	// A set point that was not reported before is news, unless a write of the mode has uncovered it.
 	unknown := recent || before.Mode == got.Mode || before.Mode == ""
-	return (before.Mode == "" || among(got.Mode, func(s Setting) capability.HVACMode { return s.Mode }, exact, sent)) &&
-		(before.Fan == "" || among(got.Fan, func(s Setting) capability.FanMode { return s.Fan }, exact, sent)) &&
+	return (before.Mode == "" || among(got.Mode, func(s Setting) capability.HVACMode { return s.Mode }, shown, sent)) &&
+		(before.Fan == "" || among(got.Fan, func(s Setting) capability.FanMode { return s.Fan }, shown, sent)) &&
 		(unknown && before.Heat == nil ||
-			t.near(got.Heat, func(s Setting) *float64 { return s.Heat }, exact, sent)) &&
+			t.near(got.Heat, func(s Setting) *float64 { return s.Heat }, shown, sent)) &&
 		(unknown && before.Cool == nil ||
-			t.near(got.Cool, func(s Setting) *float64 { return s.Cool }, exact, sent))
+			t.near(got.Cool, func(s Setting) *float64 { return s.Cool }, shown, sent))
 }
 
 // among reports whether a value is unknown or that of one of the settings.

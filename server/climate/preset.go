@@ -23,7 +23,7 @@ type Preset struct {
 	ManualOverrideAllowed bool `json:"manual_override_allowed"`
 }
 
-// PresetFields are the fields of a request about a preset. A field without a value stays as it is.
+// PresetFields are the fields of a request about a preset. A field without a value does not change.
 type PresetFields struct {
 	Key string
 	// Name is used if SetName is true; nil then removes the name.
@@ -179,7 +179,7 @@ func (t *Thermostat) checkUsable(field, key string) error {
 	case p == nil:
 		return presetNotFound(key)
 	case !p.CanUseWithDailyPrograms:
-		return domain.Invalidf(field, "The climate preset %q has no setting that the server knows. Choose another one", key)
+		return domain.Invalidf(field, "The climate preset %q has no setting. Choose another one", key)
 	}
 	return nil
 }

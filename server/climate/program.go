@@ -69,6 +69,7 @@ func (t *Thermostat) UpdateDailyProgram(a Attempt, id uuid.UUID, name string, pe
 	if err := domain.All(domain.CheckLabel("name", name), t.checkPeriods(periods)); err != nil {
 		return err
 	}
+	t.advance()
 	t.State.DailyPrograms = slices.Clone(t.State.DailyPrograms)
 	p := &t.State.DailyPrograms[i]
 	p.Name, p.Periods = name, slices.Clone(periods)
@@ -84,7 +85,7 @@ func (t *Thermostat) DeleteDailyProgram(id uuid.UUID) error {
 	case i < 0:
 		return programNotFound(id)
 	case t.State.Weekly != nil && slices.Contains(t.State.Weekly.Days[:], id):
-		return domain.Invalidf(programField, "The weekly program uses this daily program. Update the weekly program first")
+		return domain.Invalidf(programField, "The weekly program uses this daily program. Change the week first")
 	}
 	t.State.DailyPrograms = slices.Delete(slices.Clone(t.State.DailyPrograms), i, i+1)
 	return nil
@@ -98,6 +99,7 @@ func (t *Thermostat) SetWeekly(a Attempt, days [7]uuid.UUID) error {
 			return programNotFound(id)
 		}
 	}
+	t.advance()
 	t.State.Weekly = &WeeklyProgram{Days: days, CreatedAt: t.Now}
 	if days == [7]uuid.UUID{} {
 		t.State.Weekly = nil

@@ -56,7 +56,7 @@ const (
 )
 
 // maxEarlier is how many earlier writes that the device has not shown are remembered.
-const maxEarlier = 3
+const maxEarlier = 8
 
 // Start records that a write is about to be sent. After a crash, the next read decides whether to send it again.
 func (t *Thermostat) Start(s Setting) {
@@ -66,11 +66,12 @@ func (t *Thermostat) Start(s Setting) {
 		At:      t.Now,
 	}
 	if last := t.State.Write; last != nil && t.Now.Before(last.At.Add(t.confirmTimeout())) {
-		w.Earlier = last.Earlier
-		if !last.Setting.equal(s) {
-			w.Earlier = append(slices.Clip(w.Earlier), last.Setting)
-			w.Earlier = w.Earlier[max(0, len(w.Earlier)-maxEarlier):]
+		if !last.Read {
+			w.Before = last.Before
 		}
+		w.Earlier = slices.DeleteFunc(slices.Clone(last.Earlier), last.Setting.equal)
+		w.Earlier = append(w.Earlier, last.Setting)
+		w.Earlier = w.Earlier[max(0, len(w.Earlier)-maxEarlier):]
 	}
 	t.State.Write = &w
 }
@@ -114,15 +115,18 @@ func (t *Thermostat) recordFailure(f Failure, wanted bool) {
 	case f.Class == Transient && (wanted || f.RetryAfter > 0):
 		t.pause(f.RetryAfter)
 	case f.Class == Transient:
-	case wanted:
+	default:
+		w := *t.State.Write
+		w.Setting = Setting{} // the device will not show it
+		t.State.Write = &w
+		if !wanted {
+			return
+		}
 		kind := refused
 		if f.Class == NotSupported {
 			kind = "device_type_not_supported"
 		}
 		t.refuse(kind, f.Message)
-		fallthrough
-	default:
-		t.State.Write = nil
 	}
 }
 

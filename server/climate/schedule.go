@@ -70,7 +70,9 @@ func (t *Thermostat) checkTimes(s *Schedule, starts time.Time, old *Schedule) er
 	if s.MaxOverride != nil && *s.MaxOverride <= 0 {
 		return domain.Invalidf("max_override_period_minutes", "Must be at least 1, or null for no limit")
 	}
-	taken := slices.ContainsFunc(t.Schedules, func(o *Schedule) bool { return o.ID != s.ID && o.StartsAt.Equal(starts) })
+	taken := slices.ContainsFunc(t.Schedules, func(o *Schedule) bool {
+		return o.ID != s.ID && o.StartsAt.Equal(starts)
+	})
 	changed := old == nil || !old.EndsAt.Equal(s.EndsAt)
 	switch {
 	case changed && !s.EndsAt.After(t.Now):
@@ -78,7 +80,7 @@ func (t *Thermostat) checkTimes(s *Schedule, starts time.Time, old *Schedule) er
 	case !s.EndsAt.After(starts):
 		return domain.Invalidf("ends_at", "The schedule ends before it starts. Choose an end after starts_at")
 	case taken:
-		return domain.Invalidf("starts_at", "Another schedule of the thermostat starts at this time. Choose another time")
+		return domain.Invalidf("starts_at", "Another schedule of the thermostat starts then. Choose another time")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// Setting is what a thermostat is set to. Temperatures are in °C. In a command, a field without a value stays as it is.
+// Setting is what a thermostat is set to. Temperatures are in °C. A command does not change what has no value.
 type Setting struct {
 	Mode capability.HVACMode `json:"mode,omitempty"`
 	Fan  capability.FanMode  `json:"fan,omitempty"`
@@ -123,7 +123,7 @@ type Observed struct {
 	Presets []VendorPreset `json:"presets,omitempty"`
 	// ActivePreset is the key of the preset of the device that is in effect; empty: none.
 	ActivePreset string `json:"active_preset,omitempty"`
-	// At is when the vendor was asked.
+	// At is when the vendor was asked. In State it is when Setting was last observed, by Thermostat.Now.
 	At time.Time `json:"at"`
 }
 

@@ -584,8 +584,8 @@ func TestVendorPresets(t *testing.T) {
 	b.after(10 * time.Minute)
 	b.log = nil
 	b.idle(50 * time.Minute)
-	b.expect(`schedule error climate_preset_not_found: The thermostat has no climate preset "comfort" with a setting. ` +
-		"Create it or choose another one.")
+	b.expect("schedule error climate_preset_not_found: The thermostat has no climate preset \"comfort\" " +
+		"with a setting. Create it or choose another one.")
 	b.shows(heat(24))
 	b.idle(50 * time.Minute)
 	b.do(func(t *Thermostat) error { return t.CreatePreset(PresetFields{Key: "comfort", Setting: heat(21)}) })

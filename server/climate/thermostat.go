@@ -130,12 +130,13 @@ type Waiting struct {
 // Write is a write to the device.
 type Write struct {
 	Setting Setting `json:"setting"`
-	// Before is what the device showed before.
+	// Before is what the last read before showed.
 	Before Setting   `json:"before"`
 	At     time.Time `json:"at"`
 	// Outcome is empty while it is unknown.
 	Outcome OutcomeState `json:"outcome,omitempty"`
-	// Shown means that a read has shown the desired setting since.
+	// Read means that the device was read since, and Shown that a read has shown the desired setting.
+	Read  bool `json:"read,omitempty"`
 	Shown bool `json:"shown,omitempty"`
 	// Earlier are the settings of the writes shortly before, which the device may show for a moment.
 	Earlier []Setting `json:"earlier,omitempty"`

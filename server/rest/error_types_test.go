@@ -41,11 +41,13 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../admission",
 		"../auth",
 		"../device",
+		"../climate",
 		"../lockstate",
 		"../event",
 		"../idempotency",
 		"../keyrotation",
 		"../reconcile",
+		"../thermostat",
 		"../webhook",
 	)
 	for _, kind := range slices.Sorted(maps.Keys(made)) {

@@ -88,7 +88,7 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 // Every operation, with every method, returns what the contract promises.
 func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
+	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings", "nest"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -268,6 +268,7 @@ func TestResponsesMatchContract(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
+	maps.Copy(inputs, inputsOfThermostats(t, s))
 	made := map[string][]audit.Subject{}
 	final := []string{
 		"/devices/simulate/disconnect_from_hub",

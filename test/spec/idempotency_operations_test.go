@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -220,7 +221,7 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 	plainCode := func(t *testing.T) any { return code(t, nil) }
 	another := params{"access_code_id": uuid.NewString()}
 	named := params{"name": "Other"}
-	return map[string]func(*testing.T) keyedRequest{
+	requests := map[string]func(*testing.T) keyedRequest{
 		"/workspaces/create": func(*testing.T) keyedRequest {
 			return keyedRequest{in: params{"name": "New", "is_sandbox": true}, other: named, token: personal}
 		},
@@ -291,5 +292,51 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			}
 		},
 		"/user_identities/create": of(params{"full_name": "Once"}, params{"full_name": "Other"}),
+	}
+	maps.Copy(requests, keyedClimateRequests(t, s))
+	return requests
+}
+
+// keyedClimateRequests are those of thermostats.
+func keyedClimateRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T) keyedRequest {
+	t.Helper()
+	_, device := s.Connect(t, "nest")
+	of := func(in, other params) func(*testing.T) keyedRequest {
+		return func(*testing.T) keyedRequest {
+			return keyedRequest{in: also(params{"device_id": device}, in), other: other}
+		}
+	}
+	another := params{"device_id": uuid.NewString()}
+	heat := params{"heating_set_point_celsius": 20}
+	heatCool := also(heat, params{"cooling_set_point_celsius": 26})
+	program := params{"name": "Day", "periods": plain["periods"]()}
+	return map[string]func(*testing.T) keyedRequest{
+		"/thermostats/heat":                    of(heat, another),
+		"/thermostats/cool":                    of(params{"cooling_set_point_celsius": 26}, another),
+		"/thermostats/heat_cool":               of(heatCool, another),
+		"/thermostats/off":                     of(nil, another),
+		"/thermostats/set_hvac_mode":           of(params{"hvac_mode_setting": "eco"}, another),
+		"/thermostats/set_fan_mode":            of(params{"fan_mode_setting": "on"}, another),
+		"/thermostats/activate_climate_preset": of(params{"climate_preset_key": "eco"}, another),
+		"/thermostats/create_climate_preset": of(
+			params{"climate_preset_key": "once", "hvac_mode_setting": "off"},
+			another,
+		),
+		"/thermostats/schedules/create": of(
+			params{"climate_preset_key": "eco", "starts_at": "2098-01-01", "ends_at": "2098-01-02"},
+			another,
+		),
+		"/thermostats/daily_programs/create": of(program, another),
+		"/thermostats/daily_programs/update": func(t *testing.T) keyedRequest {
+			made := madeBy(
+				t, s, "/thermostats/daily_programs/create", "thermostat_daily_program",
+				also(program, params{"device_id": device}),
+			)
+			return keyedRequest{
+				in:    also(program, params{"thermostat_daily_program_id": made["thermostat_daily_program_id"]}),
+				other: params{"name": "Other"},
+			}
+		},
+		"/thermostats/update_weekly_program": of(params{"monday_program_id": nil}, another),
 	}
 }

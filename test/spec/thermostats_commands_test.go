@@ -55,6 +55,11 @@ func toldWith(t *testing.T, s *apptest.Server, device, kind, field string, value
 	var out api.EventsResponse
 	s.Post(t, "/events/list", params{"since": "2020-01-01", "device_id": device, "event_type": kind}, &out)
 	for _, e := range out.Events {
+		for _, field := range contractFields(e.EventType) {
+			if _, there := e.AdditionalProperties[field]; !there {
+				t.Errorf("%s lacks %s", e.EventType, field)
+			}
+		}
 		if e.AdditionalProperties[field] == value {
 			n++
 		}
@@ -62,7 +67,9 @@ func toldWith(t *testing.T, s *apptest.Server, device, kind, field string, value
 	return n
 }
 
-func near(got *float64, want float64) bool { return got != nil && *got > want-0.011 && *got < want+0.011 }
+func near(got *float64, want float64) bool {
+	return got != nil && *got > want-0.011 && *got < want+0.011
+}
 
 // A command is confirmed by the device, shows in both units, and is reported once.
 func TestThermostats_Commands(t *testing.T) {
