@@ -876,7 +876,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentityWithBody Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -885,7 +885,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentity Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2845,7 +2845,7 @@ func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentity
 
 // DeleteUserIdentityWithBody Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2864,7 +2864,7 @@ func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType str
 
 // DeleteUserIdentity Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6537,7 +6537,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6546,7 +6546,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11949,7 +11949,7 @@ func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context
 
 // DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11964,7 +11964,7 @@ func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context
 
 // DeleteUserIdentityWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

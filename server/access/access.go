@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
@@ -63,6 +64,7 @@ type Services struct {
 	Events      *event.Service
 	Health      *health.Service
 	Idempotency *idempotency.Service
+	Phones      *phone.Service
 	Retention   *retention.Service
 	ServerKeys  *keyrotation.Service
 	Thermostats *thermostat.Service
@@ -87,6 +89,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		),
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
+	r.Phones = phone.New(db, r.Events)
 	r.Auth = auth.New(
 		db,
 		keys,

@@ -118,6 +118,7 @@ var eventFields = func() map[string][]string {
 		"connect_webview.login_failed":    {"connect_webview_id"},
 
 		ClientSessionDeleted: {"client_session_id"},
+		PhoneDeactivated:     {"device_id"},
 		WebhookDisabled:      {"webhook_id", "disabled_reason"},
 	}
 	for _, action := range AttemptEvents {

@@ -54,6 +54,7 @@ var (
 		"/connect_webviews/list",
 		"/locks/configure_auto_lock",
 		"/noise_sensors/list",
+		"/phones/deactivate",
 		"/thermostats/list",
 		"/thermostats/get",
 		"/thermostats/heat",

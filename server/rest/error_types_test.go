@@ -46,6 +46,7 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../event",
 		"../idempotency",
 		"../keyrotation",
+		"../phone",
 		"../reconcile",
 		"../thermostat",
 		"../webhook",

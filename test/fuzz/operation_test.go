@@ -61,7 +61,7 @@ func FuzzOperation(f *testing.F) {
 }
 
 // neverGranted are operations on resources that do not exist here.
-var neverGranted = []string{"/networks/get", "/phones/get"}
+var neverGranted = []string{"/networks/get"}
 
 // seeds is the number of requests per operation in each test run.
 const seeds = 64
@@ -215,7 +215,7 @@ func newBed(f *testing.F) *bed {
 	return b
 }
 
-// link creates a user of the access system for a user identity, and a client session.
+// link creates a user of the access system and phones for a user identity, and a client session.
 func (b *bed) link(f *testing.F, s *apptest.Server) {
 	var person api.UserIdentityResponse
 	s.Post(f, "/user_identities/create", map[string]any{"full_name": "Jane"}, &person)
@@ -233,6 +233,14 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 		b.learnAs("/user_identities/remove_acs_user "+name, id)
 	}
 	b.learnAs("/acs/users/get acs_user_id", user.AcsUser.AcsUserID)
+	for _, path := range []string{"/phones/get", "/phones/deactivate", "/phones/deactivate", "/phones/deactivate"} {
+		var phone api.PhoneResponse
+		s.Post(f, "/phones/simulate/create_sandbox_phone", map[string]any{
+			"user_identity_id": person.UserIdentity.UserIdentityID,
+		}, &phone)
+		b.learnAs("kept device_id", phone.Phone.DeviceID)
+		b.learnAs(path+" device_id", phone.Phone.DeviceID)
+	}
 	var session api.ClientSessionResponse
 	s.Post(f, "/client_sessions/create", map[string]any{}, &session)
 	b.learnAs("/client_sessions/grant_access client_session_id", session.ClientSession.ClientSessionID)

@@ -81,6 +81,8 @@ func contractFields(eventType string) []string {
 		about = []string{"action_attempt_id", "action_type", "status"}
 	case "client_session":
 		about = []string{"client_session_id"}
+	case "phone":
+		about = []string{"device_id"}
 	case "acs_system", "acs_user", "acs_entrance", "acs_access_group":
 		about = []string{"connected_account_id", "acs_system_id"}
 		if group != "acs_system" {
@@ -148,6 +150,7 @@ func TestEvents_EveryTypeIsTested(t *testing.T) {
 	tried := map[string]bool{
 		event.WebhookDisabled:       true, // tested in package webhook
 		event.ClientSessionDeleted:  true, // tested with client sessions
+		event.PhoneDeactivated:      true, // tested with phones
 		"connected_account.deleted": true, // tested with the command that disconnects
 		// Tested with access systems, which have no device.
 		"acs_system.added":         true,

@@ -228,6 +228,10 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 		"/workspaces/reset_sandbox": func(*testing.T) keyedRequest {
 			return keyedRequest{in: params{}, other: params{"workspace_id": s.WorkspaceID}, token: emptied.APIKey}
 		},
+		createPhone: of(
+			params{"user_identity_id": newPerson(t, s, params{}).UserIdentityID},
+			params{"user_identity_id": uuid.NewString()},
+		),
 		"/client_sessions/create": of(
 			params{"user_identifier_key": "once"},
 			params{"user_identifier_key": "other"},

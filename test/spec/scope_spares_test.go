@@ -62,15 +62,12 @@ var otherwise = map[string]string{
 	"client session /connect_webviews/create customer_key":               "400 invalid_input", // belongs to no customer
 	"client session /access_codes/create common_code_key":                "400 invalid_input", // it creates no keys
 	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
-	"/phones/get": "404 phone_not_found", // there are no phones
 }
 
 // alike lists parameters, or all of an operation, for which own things are answered like absent ones.
 var alike = map[string]string{
 	"/noise_sensors/list":                                   "there are none; device_kinds_test.go has some",
 	"/thermostats/list connect_webview_id":                  "those of the webview are locks",
-	"/phones/get":                                           "nor phones",
-	"/phones/list":                                          "nor phones",
 	"/acs/access_groups/list search":                        "groups of all simulated systems are called the same",
 	"/acs/entrances/list search":                            "as are entrances",
 	"/acs/systems/list search":                              "and systems",
@@ -80,6 +77,7 @@ var alike = map[string]string{
 	"/acs/users/unmanaged/list user_identity_phone_number":  "without a person",
 	"/devices/unmanaged/list connect_webview_id":            "those of the webview are managed",
 	"/events/list acs_access_group_id":                      "nothing has happened to one",
+	createPhone + " custom_sdk_installation_id":             "a new one makes a phone, too",
 }
 
 // makesNamed are the operations that set a name on what they create. The same name in another workspace does not
@@ -268,6 +266,9 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 	spareAccount := func(t *testing.T) things { return things{"connected_account_id": take(t, "accounts", p.account)} }
 	aSession := of("client_session_id", "/client_sessions/create", "client_session", params{})
 	p.fresh = map[string]func(t *testing.T) things{
+		"/phones/deactivate": func(t *testing.T) things {
+			return things{"phone_id": newPhone(t, s, params{"user_identity_id": own["user_identity_id"]}).DeviceID}
+		},
 		"/access_codes/create": func(*testing.T) things { return things{"common_code_key": uuid.NewString()} },
 		"/access_codes/delete": of(
 			"access_code_id",
@@ -369,6 +370,9 @@ func belonging(rows map[string][]apptest.Row, id string) []string {
 			column := strings.TrimSuffix(table, "s") + "_id"
 			if of, is := strings.CutSuffix(table, "ies"); is {
 				column = of + "y_id"
+			}
+			if table == "phones" {
+				column = "device_id"
 			}
 			for _, row := range list {
 				own, _ := row[column].(string)

@@ -102,8 +102,9 @@ var plain = map[string]func() any{
 
 func init() {
 	for _, name := range strings.Fields(`
-		accepted_capabilities accepted_providers access_schedule after allow_external_modification attempt_for_offline_device
-		auto_lock_delay_seconds automatically_manage_new_devices backup_access_code_pool_enabled before behavior_when_code_cannot_be_shared between
+		accepted_capabilities accepted_providers access_schedule after allow_external_modification application_version
+		assa_abloy_metadata attempt_for_offline_device ble_capability device_manufacturer device_model hce_capability nfc_capability operating_system
+		os_version phone_metadata seos_applet_version seos_tsm_endpoint_id auto_lock_delay_seconds automatically_manage_new_devices backup_access_code_pool_enabled before behavior_when_code_cannot_be_shared between
 		company_name connect_partner_name connect_webview_customization created_before custom_metadata custom_redirect_failure_url custom_redirect_url
 		device_selection_mode device_type device_types display_name email email_address exclude_if excluded_providers expires_at force include_if
 		is_external_modification_allowed is_offline_access_code is_one_time_use is_publishable_key_auth_enabled is_sandbox is_suspended logo_shape
@@ -153,8 +154,8 @@ func namedIn(path, name string) string {
 		if strings.HasSuffix(name, "day_program_id") {
 			return "thermostat_daily_program_id"
 		}
-	case path == "/phones/list":
-		kinds = map[string]string{"owner_user_identity_id": "user_identity_id"}
+	case strings.HasPrefix(path, "/phones/"):
+		kinds = map[string]string{"device_id": "phone_id", "owner_user_identity_id": "user_identity_id"}
 	case strings.HasPrefix(path, "/user_identities/"):
 		kinds = map[string]string{
 			"email_address": "user_identity_email_address",
@@ -358,6 +359,12 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 		"email_address":     email,
 		"phone_number":      number,
 	})["user_identity_id"]
+
+	all["custom_sdk_installation_id"] = mark + " app"
+	all["phone_id"] = newPhone(t, s, params{
+		"user_identity_id":           all["user_identity_id"],
+		"custom_sdk_installation_id": all["custom_sdk_installation_id"],
+	}).DeviceID
 
 	y := s.AccessSystem(t)
 	all["acs_system_id"], all["acs_account_id"] = y.ID, y.AccountID

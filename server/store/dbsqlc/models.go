@@ -385,6 +385,17 @@ type IdempotencyKey struct {
 	IsPublic         bool
 }
 
+type Phone struct {
+	DeviceID                uuid.UUID
+	WorkspaceID             uuid.UUID
+	UserIdentityID          uuid.UUID
+	CustomSdkInstallationID *string
+	OperatingSystem         string
+	DeviceModel             string
+	SeosTsmEndpointID       float64
+	CreatedAt               time.Time
+}
+
 type ThermostatSchedule struct {
 	ThermostatScheduleID uuid.UUID
 	WorkspaceID          uuid.UUID

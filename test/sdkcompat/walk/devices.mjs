@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { client, foundOn, isGone, refusal, setting, until } from './setting.mjs'
+import { client, foundOn, isGone, setting, until } from './setting.mjs'
 
 const device_id = setting.devices.august
 const another = setting.devices.schlage
@@ -92,12 +92,6 @@ export const devices = {
   '/thermostats/list': async (call) => {
     deepEqual(await call({ manufacturer: 'ecobee' }), [])
     deepEqual(await call(), [])
-  },
-  '/phones/list': async (call) => {
-    deepEqual(await call(), [])
-  },
-  '/phones/get': async (call) => {
-    equal((await refusal(call({ device_id }))).code, 'phone_not_found')
   },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)
