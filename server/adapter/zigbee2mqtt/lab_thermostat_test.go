@@ -79,10 +79,13 @@ func TestAnnouncedSettingIsNotBelieved(t *testing.T) {
 	if err != nil || *d.Thermostat.Setting.Heat != 20 {
 		t.Fatalf("the device shows %v, %v", *d.Thermostat.Setting.Heat, err)
 	}
-	state, err = b.SetThermostat(t.Context(), b.ref, adapter.ThermostatSetting{Heat: new(25.0)})
-	if err != nil || state != adapter.Confirmed {
-		t.Fatalf("SetThermostat: %s, %v", state, err)
+	if _, err = b.SetThermostat(t.Context(), b.ref, adapter.ThermostatSetting{Heat: new(25.0)}); err != nil {
+		t.Fatal(err)
 	}
+	b.until("it is shown when the thermostat has it", func() bool {
+		d, err := b.Device(t.Context(), b.ref)
+		return err == nil && *d.Thermostat.Setting.Heat == 25
+	})
 	if s := (&zigbee.Thermostat{Lock: b.lock}).State(t); *s.Heat != 2500 {
 		t.Errorf("the thermostat is set to %d", *s.Heat)
 	}

@@ -245,11 +245,7 @@ func (a *Adapter) awaitClimate(ctx context.Context, s *session, n *node, writes 
 		}
 		var left []climateWrite
 		for _, w := range writes {
-			is, ok := a.readValue(ctx, s, n, w.valueID)
-			if !ok {
-				return false
-			}
-			if math.Abs(is-w.number) > w.tolerance+0.01 {
+			if is, ok := a.readValue(ctx, s, n, w.valueID); !ok || math.Abs(is-w.number) > w.tolerance+0.01 {
 				left = append(left, w)
 			}
 		}

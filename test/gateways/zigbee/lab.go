@@ -264,7 +264,7 @@ const Stranger = "stranger"
 const Limited = "modest"
 
 // maxUsers is the number of other users of the broker.
-const maxUsers = 200
+const maxUsers = 300
 
 func userName(n int) string         { return fmt.Sprintf("user%d", n) }
 func passwordOf(user string) string { return "password-of-" + user }
