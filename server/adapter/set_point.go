@@ -6,8 +6,13 @@ import (
 	"math"
 )
 
-// Coldest and Hottest are the bounds of plausible temperatures, in °C and in °F. Adapters ignore others.
-const Coldest, Hottest = -100, 300
+// Bounds of plausible temperatures, in °C and in °F. Adapters ignore others.
+const (
+	// Coldest is the lowest plausible temperature.
+	Coldest = -100
+	// Hottest is the highest plausible temperature.
+	Hottest = 300
+)
 
 // Number is a number in the JSON of a vendor; nil for other JSON.
 type Number struct{ Value *float64 }

@@ -19,9 +19,7 @@ const maxWords, maxWordSize = 32, 32
 func (w *words) UnmarshalJSON(data []byte) error {
 	*w = nil
 	var all few[json.RawMessage]
-	if json.Unmarshal(data, &all) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(data, &all) // another type has no texts
 	for _, one := range all {
 		var text string
 		if json.Unmarshal(one, &text) == nil && text != "" && len(text) <= maxWordSize && len(*w) < maxWords {
@@ -115,7 +113,8 @@ func (p *climatePoint) set(f feature, name string) {
 		return
 	}
 	p.property, p.SetPoint = f.Property, adapter.NewSetPoint(f.Unit == "°F", f.Min, f.Max, f.Step)
-	if p.Step != nil && *p.Step < zclStep && (name == "occupied_heating_setpoint" || name == "occupied_cooling_setpoint") {
+	if p.Step != nil && *p.Step < zclStep &&
+		(name == "occupied_heating_setpoint" || name == "occupied_cooling_setpoint") {
 		p.Step = new(zclStep)
 	}
 }
@@ -140,16 +139,26 @@ func (c *climate) systemModes() []wordOf[capability.HVACMode] {
 		automatic = capability.Heat
 	}
 	return []wordOf[capability.HVACMode]{
-		{capability.Off, "off"}, {capability.Heat, "heat"}, {capability.Cool, "cool"}, {automatic, "auto"},
-		{capability.HeatCool, "heat_cool"}, {capability.Eco, "eco"}, {capability.Heat, "emergency_heating"},
+		{capability.Off, "off"},
+		{capability.Heat, "heat"},
+		{capability.Cool, "cool"},
+		{automatic, "auto"},
+		{capability.HeatCool, "heat_cool"},
+		{capability.Eco, "eco"},
+		{capability.Heat, "emergency_heating"},
 		{capability.Cool, "precooling"},
 	}
 }
 
 // fanModes are the values of fan_mode in the order in which they are chosen.
 var fanModes = []wordOf[capability.FanMode]{
-	{capability.FanAuto, "auto"}, {capability.FanAuto, "smart"}, {capability.FanOn, "on"}, {capability.FanOn, "low"},
-	{capability.FanOn, "medium"}, {capability.FanOn, "high"}, {capability.FanCirculate, "circulate"},
+	{capability.FanAuto, "auto"},
+	{capability.FanAuto, "smart"},
+	{capability.FanOn, "on"},
+	{capability.FanOn, "low"},
+	{capability.FanOn, "medium"},
+	{capability.FanOn, "high"},
+	{capability.FanCirculate, "circulate"},
 	{capability.FanCirculate, "circulation"},
 }
 

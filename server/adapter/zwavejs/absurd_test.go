@@ -84,7 +84,8 @@ func TestAbsurdFramesOfThermostats(t *testing.T) {
 			t.Parallel()
 			a, s := twisted(t, frame, wallThermostat)
 			a.hear(s, lists(wallThermostat))
-			if d := a.device(a.nodes[2]); len(d.Capabilities.Thermostat.Modes) != 5 || !near(d.Thermostat.Setting.Heat, 20) {
+			d := a.device(a.nodes[2])
+			if len(d.Capabilities.Thermostat.Modes) != 5 || !near(d.Thermostat.Setting.Heat, 20) {
 				t.Errorf("afterwards, a good thermostat is %+v", d)
 			}
 		})

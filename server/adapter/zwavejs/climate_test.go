@@ -100,8 +100,13 @@ func TestThermostatThatOnlyHeats(t *testing.T) {
 func TestOtherNodesAreIgnored(t *testing.T) {
 	t.Parallel()
 	a, s := told(t)
-	a.hear(s, lists(`{"nodeId":2,"status":4,"ready":true,"manufacturerId":1,"endpoints":[{"index":0,"commandClasses":[{"id":49,"version":5}]}],
-		"values":[{"commandClass":49,"endpoint":0,"property":"Air temperature","value":20}]}`))
+	a.hear(
+		s,
+		lists(
+			`{"nodeId":2,"status":4,"ready":true,"manufacturerId":1,"endpoints":[{"index":0,"commandClasses":[{"id":49,"version":5}]}],
+		"values":[{"commandClass":49,"endpoint":0,"property":"Air temperature","value":20}]}`,
+		),
+	)
 	if len(a.nodes) != 0 {
 		t.Errorf("%d devices", len(a.nodes))
 	}
@@ -131,7 +136,12 @@ func TestThermostatBeforeItsInterview(t *testing.T) {
 	if !d.CapabilitiesUnknown || d.Thermostat != nil || d.Capabilities.Kind() != "thermostat" {
 		t.Errorf("before: %+v", d)
 	}
-	if _, err := a.planClimate(a.nodes[2], adapter.ThermostatSetting{Mode: capability.Heat}); adapter.ClassOf(err) != adapter.Transient {
+	if _, err := a.planClimate(
+		a.nodes[2],
+		adapter.ThermostatSetting{Mode: capability.Heat},
+	); adapter.ClassOf(
+		err,
+	) != adapter.Transient {
 		t.Errorf("before, a setting: %v", err)
 	}
 	a.hear(s, `{"type":"event","event":{"source":"node","nodeId":2,"event":"ready","nodeState":`+wallThermostat+`}}`)
@@ -205,8 +215,14 @@ func TestThermostatChangesItsUnit(t *testing.T) {
 	t.Parallel()
 	a, s, _ := listed(t, wallThermostat)
 	const event = `{"type":"event","event":{"source":"node","nodeId":2,"event":`
-	a.hear(s, event+`"metadata updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"metadata":{"min":5,"max":32,"unit":"°C"}}}}`)
-	a.hear(s, event+`"value updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"newValue":21}}}`)
+	a.hear(
+		s,
+		event+`"metadata updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"metadata":{"min":5,"max":32,"unit":"°C"}}}}`,
+	)
+	a.hear(
+		s,
+		event+`"value updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"newValue":21}}}`,
+	)
 	if d := a.device(a.nodes[2]); !near(d.Thermostat.Setting.Heat, 21) ||
 		!near(d.Capabilities.Thermostat.MinHeat, 5) {
 		t.Errorf("afterwards %+v, %+v", d.Thermostat, d.Capabilities.Thermostat)
