@@ -1579,7 +1579,7 @@ type CreateClientSessionRequest struct {
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
-// CreateClimatePresetRequest A climate preset. What it lacks stays as it is when the preset is activated.
+// CreateClimatePresetRequest A climate preset. Activating it changes only the fields that it has.
 type CreateClimatePresetRequest struct {
 	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
 	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`

@@ -35,7 +35,7 @@ func (s *Service) NewAttempt(
 }
 
 // EndAttempt ends an attempt of NewAttempt, and wakes the requests that wait for it. An empty errorType means success.
-// An attempt that has ended stays as it is.
+// It does not change an attempt that has ended.
 func (s *Service) EndAttempt(ctx context.Context, tx store.Tx, id uuid.UUID, errorType, message string) error {
 	status := Succeeded
 	if errorType != "" {

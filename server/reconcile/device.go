@@ -344,7 +344,8 @@ func (r *Reconciler) due(w device.Work) *time.Time {
 
 // idle reports whether the device needs no work. A thermostat is read each time.
 func idle(w device.Work) bool {
-	return !isManagedThermostat(w.Device) && quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
+	return !isManagedThermostat(w.Device) && quiet(w) && w.Command == nil && w.AutoLock == nil &&
+		!w.PositionUnknown && len(w.Issues) == 0
 }
 
 // quiet reports whether the device's codes need no work.

@@ -8,6 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
 )
 
@@ -63,7 +64,11 @@ func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w 
 	found := toFoundDevice(d, p.device.Capabilities.Simulated)
 	report.Read, report.Observed, report.Seq = true, found.Thermostat, p.readSeq
 	found.Thermostat = nil // recorded with the report
-	if err := p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found); err != nil {
+	err = p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found)
+	if store.IsNoRows(err) { // erased with its workspace
+		return w, nil
+	}
+	if err != nil {
 		return w, err
 	}
 	w, err = p.access.Thermostats.Advance(ctx, p.lease, p.device.ID, report)

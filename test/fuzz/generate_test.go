@@ -121,6 +121,13 @@ var hints = map[string][]string{
 	"/events/list":                              {"since"},
 	"/access_codes/update_multiple":             {"common_code_key", "name"},
 	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
+	"/thermostats/get":                          {"device_id"},
+	"/thermostats/heat":                         {"heating_set_point_celsius"},
+	"/thermostats/cool":                         {"cooling_set_point_celsius"},
+	"/thermostats/heat_cool":                    {"heating_set_point_celsius", "cooling_set_point_celsius"},
+	"/thermostats/set_fan_mode":                 {"fan_mode_setting"},
+	"/thermostats/create_climate_preset":        {"hvac_mode_setting"},
+	"/thermostats/simulate/temperature_reached": {"temperature_celsius"},
 }
 
 // members returns the members of an object: all required ones and some others. Unless manner is valid, it corrupts some
@@ -190,7 +197,7 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
+		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids" || name == "periods") {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -217,6 +224,12 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	case schema.Type.Includes("integer"), schema.Type.Includes("number"):
 		if schema.Min != nil && *schema.Min > 1 {
 			return fmt.Sprint(*schema.Min + float64(g.pick(3)))
+		}
+		switch name {
+		case "heating_set_point_celsius":
+			return "20"
+		case "cooling_set_point_celsius":
+			return "30.5"
 		}
 		return pickOf(g, []string{"1", "2", "4", "20", "500", "30.5"})
 	}
@@ -271,6 +284,8 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"https://[2606:4700::1111]/",
 			"https://user:secret@hooks.example/",
 		})
+	case "starts_at_time":
+		return pickOf(g, []string{"00:00:00", "00:00:00", "06:30:00", "12:01:00"})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}

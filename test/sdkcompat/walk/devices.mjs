@@ -89,10 +89,6 @@ export const devices = {
     deepEqual(await call({ device_type: 'minut_sensor', device_ids: [device_id] }), [])
     deepEqual(await call(), [])
   },
-  '/thermostats/list': async (call) => {
-    deepEqual(await call({ manufacturer: 'ecobee' }), [])
-    deepEqual(await call(), [])
-  },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)
   },
