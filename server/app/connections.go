@@ -59,6 +59,9 @@ func (DeviceCloud) Adapter() string { return "devicecloud" }
 // Address implements Connection.
 func (c DeviceCloud) Address() string { return c.BaseURL }
 
+// Takes returns the capabilities that the account accepts.
+func (DeviceCloud) Takes() []string { return []string{"lock", "thermostat"} }
+
 // Check implements Connection.
 func (c DeviceCloud) Check(ctx context.Context) (string, error) {
 	u, err := url.Parse(c.BaseURL)

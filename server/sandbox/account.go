@@ -142,6 +142,9 @@ func (a *account) ensureLock(key, profile string, n int) error {
 	if err != nil {
 		return err
 	}
+	if known && prof.Thermostat != nil && l.mem.Thermostat == nil {
+		return fmt.Errorf("%s describes no thermostat", l.file())
+	}
 	if !known {
 		l.mem = l.factory(n)
 		if err := a.box.files().save(l.file(), l.mem); err != nil {

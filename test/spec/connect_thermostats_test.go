@@ -20,7 +20,8 @@ func TestWebview_OffersThermostats(t *testing.T) {
 	var names []string
 	for _, p := range listed.DeviceProviders {
 		names = append(names, p.DeviceProviderName)
-		if !*p.CanHvacHeat || !*p.CanTurnOffHvac || *p.CanHvacCool == (p.DeviceProviderName == "tado") || *p.CanRemotelyLock {
+		if !*p.CanHvacHeat || !*p.CanTurnOffHvac || *p.CanHvacCool == (p.DeviceProviderName == "tado") ||
+			*p.CanRemotelyLock {
 			t.Errorf("the vendor %s is listed as %+v", p.DeviceProviderName, p)
 		}
 	}
@@ -74,8 +75,10 @@ func TestWebview_LoginConnectsThermostat(t *testing.T) {
 			t.Fatalf("%s: %d, the thermostats of the account are %+v", c.vendor, status, out.Devices)
 		}
 		d := out.Devices[0]
-		if d.DeviceType != c.vendor+"_thermostat" || !slices.Equal(d.CapabilitiesSupported[:1], []string{"thermostat"}) ||
-			d.Properties.ImageAltText != "A thermostat" || d.DeviceProvider.ProviderCategory != "thermostats" {
+		if d.DeviceType != c.vendor+"_thermostat" ||
+			!slices.Equal(d.CapabilitiesSupported[:1], []string{"thermostat"}) ||
+			d.Properties.ImageAltText != "A thermostat" ||
+			d.DeviceProvider.ProviderCategory != "thermostats" {
 			t.Errorf("%s: the thermostat is %+v", c.vendor, d)
 		}
 		if *d.CanRemotelyLock || *d.CanProgramOnlineAccessCodes || !*d.CanHvacHeatCool || !*d.CanRunThermostatPrograms {

@@ -64,7 +64,13 @@ type wireThermostatLimits struct {
 
 // The modes that are accepted from a vendor.
 var (
-	allModes    = []capability.HVACMode{capability.Off, capability.Heat, capability.Cool, capability.HeatCool, capability.Eco}
+	allModes = []capability.HVACMode{
+		capability.Off,
+		capability.Heat,
+		capability.Cool,
+		capability.HeatCool,
+		capability.Eco,
+	}
 	allFanModes = []capability.FanMode{capability.FanAuto, capability.FanOn, capability.FanCirculate}
 )
 

@@ -14,7 +14,6 @@ create table thermostat_schedules (
   max_override_minutes   integer check (max_override_minutes > 0), -- for so long; null: until the next schedule or period
   errors                 jsonb not null default '[]', -- why the device could not be set
   created_at             timestamptz not null default now(),
-  check (starts_at < ends_at),
   unique (device_id, starts_at)
 );
 
