@@ -118,8 +118,14 @@ type ZWaveJS struct {
 	pageConnection
 }
 
+// gatewayKinds are the kinds of devices that are taken from a gateway.
+var gatewayKinds = []string{"lock", "thermostat"}
+
 // Adapter implements Connection.
 func (ZWaveJS) Adapter() string { return "zwavejs" }
+
+// Takes returns the capabilities that the account accepts.
+func (ZWaveJS) Takes() []string { return gatewayKinds }
 
 // dialWithin applies guard to an address from a connect page, and reports whether the address is from one.
 func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
@@ -172,6 +178,9 @@ func (Zigbee2MQTT) Adapter() string { return "zigbee2mqtt" }
 
 // Address implements Connection.
 func (c Zigbee2MQTT) Address() string { return c.Config.Address() }
+
+// Takes returns the capabilities that the account accepts.
+func (Zigbee2MQTT) Takes() []string { return gatewayKinds }
 
 func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
 	if c.FromWebview {

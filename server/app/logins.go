@@ -79,7 +79,7 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
 		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:
-		add([]string{"lock"}, "zigbee2mqtt", "zwave_js")
+		add(gatewayKinds, "zigbee2mqtt", "zwave_js")
 	}
 	return out
 }

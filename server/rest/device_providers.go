@@ -31,8 +31,8 @@ var vendors = []struct {
 	{"tedee", "Tedee", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
 	{"ttlock", "TTLock", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true, Hub: true})},
 	{"yale", "Yale", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
-	{"zigbee2mqtt", "Zigbee2MQTT", lockCategory, lockWith(capability.Set{})},
-	{"zwave_js", "Z-Wave JS", lockCategory, lockWith(capability.Set{})},
+	{"zigbee2mqtt", "Zigbee2MQTT", lockCategory, lockWith(ofGateways(fourModes...))},
+	{"zwave_js", "Z-Wave JS", lockCategory, lockWith(ofGateways(append(slices.Clone(fourModes), capability.Eco)...))},
 }
 
 // Categories of vendors.
@@ -48,6 +48,11 @@ var fourModes = []capability.HVACMode{capability.Off, capability.Heat, capabilit
 func lockWith(caps capability.Set) capability.Set {
 	caps.Lock, caps.Unlock, caps.OnlineCodes = true, true, true
 	return caps
+}
+
+// ofGateways returns the capabilities of the thermostats behind gateways.
+func ofGateways(modes ...capability.HVACMode) capability.Set {
+	return capability.Set{Thermostat: &capability.Thermostat{Modes: modes}}
 }
 
 // thermostatWith returns the capabilities of simulated thermostats with the modes.
@@ -73,12 +78,16 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	var out []api.DeviceProvider
 	for _, p := range vendors {
 		can := canFlags(p.caps)
-		picture, _ := pictureOf(p.caps.Kind())
+		kind, categories := p.caps.Kind(), []string{"stable", p.category}
+		if p.category == lockCategory && kind == "thermostat" { // a gateway has both
+			kind, categories = "lock", append(categories, thermostatCategory)
+		}
+		picture, _ := pictureOf(kind)
 		out = append(out, api.DeviceProvider{
 			DeviceProviderName: p.name,
 			DisplayName:        p.display,
 			ImageURL:           picture,
-			ProviderCategories: []string{"stable", p.category},
+			ProviderCategories: categories,
 
 			CanProgramOnlineAccessCodes:  can("can_program_online_access_codes"),
 			CanProgramOfflineAccessCodes: can("can_program_offline_access_codes"),
@@ -113,13 +122,16 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	})
 })
 
-// toProvider describes the vendor of a device. An unknown vendor is shown by its stable name.
-func toProvider(name string) api.DeviceProviderOfDevice {
+// toProvider describes the vendor of a device of a kind. An unknown vendor is shown by its stable name.
+func toProvider(name, kind string) api.DeviceProviderOfDevice {
 	out := api.DeviceProviderOfDevice{DeviceProviderName: name, DisplayName: name, ProviderCategory: lockCategory}
 	for _, p := range vendors {
 		if p.name == name {
 			out.DisplayName, out.ProviderCategory = p.display, p.category
 		}
+	}
+	if kind == "thermostat" {
+		out.ProviderCategory = thermostatCategory
 	}
 	return out
 }

@@ -199,7 +199,7 @@ func toDevice(d device.Device) api.Device {
 			Manufacturer: stableName(d.Manufacturer),
 			DisplayName:  d.Manufacturer,
 		},
-		DeviceProvider: toProvider(d.Provider),
+		DeviceProvider: toProvider(d.Provider, d.Capabilities.Kind()),
 		Location:       api.DeviceLocation{TimeZone: d.TimeZone, Timezone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
