@@ -128,7 +128,10 @@ func TestThermostat_ConvergesDespiteFaults(t *testing.T) {
 				return m.Mode == "heat" && m.Heat > 20.7 && m.Heat < 21.3
 			})
 			for _, a := range attempts {
-				b.until("attempt "+a.Type+" ends", func() bool { b.look(); return b.attempt(a).Status != device.Pending })
+				b.until(
+					"attempt "+a.Type+" ends",
+					func() bool { b.look(); return b.attempt(a).Status != device.Pending },
+				)
 			}
 		})
 	}

@@ -52,10 +52,12 @@ func inputsOfThermostats(t *testing.T, s *apptest.Server) map[string]func() in {
 		return in{"thermostat_daily_program_id": one["thermostat_daily_program_id"]}
 	}
 	return map[string]func() in{
-		"/thermostats/get":                         of(nil),
-		"/thermostats/heat":                        of(in{"heating_set_point_celsius": 20, "sync": true}),
-		"/thermostats/cool":                        of(in{"cooling_set_point_fahrenheit": 77, "sync": true}),
-		"/thermostats/heat_cool":                   of(in{"heating_set_point_celsius": 20, "cooling_set_point_celsius": 25}),
+		"/thermostats/get":  of(nil),
+		"/thermostats/heat": of(in{"heating_set_point_celsius": 20, "sync": true}),
+		"/thermostats/cool": of(in{"cooling_set_point_fahrenheit": 77, "sync": true}),
+		"/thermostats/heat_cool": of(
+			in{"heating_set_point_celsius": 20, "cooling_set_point_celsius": 25},
+		),
 		"/thermostats/off":                         of(nil),
 		"/thermostats/set_hvac_mode":               of(in{"hvac_mode_setting": "eco"}),
 		"/thermostats/set_fan_mode":                of(in{"fan_mode": "on"}),

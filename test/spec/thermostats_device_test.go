@@ -44,7 +44,8 @@ func TestThermostats_Temperature(t *testing.T) {
 	if !hasWarning(d.Warnings, "temperature_threshold_exceeded") {
 		t.Errorf("warnings %+v", d.Warnings)
 	}
-	if th := d.Properties.TemperatureThreshold; !near(th.UpperLimitCelsius, 30) || !near(th.LowerLimitFahrenheit, 60.8) {
+	if th := d.Properties.TemperatureThreshold; !near(th.UpperLimitCelsius, 30) ||
+		!near(th.LowerLimitFahrenheit, 60.8) {
 		t.Errorf("the threshold %+v", th)
 	}
 	changes := count("temperature_changed")
