@@ -58,8 +58,9 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, and the " +
-			"webhooks that report on them, through a Device Access server.",
+		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, the schedules of " +
+			"thermostats, the thresholds of noise sensors, and the webhooks that report on them, through a Device " +
+			"Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
 				Optional:  true,
@@ -133,6 +134,9 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 		newDeviceResource,
 		newACSUserResource,
 		newUserIdentityResource,
+		newClimatePresetResource,
+		newThermostatScheduleResource,
+		newNoiseThresholdResource,
 	}
 }
 
@@ -154,6 +158,8 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newAccessCodeDataSource,
 		newWebhookDataSource,
 		newConnectedAccountDataSource,
+		newThermostatsDataSource,
+		newNoiseSensorsDataSource,
 	}
 }
 
@@ -180,5 +186,8 @@ func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource
 		newDeviceList,
 		newACSUserList,
 		newUserIdentityList,
+		newClimatePresetList,
+		newThermostatScheduleList,
+		newNoiseThresholdList,
 	}
 }
