@@ -81,7 +81,7 @@ func presetOf(device *api.Device, key string) *api.ClimatePreset {
 // mode lacks has no effect, so it is left out.
 func (m *climatePresetModel) fill(preset *api.ClimatePreset) {
 	m.ClimatePresetKey = types.StringValue(preset.ClimatePresetKey)
-	m.Name = types.StringPointerValue(preset.Name)
+	m.Name = textOrNull(textOf(preset.Name))
 	m.HVACModeSetting = textOrNull(preset.HvacModeSetting)
 	m.FanModeSetting = textOrNull(preset.FanModeSetting)
 	m.ClimatePresetMode = textOrNull(preset.ClimatePresetMode)

@@ -70,20 +70,20 @@ func (p setPoint) orSame(known setPoint) setPoint {
 	return p
 }
 
-// planned returns the plan of a configured set point: the other unit follows from the configured one. A conversion
-// that the state has already stays as it is there.
+// planned returns the plan of a configured set point: the other unit follows from the configured one. If the state
+// differs from the conversion by rounding only, it stays.
 func (p setPoint) planned(state setPoint) setPoint {
 	switch {
 	case p.isUnknown():
 		return setPoint{types.Float64Unknown(), types.Float64Unknown()}
 	case isSet(p.Celsius):
 		p.Fahrenheit = types.Float64Value(toFahrenheit(p.Celsius.ValueFloat64()))
-		if p.Celsius.Equal(state.Celsius) && isSet(state.Fahrenheit) {
+		if isSet(state.Fahrenheit) && p.same(setPoint{types.Float64Null(), state.Fahrenheit}) {
 			p.Fahrenheit = state.Fahrenheit
 		}
 	case isSet(p.Fahrenheit):
 		p.Celsius = types.Float64Value(toCelsius(p.Fahrenheit.ValueFloat64()))
-		if p.Fahrenheit.Equal(state.Fahrenheit) && isSet(state.Celsius) {
+		if isSet(state.Celsius) && p.same(setPoint{state.Celsius, types.Float64Null()}) {
 			p.Celsius = state.Celsius
 		}
 	}

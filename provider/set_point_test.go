@@ -18,6 +18,10 @@ func inBoth(celsius, fahrenheit float64) setPoint {
 	return setPoint{types.Float64Value(celsius), types.Float64Value(fahrenheit)}
 }
 
+func (p setPoint) equal(other setPoint) bool {
+	return p.Celsius.Equal(other.Celsius) && p.Fahrenheit.Equal(other.Fahrenheit)
+}
+
 func TestSetPoint_PlanHasBothUnits(t *testing.T) {
 	t.Parallel()
 	unknown := setPoint{types.Float64Unknown(), types.Float64Unknown()}
@@ -25,6 +29,7 @@ func TestSetPoint_PlanHasBothUnits(t *testing.T) {
 		"new, in °C":                     {inCelsius(21), noSetPoint(), inBoth(21, 69.8)},
 		"new, in °F":                     {inFahrenheit(70), noSetPoint(), inBoth(21.11, 70)},
 		"unchanged, rounded otherwise":   {inFahrenheit(70), inBoth(21.1, 70), inBoth(21.1, 70)},
+		"inconsistent state":             {inFahrenheit(70), inBoth(15, 70), inBoth(21.11, 70)},
 		"changed":                        {inFahrenheit(71), inBoth(21.11, 70), inBoth(21.67, 71)},
 		"from °F to °C":                  {inCelsius(21.11), inBoth(21.11, 70), inBoth(21.11, 70)},
 		"from °C to °F":                  {inFahrenheit(69.8), inBoth(21, 69.8), inBoth(21, 69.8)},
@@ -32,7 +37,7 @@ func TestSetPoint_PlanHasBothUnits(t *testing.T) {
 		"the other unit may turn out it": {setPoint{types.Float64Null(), types.Float64Unknown()}, noSetPoint(), unknown},
 		"none":                           {noSetPoint(), inBoth(21, 69.8), noSetPoint()},
 	} {
-		if got := c.config.planned(c.state); got != c.want {
+		if got := c.config.planned(c.state); !got.equal(c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -56,7 +61,7 @@ func TestSetPoint_RoundingOfServersIsNoChange(t *testing.T) {
 		if c.same {
 			want = c.state
 		}
-		if got := c.server.orSame(c.state); c.server.same(c.state) != c.same || got != want {
+		if got := c.server.orSame(c.state); c.server.same(c.state) != c.same || !got.equal(want) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -65,14 +70,14 @@ func TestSetPoint_RoundingOfServersIsNoChange(t *testing.T) {
 func TestSetPoint_OfServerInOneUnitIsConverted(t *testing.T) {
 	t.Parallel()
 	celsius, fahrenheit := 21.0, 70.0
-	for want, got := range map[setPoint]setPoint{
-		inBoth(21, 69.8):  setPointOf(&celsius, nil),
-		inBoth(21.11, 70): setPointOf(nil, &fahrenheit),
-		inBoth(21, 70):    setPointOf(&celsius, &fahrenheit),
-		noSetPoint():      setPointOf(nil, nil),
+	for _, c := range []struct{ got, want setPoint }{
+		{setPointOf(&celsius, nil), inBoth(21, 69.8)},
+		{setPointOf(nil, &fahrenheit), inBoth(21.11, 70)},
+		{setPointOf(&celsius, &fahrenheit), inBoth(21, 70)},
+		{setPointOf(nil, nil), noSetPoint()},
 	} {
-		if got != want {
-			t.Errorf("%v, want %v", got, want)
+		if !c.got.equal(c.want) {
+			t.Errorf("%v, want %v", c.got, c.want)
 		}
 	}
 }

@@ -393,7 +393,7 @@ func (m *thermostatScheduleModel) fill(schedule *api.ThermostatSchedule, now tim
 	m.fillComputed(schedule)
 	m.DeviceID = types.StringValue(schedule.DeviceID)
 	m.ClimatePresetKey = types.StringValue(schedule.ClimatePresetKey)
-	m.Name = types.StringPointerValue(schedule.Name)
+	m.Name = textOrNull(textOf(schedule.Name))
 	if known := m.StartsAt.time(); known == nil || known.After(now) || schedule.StartsAt.After(now) {
 		m.StartsAt = instantOf(&schedule.StartsAt)
 	}
