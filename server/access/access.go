@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -54,16 +55,17 @@ type Options struct {
 
 // Services are the services of the domain, one per package.
 type Services struct {
-	Accounts    *account.Service
-	Audit       *audit.Service
-	Auth        *auth.Service
-	Devices     *device.Service
-	Events      *event.Service
-	Health      *health.Service
-	Idempotency *idempotency.Service
-	Retention   *retention.Service
-	ServerKeys  *keyrotation.Service
-	Webhooks    *webhook.Service
+	Accounts     *account.Service
+	Audit        *audit.Service
+	Auth         *auth.Service
+	Devices      *device.Service
+	Events       *event.Service
+	Health       *health.Service
+	Idempotency  *idempotency.Service
+	NoiseSensors *noisesensor.Service
+	Retention    *retention.Service
+	ServerKeys   *keyrotation.Service
+	Webhooks     *webhook.Service
 }
 
 // New creates the services. db must be migrated.
@@ -133,6 +135,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Now:                 opt.Now,
 			Log:                 opt.Log,
 		})
+	r.NoiseSensors = noisesensor.New(db, r.Devices, r.Accounts, r.Events)
 	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
 		Webhooks:    r.Webhooks,

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,27 +66,21 @@ func newLogins(s *Sandbox, url string, c Connecting) *logins {
 
 // providers returns what people can log in to in a workspace: simulated vendors in a sandbox, else gateways.
 func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
-	var names []string
+	add := func(capabilities []string, names ...string) {
+		for _, name := range names {
+			_, categories := rest.Provider(name)
+			out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: capabilities})
+		}
+	}
 	switch {
 	case w.IsSandbox:
-		names = append(sandbox.Profiles(), sandbox.Everything)
+		add([]string{"lock"}, sandbox.Profiles()...)
+		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
+		add([]string{"noise_sensor"}, sandbox.NoiseProfiles()...)
+		add(SimulatedKinds, sandbox.Everything)
+		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:
-		names = []string{"zigbee2mqtt", "zwave_js"}
-	}
-	for _, name := range names {
-		_, categories := rest.Provider(name)
-		out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
-	}
-	if w.IsSandbox {
-		_, categories := rest.Provider(sandbox.AccessSystems)
-		out = append(
-			out,
-			account.Provider{
-				Name:         sandbox.AccessSystems,
-				Categories:   categories,
-				Capabilities: []string{account.AccessControl},
-			},
-		)
+		add([]string{"lock"}, "zigbee2mqtt", "zwave_js")
 	}
 	return out
 }
@@ -152,7 +145,7 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 				Optional:     true,
 			},
 		}
-	case name == sandbox.Everything || name == sandbox.AccessSystems || slices.Contains(sandbox.Profiles(), name):
+	case name == sandbox.Everything || name == sandbox.AccessSystems || sandbox.HasProfile(name):
 		v.AccessSystems = name == sandbox.AccessSystems
 		v.Fields = []connectpage.Field{
 			{

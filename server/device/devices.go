@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -50,8 +51,10 @@ type Device struct {
 	// DoorOpen is nil if unknown.
 	DoorOpen     *bool
 	Capabilities capability.Set
-	Metadata     map[string]any
-	CreatedAt    time.Time
+	// Noise is the state of a noise sensor; nil for another kind of device, and before its vendor has reported it.
+	Noise     *noise.Document
+	Metadata  map[string]any
+	CreatedAt time.Time
 
 	// HubDisconnected is true if the device is offline because of its hub.
 	HubDisconnected bool
@@ -191,6 +194,7 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
+	d.Noise = toNoise(r.Noise)
 	return d
 }
 

@@ -90,6 +90,8 @@ var eventFields = func() map[string][]string {
 		"lock.unlocked":      fieldsWith(device, "method"),
 		"lock.access_denied": fieldsWith(device),
 
+		"noise_sensor.noise_threshold_triggered": fieldsWith(device),
+
 		"connected_account.created":                                 fieldsWith(account, "connect_webview_id"),
 		"connected_account.connected":                               fieldsWith(account),
 		"connected_account.successful_login":                        fieldsWith(account, "connect_webview_id"),

@@ -86,7 +86,11 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
-	if err := p.run(ctx); err != nil {
+	run := p.run
+	if isNoiseSensor(w.Device) {
+		run = p.runNoiseSensor
+	}
+	if err := run(ctx); err != nil {
 		return p.park(ctx, p.work, err)
 	}
 	return r.until(p.work), nil
@@ -341,7 +345,7 @@ func (r *Reconciler) due(w device.Work) *time.Time {
 
 // idle reports whether the device needs no work.
 func idle(w device.Work) bool {
-	return quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
+	return !isNoiseSensor(w.Device) && quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
 }
 
 // quiet reports whether the device's codes need no work.

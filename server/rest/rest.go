@@ -82,6 +82,8 @@ type Simulator interface {
 	EnterCode(ctx context.Context, p domain.Principal, deviceID, pin string) (device.Attempt, error)
 	// LockByHand locks a device with the button on its keypad.
 	LockByHand(ctx context.Context, p domain.Principal, deviceID string) (device.Attempt, error)
+	// TriggerNoise makes noise at a noise sensor.
+	TriggerNoise(ctx context.Context, p domain.Principal, deviceID string) error
 	// DisconnectAccount makes the vendor reject the credentials of an account.
 	DisconnectAccount(ctx context.Context, p domain.Principal, accountID string) error
 	// NewAccount returns an account with the simulated devices of a new sandbox workspace.

@@ -385,6 +385,21 @@ type IdempotencyKey struct {
 	IsPublic         bool
 }
 
+type NoiseThreshold struct {
+	NoiseThresholdID uuid.UUID
+	WorkspaceID      uuid.UUID
+	DeviceID         uuid.UUID
+	CreatedAt        time.Time
+	IsManaged        bool
+	IsDeleting       bool
+	VendorRef        *string
+	Desired          []byte
+	Observed         []byte
+	Tries            int32
+	NextAt           *time.Time
+	AwaitUntil       *time.Time
+}
+
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID
