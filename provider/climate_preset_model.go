@@ -183,6 +183,15 @@ func (m *climatePresetModel) warnOfDeletion(diags *diag.Diagnostics) {
 		return
 	}
 	diagnostics.Warning(diags, "Preset cannot be deleted", fmt.Sprintf("The preset %s belongs to the thermostat "+
-		"itself, so applying this plan will fail. To leave it on the thermostat, remove it from the state with a "+
-		"`removed` block and `destroy = false`.", m.address()))
+		"itself, so applying this plan will fail. %s", m.address(), m.deletionAdvice()))
+}
+
+// deletionAdvice says what to do if the server refuses to delete the preset.
+func (m *climatePresetModel) deletionAdvice() string {
+	if isFalse(m.CanDelete.ValueBoolPointer()) {
+		return "To leave it on the thermostat, remove it from the state with a `removed` block and `destroy = false`."
+	}
+	return "First end what uses the preset. For a schedule of the same configuration, take `climate_preset_key` of the " +
+		"schedule from the attribute of this resource, and set `create_before_destroy` in the `lifecycle` block of the " +
+		"preset."
 }

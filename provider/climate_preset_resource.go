@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -274,7 +275,7 @@ func (r *climatePresetResource) refreshPreset(
 	preset := presetOf(device, key)
 	if preset == nil {
 		return nil, "", &api.ResponseError{
-			Status:  404,
+			Status:  http.StatusNotFound,
 			Type:    "climate_preset_not_found",
 			Message: "the device has no such climate preset",
 		}
@@ -334,10 +335,8 @@ func (r *climatePresetResource) Delete(
 		r.isDeleted(ctx, req.Private, action, &resp.Diagnostics)
 	case err != nil:
 		next := nextStep(err)
-		if isOfType(err, "climate_preset_in_use") {
-			next = "First end what uses the preset. For a schedule of the same configuration, set " +
-				"`climate_preset_key` of the schedule from the attribute of this resource, and set " +
-				"`create_before_destroy` in the `lifecycle` block of the preset."
+		if status := api.StatusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
+			next = model.deletionAdvice()
 		}
 		// Terraform does not name the resource in an error of a destroy.
 		reportNext(&resp.Diagnostics, action, &explainedError{

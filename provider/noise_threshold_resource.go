@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -361,7 +362,7 @@ func sensorAdvice(err error, operation string) string {
 	case keepsTrying(err):
 		return "The server keeps trying to make the change; you need not repeat it when the sensor is online. For a " +
 			"sensor that always takes longer, raise `timeouts { update }`."
-	case attemptFailed(err):
+	case attemptFailed(err) || operation == "delete" && api.StatusOf(err) == http.StatusBadRequest:
 		return "Correct the problem in the message, then run Terraform again. To keep the threshold on the sensor " +
 			"without Terraform, remove it from the state with a `removed` block and `destroy = false`."
 	}
