@@ -4,7 +4,8 @@
 // Each resource is one file, x_resource.go, with its test; access_code_schema.go and access_code_plan.go hold the
 // larger parts of the access code. access_code_operations.go has the operations that several resources share, and
 // diagnostics.go the texts of errors. Checks of attributes are in package validators, rules for plans in package
-// planmodifiers, and rules of locks in package lockrules, against which plan_checks.go checks plans.
+// planmodifiers, and rules of locks in package lockrules, against which plan_checks.go checks plans. Rules of
+// thermostats are in thermostat_rules.go.
 package provider
 
 import (
