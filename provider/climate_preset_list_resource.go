@@ -41,8 +41,10 @@ func (l *climatePresetList) ListResourceConfigSchema(
 			"cannot be changed.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Optional:   true,
-				Validators: []validator.String{validators.Identifier{Hint: "Name a thermostat, or leave it out for all."}},
+				Optional: true,
+				Validators: []validator.String{
+					validators.Identifier{Hint: "Name a thermostat, or leave it out for all."},
+				},
 				MarkdownDescription: "The thermostat whose presets are listed. Without it, the presets of all thermostats " +
 					"are listed.",
 			},

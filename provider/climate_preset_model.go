@@ -45,6 +45,7 @@ func (m *climatePresetModel) address() string {
 func (m *climatePresetModel) heating() setPoint {
 	return setPoint{m.HeatingCelsius, m.HeatingFahrenheit}
 }
+
 func (m *climatePresetModel) cooling() setPoint {
 	return setPoint{m.CoolingCelsius, m.CoolingFahrenheit}
 }

@@ -94,8 +94,8 @@ func (r *climatePresetResource) Schema(_ context.Context, _ resource.SchemaReque
 	coolingSetPoint.attributes(attributes, "The temperature down to which the thermostat cools,")
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A climate preset of a thermostat: a setting with a key, which schedules and programs " +
-			"set. What a preset lacks stays as it is on the thermostat. A change of a preset that is in effect sets " +
-			"the thermostat.",
+			"set. A preset changes only the settings that it has. A change of a preset that is in effect sets the " +
+			"thermostat.",
 		Attributes: attributes,
 	}
 }
@@ -179,7 +179,12 @@ func (r *climatePresetResource) checkPlan(
 	default:
 		limits := thermostatLimitsOf(device)
 		for _, fault := range limits.check(plan.setting(config)) {
-			diagnostics.ErrorAt(&resp.Diagnostics, fault.at, fault.summary, "Device "+device.DisplayName+": "+fault.text)
+			diagnostics.ErrorAt(
+				&resp.Diagnostics,
+				fault.at,
+				fault.summary,
+				"Device "+device.DisplayName+": "+fault.text,
+			)
 		}
 		preset := presetOf(device, plan.ClimatePresetKey.ValueString())
 		if !exists && preset != nil && !r.walk.knows(plan.address()) {
@@ -381,8 +386,12 @@ func (r *climatePresetResource) ImportState(
 	case resp.Diagnostics.HasError():
 		return
 	case deviceID == "" || key == "":
-		diagnostics.Failure(&resp.Diagnostics, "import climate preset", fmt.Sprintf("%q does not name a climate preset. "+
-			"Write DEVICE_ID/CLIMATE_PRESET_KEY; the data source deviceaccess_thermostats lists both.", req.ID))
+		diagnostics.Failure(
+			&resp.Diagnostics,
+			"import climate preset",
+			fmt.Sprintf("%q does not name a climate preset. "+
+				"Write DEVICE_ID/CLIMATE_PRESET_KEY; the data source deviceaccess_thermostats lists both.", req.ID),
+		)
 		return
 	case strings.TrimSpace(key) != key:
 		diagnostics.Error(&resp.Diagnostics, "Invalid identifier", fmt.Sprintf("The key %q begins or ends with a "+

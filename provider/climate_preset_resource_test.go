@@ -29,7 +29,10 @@ func climatePreset(device, attributes string) string {
 // degrees are checks of set points.
 func degrees(address string, attributes map[string]float64) (checks []statecheck.StateCheck) {
 	for name, value := range attributes {
-		checks = append(checks, statecheck.ExpectKnownValue(address, tfjsonpath.New(name), knownvalue.Float64Exact(value)))
+		checks = append(
+			checks,
+			statecheck.ExpectKnownValue(address, tfjsonpath.New(name), knownvalue.Float64Exact(value)),
+		)
 	}
 	return checks
 }

@@ -19,7 +19,12 @@ import (
 func thresholdNamed(t *testing.T, srv *apptest.Server, device, name string) *api.NoiseThreshold {
 	t.Helper()
 	var list api.NoiseThresholdsResponse
-	srv.Post(t, "/noise_sensors/noise_thresholds/list", map[string]any{"device_id": device, "is_programmed": true}, &list)
+	srv.Post(
+		t,
+		"/noise_sensors/noise_thresholds/list",
+		map[string]any{"device_id": device, "is_programmed": true},
+		&list,
+	)
 	for _, threshold := range list.NoiseThresholds {
 		if threshold.Name == name {
 			return &threshold
@@ -102,9 +107,12 @@ func TestServerNoiseThreshold_OfTheVendorIsImportedAndChanged(t *testing.T) {
 	}
 	first := list.NoiseThresholds[0]
 	config := func(decibels float64) string {
-		return required + onServer(srv, fmt.Sprintf("resource %q \"night\" {\n  device_id = %q\n  starts_daily_at = %q\n"+
-			"  ends_daily_at = %q\n  noise_threshold_decibels = %v\n}\n", thresholdType, device,
-			first.StartsDailyAt, first.EndsDailyAt, decibels))
+		return required + onServer(
+			srv,
+			fmt.Sprintf("resource %q \"night\" {\n  device_id = %q\n  starts_daily_at = %q\n"+
+				"  ends_daily_at = %q\n  noise_threshold_decibels = %v\n}\n", thresholdType, device,
+				first.StartsDailyAt, first.EndsDailyAt, decibels),
+		)
 	}
 	w := newDirectory(t, map[string]string{"main.tf": config(first.NoiseThresholdDecibels)})
 	w.expect(true, "import", night, first.NoiseThresholdID)
@@ -148,10 +156,12 @@ func TestServerNoiseSensorsAreListed(t *testing.T) {
 			statecheck.ExpectKnownValue(data, sensors, knownvalue.ListSizeExact(1)),
 			statecheck.ExpectKnownValue(data, sensors.AtSliceIndex(0), knownvalue.ObjectPartial(
 				map[string]knownvalue.Check{
-					"device_id":              isText(srv.Device(t, "minut")),
-					"device_type":            isText("minut_sensor"),
-					"online":                 knownvalue.Bool(true),
-					"capabilities_supported": knownvalue.ListPartial(map[int]knownvalue.Check{0: isText("noise_detection")}),
+					"device_id":   isText(srv.Device(t, "minut")),
+					"device_type": isText("minut_sensor"),
+					"online":      knownvalue.Bool(true),
+					"capabilities_supported": knownvalue.ListPartial(
+						map[int]knownvalue.Check{0: isText("noise_detection")},
+					),
 				},
 			)),
 		},

@@ -25,7 +25,11 @@ type noiseThresholdListModel struct {
 	DeviceID types.String `tfsdk:"device_id"`
 }
 
-func (l *noiseThresholdList) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (l *noiseThresholdList) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_noise_threshold"
 }
 
@@ -39,8 +43,10 @@ func (l *noiseThresholdList) ListResourceConfigSchema(
 			"-generate-config-out` (Terraform 1.14 and newer).",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Optional:   true,
-				Validators: []validator.String{validators.Identifier{Hint: "Name a noise sensor, or leave it out for all."}},
+				Optional: true,
+				Validators: []validator.String{
+					validators.Identifier{Hint: "Name a noise sensor, or leave it out for all."},
+				},
 				MarkdownDescription: "The noise sensor whose thresholds are listed. Without it, the thresholds of all " +
 					"noise sensors are listed.",
 			},

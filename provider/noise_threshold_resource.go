@@ -130,8 +130,12 @@ func (r *noiseThresholdResource) ValidateConfig(
 		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("noise_threshold_decibels"), "Missing level", "Set "+
 			"`noise_threshold_decibels`, or `noise_threshold_nrs` for a sensor of NoiseAware.")
 	case isSet(config.Decibels) && isSet(config.NRS):
-		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("noise_threshold_nrs"), "Conflicting arguments",
-			"`noise_threshold_decibels` and `noise_threshold_nrs` are both set. Set one of them, and leave the other out.")
+		diagnostics.ErrorAt(
+			&resp.Diagnostics,
+			path.Root("noise_threshold_nrs"),
+			"Conflicting arguments",
+			"`noise_threshold_decibels` and `noise_threshold_nrs` are both set. Set one of them, and leave the other out.",
+		)
 	}
 	if !isSet(config.StartsDailyAt) || !isSet(config.EndsDailyAt) {
 		return
@@ -184,7 +188,9 @@ func (r *noiseThresholdResource) ModifyPlan(
 	case isSet(config.NRS) && !strings.HasPrefix(device.DeviceType, "noiseaware"):
 		diagnostics.ErrorAt(&resp.Diagnostics, path.Root("noise_threshold_nrs"), "Level in another unit", fmt.Sprintf(
 			"Only sensors of NoiseAware have Noise Risk Scores, and %s is a %s. Set `noise_threshold_decibels` instead.",
-			device.DisplayName, device.DeviceType))
+			device.DisplayName,
+			device.DeviceType,
+		))
 	}
 }
 
@@ -397,7 +403,13 @@ func (r *noiseThresholdResource) Delete(
 	}
 	if err != nil {
 		// Terraform does not name the resource in an error of a destroy.
-		text := fmt.Sprintf("the noise threshold %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
+		text := fmt.Sprintf(
+			"the noise threshold %s %q on the device %s: %v",
+			id,
+			model.Name.ValueString(),
+			deviceID,
+			err,
+		)
 		reportNext(&resp.Diagnostics, action, &explainedError{text, err}, sensorAdvice(err, "delete"))
 	}
 }

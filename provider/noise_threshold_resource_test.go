@@ -84,8 +84,15 @@ func TestNoiseThreshold_IsCheckedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	f := startFakeClimate(t)
 	of := func(starts, ends, more string) string {
-		return fmt.Sprintf("resource %q \"night\" {\n  device_id = %q\n  starts_daily_at = %q\n  ends_daily_at = %q\n  "+
-			"%s\n}\n", thresholdType, fakeSensor, starts, ends, more)
+		return fmt.Sprintf(
+			"resource %q \"night\" {\n  device_id = %q\n  starts_daily_at = %q\n  ends_daily_at = %q\n  "+
+				"%s\n}\n",
+			thresholdType,
+			fakeSensor,
+			starts,
+			ends,
+			more,
+		)
 	}
 	const level = "noise_threshold_decibels = 60"
 	for config, want := range map[string][]string{
@@ -127,7 +134,9 @@ func TestNoiseThreshold_WaitsForItsSensor(t *testing.T) {
 			t.Parallel()
 			f := startFakeClimate(t)
 			config := func(level int) string {
-				return required + f.config(noiseThreshold(fakeSensor, fmt.Sprintf("noise_threshold_decibels = %d", level)+soon))
+				return required + f.config(
+					noiseThreshold(fakeSensor, fmt.Sprintf("noise_threshold_decibels = %d", level)+soon),
+				)
 			}
 			w := newDirectory(t, map[string]string{"main.tf": config(60)})
 			answers := func(attempt func(*fakeAttempt)) { f.do(func() { f.nextAttempt = attempt }) }

@@ -59,9 +59,8 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, the schedules of " +
-			"thermostats, the thresholds of noise sensors, and the webhooks that report on them, through a Device " +
-			"Access server.",
+		MarkdownDescription: "Manages access codes of door locks, users of access systems, schedules of thermostats, " +
+			"thresholds of noise sensors, and webhooks, through a Device Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
 				Optional:  true,

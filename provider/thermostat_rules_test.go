@@ -40,8 +40,10 @@ func TestThermostatLimits_Check(t *testing.T) {
 		"just far enough, in °F": {limits, climateSetting{"heat_cool", "", inFahrenheit(70), inFahrenheit(75)}, nil, ""},
 		"close, in another mode": {limits, climateSetting{"", "", inCelsius(22), inCelsius(24)}, nil, ""},
 		"several at once": {
-			limits, climateSetting{"eco", "circulate", inCelsius(1), inCelsius(1)},
-			[]string{"hvac_mode_setting", "fan_mode_setting", "heating_set_point_celsius", "cooling_set_point_celsius"}, "",
+			limits,
+			climateSetting{"eco", "circulate", inCelsius(1), inCelsius(1)},
+			[]string{"hvac_mode_setting", "fan_mode_setting", "heating_set_point_celsius", "cooling_set_point_celsius"},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

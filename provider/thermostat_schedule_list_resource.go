@@ -27,7 +27,11 @@ type thermostatScheduleListModel struct {
 	DeviceID types.String `tfsdk:"device_id"`
 }
 
-func (l *thermostatScheduleList) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+func (l *thermostatScheduleList) Metadata(
+	_ context.Context,
+	req resource.MetadataRequest,
+	resp *resource.MetadataResponse,
+) {
 	resp.TypeName = req.ProviderTypeName + "_thermostat_schedule"
 }
 
@@ -41,8 +45,10 @@ func (l *thermostatScheduleList) ListResourceConfigSchema(
 			"-generate-config-out` (Terraform 1.14 and newer).",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Optional:   true,
-				Validators: []validator.String{validators.Identifier{Hint: "Name a thermostat, or leave it out for all."}},
+				Optional: true,
+				Validators: []validator.String{
+					validators.Identifier{Hint: "Name a thermostat, or leave it out for all."},
+				},
 				MarkdownDescription: "The thermostat whose schedules are listed. Without it, the schedules of all " +
 					"thermostats are listed.",
 			},

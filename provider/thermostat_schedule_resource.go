@@ -192,11 +192,19 @@ func (r *thermostatScheduleResource) checkPlan(
 	case device.Properties.AvailableClimatePresets != nil:
 		key := plan.ClimatePresetKey.ValueString()
 		if presetOf(device, key) == nil && !r.checks.hasPreset(device.DeviceID, key) {
-			diagnostics.WarningAt(&resp.Diagnostics, path.Root("climate_preset_key"), "Climate preset not found",
-				fmt.Sprintf("The thermostat %s has no climate preset %q, so applying this plan will fail. Its presets: "+
-					"%s.\n\nIf a deviceaccess_climate_preset of this configuration creates it, take the key from the "+
-					"attribute `climate_preset_key` of that resource, so that Terraform creates the preset first.",
-					device.DisplayName, key, presetKeys(device)))
+			diagnostics.WarningAt(
+				&resp.Diagnostics,
+				path.Root("climate_preset_key"),
+				"Climate preset not found",
+				fmt.Sprintf(
+					"The thermostat %s has no climate preset %q, so applying this plan will fail. Its presets: "+
+						"%s.\n\nIf a deviceaccess_climate_preset of this configuration creates it, take the key from the "+
+						"attribute `climate_preset_key` of that resource, so that Terraform creates the preset first.",
+					device.DisplayName,
+					key,
+					presetKeys(device),
+				),
+			)
 		}
 	}
 }

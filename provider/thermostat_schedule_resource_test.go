@@ -43,7 +43,9 @@ func TestThermostatSchedule_LivesWithItsPreset(t *testing.T) {
 	t.Parallel()
 	f := startFakeClimate(t)
 	config := func(attributes string) string {
-		return f.config(climatePreset(fakeThermostat, heatsTo70F) + schedule(occupied+".climate_preset_key", attributes))
+		return f.config(
+			climatePreset(fakeThermostat, heatsTo70F) + schedule(occupied+".climate_preset_key", attributes),
+		)
 	}
 	const overridable = "name = \"Stay 17\"\n  is_override_allowed = true\n  max_override_period_minutes = 90"
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
@@ -188,7 +190,9 @@ func TestThermostatSchedule_PlanIsCheckedAgainstTheThermostat(t *testing.T) {
 	}
 	w := newDirectory(t, map[string]string{"main.tf": required + f.config(schedule(`"guests"`, ""))})
 	expectSaid(t, "the plan", w.plain("plan"), "Climate preset not found", "Its presets: sleep.")
-	w.rewrite(required + f.config(climatePreset(fakeThermostat, heatsTo70F)+schedule(occupied+".climate_preset_key", "")))
+	w.rewrite(
+		required + f.config(climatePreset(fakeThermostat, heatsTo70F)+schedule(occupied+".climate_preset_key", "")),
+	)
 	if said := w.plain("plan"); strings.Contains(said, "Climate preset not found") {
 		t.Errorf("a planned preset is missing: %s", said)
 	}

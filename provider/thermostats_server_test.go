@@ -102,7 +102,10 @@ func TestServerThermostat_TakesPresetsAndSchedules(t *testing.T) {
 				ConfigPlanChecks: plansNothing(),
 			},
 			{
-				Config:           config(`hvac_mode_setting = "heat"`, "name = \"Stay\"\n  is_override_allowed = true\n  max_override_period_minutes = 90"),
+				Config: config(
+					`hvac_mode_setting = "heat"`,
+					"name = \"Stay\"\n  is_override_allowed = true\n  max_override_period_minutes = 90",
+				),
 				ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, stay),
 				Check:            setTo(t, srv, device, "occupied", 20),
 			},
@@ -186,6 +189,9 @@ func TestServerThermostatsAreListed(t *testing.T) {
 				statecheck.ExpectKnownValue(data, thermostats, knownvalue.ListSizeExact(0)),
 			},
 		},
-		{Config: these("  manufacturer = \"acme\"\n"), ExpectError: says("Could not list thermostats", `manufacturer = "acme"`)},
+		{
+			Config:      these("  manufacturer = \"acme\"\n"),
+			ExpectError: says("Could not list thermostats", `manufacturer = "acme"`),
+		},
 	}})
 }
