@@ -976,7 +976,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentityWithBody Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -985,7 +985,7 @@ type ClientInterface interface {
 
 	// DeleteUserIdentity Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3165,7 +3165,7 @@ func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentity
 
 // DeleteUserIdentityWithBody Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3184,7 +3184,7 @@ func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType str
 
 // DeleteUserIdentity Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7197,7 +7197,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7206,7 +7206,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithResponse Delete a user identity.
 	//
-	// Deletes its users from their access systems, and ends its client sessions.
+	// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13146,7 +13146,7 @@ func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context
 
 // DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13161,7 +13161,7 @@ func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context
 
 // DeleteUserIdentityWithResponse Delete a user identity.
 //
-// Deletes its users from their access systems, and ends its client sessions.
+// Deletes its users from their access systems, ends its client sessions, and deactivates its phones.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

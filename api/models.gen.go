@@ -1017,6 +1017,24 @@ type AddAcsUserToUserIdentityRequest struct {
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
+// AssaAbloyEndpoint An endpoint of a phone.
+type AssaAbloyEndpoint struct {
+	// EndpointID The `seos_tsm_endpoint_id` of the request that created the phone.
+	EndpointID string `json:"endpoint_id"`
+
+	// IsActive Whether it is active.
+	IsActive bool `json:"is_active"`
+}
+
+// AssaAbloyPhone The endpoints of a phone in the ASSA ABLOY credential service.
+type AssaAbloyPhone struct {
+	// Endpoints The endpoints.
+	Endpoints []AssaAbloyEndpoint `json:"endpoints"`
+
+	// HasActiveEndpoint Whether one of them is active.
+	HasActiveEndpoint bool `json:"has_active_endpoint"`
+}
+
 // BackupAccessCodeResponse A backup code that was pulled.
 type BackupAccessCodeResponse struct {
 	// AccessCode A code that this workspace manages. The fields describe the desired state of the code on the device.
@@ -1699,6 +1717,21 @@ type CreateNoiseThresholdRequest struct {
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
+// CreateSandboxPhoneRequest A simulated phone to create.
+type CreateSandboxPhoneRequest struct {
+	// AssaAbloyMetadata What a simulated phone reports to the ASSA ABLOY credential service.
+	AssaAbloyMetadata SandboxAssaAbloyMetadata `json:"assa_abloy_metadata,omitempty,omitzero"`
+
+	// CustomSdkInstallationID The identifier of the app on the phone.
+	CustomSdkInstallationID string `json:"custom_sdk_installation_id,omitempty,omitzero"`
+
+	// PhoneMetadata What a simulated phone is.
+	PhoneMetadata SandboxPhoneMetadata `json:"phone_metadata,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id"`
+}
+
 // CreateThermostatDailyProgramRequest A daily program of a thermostat.
 type CreateThermostatDailyProgramRequest struct {
 	// DeviceID An identifier. Clients must treat it as opaque.
@@ -2025,9 +2058,6 @@ type DeviceProperties struct {
 	// AccessoryKeypad A separate keypad. Missing if none is connected.
 	AccessoryKeypad *AccessoryKeypad `json:"accessory_keypad,omitempty"`
 
-	// ActiveThermostatSchedule The current schedule.
-	ActiveThermostatSchedule Change[ThermostatSchedule] `json:"active_thermostat_schedule,omitempty,omitzero"`
-
 	// ActiveThermostatScheduleID The current schedule.
 	ActiveThermostatScheduleID Change[string] `json:"active_thermostat_schedule_id,omitempty,omitzero"`
 
@@ -2069,9 +2099,6 @@ type DeviceProperties struct {
 
 	// CurrentlyTriggeringNoiseThresholdIds Of a noise sensor: the thresholds that the noise exceeds now.
 	CurrentlyTriggeringNoiseThresholdIds *[]ID `json:"currently_triggering_noise_threshold_ids,omitempty"`
-
-	// DefaultClimateSetting What a thermostat is set to.
-	DefaultClimateSetting *ClimateSetting `json:"default_climate_setting,omitempty"`
 
 	// DoorOpen Whether the door is open. Missing if the lock does not report that.
 	DoorOpen *bool `json:"door_open,omitempty"`
@@ -3551,9 +3578,9 @@ type PendingMutation struct {
 	To map[string]interface{} `json:"to,omitempty,omitzero"`
 }
 
-// Phone A phone that acts as a credential.
+// Phone A simulated phone of a user identity.
 type Phone struct {
-	// CreatedAt When it was first seen.
+	// CreatedAt When it was created.
 	CreatedAt time.Time `json:"created_at"`
 
 	// CustomMetadata Custom data that the workspace stores with a resource.
@@ -3565,17 +3592,14 @@ type Phone struct {
 	// DeviceType `ios_phone` or `android_phone`.
 	DeviceType string `json:"device_type"`
 
-	// DisplayName Its name.
+	// DisplayName Its model.
 	DisplayName string `json:"display_name"`
 
 	// Errors Problems that prevent it from working.
 	Errors []Problem `json:"errors"`
 
-	// Nickname Its name in this workspace.
-	Nickname string `json:"nickname,omitempty,omitzero"`
-
-	// Properties Properties reported by the vendor.
-	Properties map[string]interface{} `json:"properties"`
+	// Properties What a phone reports.
+	Properties PhoneProperties `json:"properties"`
 
 	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
@@ -3584,12 +3608,18 @@ type Phone struct {
 	WorkspaceID ID `json:"workspace_id"`
 }
 
+// PhoneProperties What a phone reports.
+type PhoneProperties struct {
+	// AssaAbloyCredentialServiceMetadata The endpoints of a phone in the ASSA ABLOY credential service.
+	AssaAbloyCredentialServiceMetadata AssaAbloyPhone `json:"assa_abloy_credential_service_metadata"`
+}
+
 // PhoneResponse A phone.
 type PhoneResponse struct {
 	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
 
-	// Phone A phone that acts as a credential.
+	// Phone A simulated phone of a user identity.
 	Phone Phone `json:"phone"`
 }
 
@@ -3720,6 +3750,42 @@ type RotatedWebhookResponse struct {
 
 	// Webhook An endpoint that receives events.
 	Webhook Webhook `json:"webhook"`
+}
+
+// SandboxAssaAbloyMetadata What a simulated phone reports to the ASSA ABLOY credential service.
+type SandboxAssaAbloyMetadata struct {
+	// ApplicationVersion The version of the app. No answer shows it.
+	ApplicationVersion string `json:"application_version,omitempty,omitzero"`
+
+	// BleCapability Whether it has Bluetooth Low Energy. No answer shows it.
+	BleCapability bool `json:"ble_capability,omitempty,omitzero"`
+
+	// HceCapability Whether it emulates cards. No answer shows it.
+	HceCapability bool `json:"hce_capability,omitempty,omitzero"`
+
+	// NfcCapability Whether it has NFC. No answer shows it.
+	NfcCapability bool `json:"nfc_capability,omitempty,omitzero"`
+
+	// SeosAppletVersion The version of its Seos applet. No answer shows it.
+	SeosAppletVersion string `json:"seos_applet_version,omitempty,omitzero"`
+
+	// SeosTsmEndpointID The `endpoint_id` of its endpoint.
+	SeosTsmEndpointID float64 `json:"seos_tsm_endpoint_id,omitempty,omitzero"`
+}
+
+// SandboxPhoneMetadata What a simulated phone is.
+type SandboxPhoneMetadata struct {
+	// DeviceManufacturer Its manufacturer. No answer shows it.
+	DeviceManufacturer string `json:"device_manufacturer,omitempty,omitzero"`
+
+	// DeviceModel Its model, which is its `display_name`.
+	DeviceModel string `json:"device_model,omitempty,omitzero"`
+
+	// OperatingSystem Its operating system.
+	OperatingSystem string `json:"operating_system,omitempty,omitzero"`
+
+	// OsVersion The version of its operating system. No answer shows it.
+	OsVersion string `json:"os_version,omitempty,omitzero"`
 }
 
 // Search Text that the name contains, ignoring case.
@@ -5251,11 +5317,17 @@ type UpdateNoiseThresholdJSONRequestBody = UpdateNoiseThresholdRequest
 // SimulateTriggerNoiseThresholdJSONRequestBody defines body for SimulateTriggerNoiseThreshold for application/json ContentType.
 type SimulateTriggerNoiseThresholdJSONRequestBody = DeviceRequest
 
+// DeactivatePhoneJSONRequestBody defines body for DeactivatePhone for application/json ContentType.
+type DeactivatePhoneJSONRequestBody = DeviceRequest
+
 // GetPhoneJSONRequestBody defines body for GetPhone for application/json ContentType.
 type GetPhoneJSONRequestBody = DeviceRequest
 
 // ListPhonesJSONRequestBody defines body for ListPhones for application/json ContentType.
 type ListPhonesJSONRequestBody = ListPhonesRequest
+
+// SimulateCreateSandboxPhoneJSONRequestBody defines body for SimulateCreateSandboxPhone for application/json ContentType.
+type SimulateCreateSandboxPhoneJSONRequestBody = CreateSandboxPhoneRequest
 
 // ActivateClimatePresetJSONRequestBody defines body for ActivateClimatePreset for application/json ContentType.
 type ActivateClimatePresetJSONRequestBody = ClimatePresetRequest

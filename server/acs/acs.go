@@ -21,6 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -36,6 +37,7 @@ type Service struct {
 	devices  *device.Service
 	events   *event.Service
 	auth     *auth.Service
+	phones   *phone.Service
 	waker    *worker.Waker
 	strays   strays
 }
@@ -46,6 +48,7 @@ type Services struct {
 	Devices  *device.Service
 	Events   *event.Service
 	Auth     *auth.Service
+	Phones   *phone.Service
 }
 
 // New creates a Service on the database of the services.
@@ -56,6 +59,7 @@ func New(db *store.DB, s Services, waker *worker.Waker) *Service {
 		devices:  s.Devices,
 		events:   s.Events,
 		auth:     s.Auth,
+		phones:   s.Phones,
 		waker:    waker,
 	}
 }

@@ -349,8 +349,8 @@ func mismatchedFields(i dbsqlc.UserIdentity, u dbsqlc.AcsUser) (fields []string)
 	return slices.Clip(fields)
 }
 
-// DeleteIdentity deletes an identity and its client sessions, and starts the deletion of its users
-// from their systems. It fails with NotFound.
+// DeleteIdentity deletes an identity and its client sessions, deactivates its phones, and starts the
+// deletion of its users from their systems. It fails with NotFound.
 func (s *Service) DeleteIdentity(ctx context.Context, p domain.Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -369,6 +369,9 @@ func (s *Service) DeleteIdentity(ctx context.Context, p domain.Principal, id str
 			return err
 		}
 		if err := s.auth.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
+			return err
+		}
+		if err := s.phones.DeactivateOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
 			return err
 		}
 		return tx.DeleteUserIdentity(ctx,

@@ -51,6 +51,7 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, domain.
 		Devices:  a.Devices,
 		Events:   a.Events,
 		Auth:     a.Auth,
+		Phones:   a.Phones,
 	}, waker)
 	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)

@@ -281,6 +281,7 @@ func (db *openDatabase) services(opt access.Options) (*access.Services, *acs.Ser
 		Devices:  a.Devices,
 		Events:   a.Events,
 		Auth:     a.Auth,
+		Phones:   a.Phones,
 	}, db.waker)
 	a.Accounts.OnDisconnect(s.EndAccount)
 	return a, s

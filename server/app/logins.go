@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -74,10 +75,9 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 	}
 	switch {
 	case w.IsSandbox:
-		add([]string{"lock"}, sandbox.Profiles()...)
+		add([]string{"lock"}, append(sandbox.Profiles(), sandbox.Everything)...)
 		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
 		add([]string{"noise_sensor"}, sandbox.NoiseProfiles()...)
-		add(SimulatedKinds, sandbox.Everything)
 		add([]string{account.AccessControl}, sandbox.AccessSystems)
 	case c.Gateways:
 		add([]string{"lock"}, "zigbee2mqtt", "zwave_js")
@@ -146,7 +146,12 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 			},
 		}
 	case name == sandbox.Everything || name == sandbox.AccessSystems || sandbox.HasProfile(name):
-		v.AccessSystems = name == sandbox.AccessSystems
+		switch {
+		case name == sandbox.AccessSystems:
+			v.Products = "access systems"
+		case slices.Contains(sandbox.ThermostatProfiles(), name):
+			v.Products = "thermostats"
+		}
 		v.Fields = []connectpage.Field{
 			{
 				Name:         "email",

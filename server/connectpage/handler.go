@@ -36,8 +36,8 @@ type Vendor struct {
 	Fields []Field
 	// Samples are the values to enter if the vendor is simulated.
 	Samples []Sample
-	// AccessSystems reports whether the accounts of the vendor have access systems instead of locks.
-	AccessSystems bool
+	// Products names what the accounts of the vendor have, in the plural, such as "thermostats". Empty means locks.
+	Products string
 }
 
 // Field is an input of a login form.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
@@ -52,7 +54,9 @@ type Device struct {
 	DoorOpen     *bool
 	Capabilities capability.Set
 	// Noise is the state of a noise sensor; nil for another kind of device, and before its vendor has reported it.
-	Noise     *noise.Document
+	Noise *noise.Document
+	// Climate is the state of a thermostat; nil for another kind of device, and before a vendor has reported it.
+	Climate   *climate.State
 	Metadata  map[string]any
 	CreatedAt time.Time
 
@@ -71,7 +75,12 @@ type Device struct {
 func (d Device) Errors() []domain.Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []domain.Problem {
-	return append(append(d.connectionErrors(), d.subscriptionErrors()...), d.BackupPool.Errors()...)
+	return slices.Concat(
+		d.connectionErrors(),
+		d.subscriptionErrors(),
+		d.BackupPool.Errors(),
+		d.thermostatErrors(),
+	)
 }
 
 func (d Device) connectionErrors() []domain.Problem {
@@ -195,6 +204,7 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 		d.Name = *r.Nickname
 	}
 	d.Noise = toNoise(r.Noise)
+	d.Climate = toClimate(r.Climate)
 	return d
 }
 

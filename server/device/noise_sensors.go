@@ -7,23 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
-
-// LockManaged locks a managed device for a change by a client. It fails with NotFound, and with Invalid
-// (device_unmanaged).
-func LockManaged(ctx context.Context, tx store.Tx, p domain.Principal, id uuid.UUID) (dbsqlc.Device, error) {
-	return lockManagedDevice(ctx, tx, p, id)
-}
-
-// NotFound is the error of a device_id that names no device of the kind that a request needs.
-func NotFound(id string) *domain.Error { return deviceNotFound("device_id", id) }
-
-// CapabilitiesOf returns what the device of a row can do.
-func CapabilitiesOf(d dbsqlc.Device) capability.Set { return capabilities(d) }
 
 // NewThresholdAttempt inserts a pending attempt about a threshold of a device that the caller has locked. It ends with
 // EndAttempt, or when it expires. It fails with TooMany.
@@ -57,17 +44,6 @@ func (s *Service) PendingThresholdAttempts(
 		}
 	}
 	return out, err
-}
-
-// EndAttempt ends an attempt, and wakes the requests that wait for it. An empty errorType means success. An attempt
-// that has ended stays as it is.
-func (s *Service) EndAttempt(ctx context.Context, tx store.Tx, id uuid.UUID, errorType, message string) error {
-	status := Succeeded
-	if errorType != "" {
-		status = Failed
-	}
-	_, err := s.finish(ctx, tx, dbsqlc.ActionAttempt{ActionAttemptID: id}, status, errorType, message)
-	return err
 }
 
 // RecordRead records that a managed device was read. seq is that of the work that the read was for.

@@ -16,4 +16,8 @@ const (
 	CreateNoiseThreshold      = "CREATE_NOISE_THRESHOLD"
 	UpdateNoiseThreshold      = "UPDATE_NOISE_THRESHOLD"
 	DeleteNoiseThreshold      = "DELETE_NOISE_THRESHOLD"
+	SetHVACMode               = "SET_HVAC_MODE"
+	SetFanMode                = "SET_FAN_MODE"
+	ActivateClimatePreset     = "ACTIVATE_CLIMATE_PRESET"
+	PushThermostatPrograms    = "PUSH_THERMOSTAT_PROGRAMS"
 )

@@ -137,3 +137,6 @@ func IsEventType(t string) bool {
 
 // ClientSessionDeleted is the type of the event that announces a deleted session.
 const ClientSessionDeleted = "client_session.deleted"
+
+// PhoneDeactivated is the type of the event that announces a deactivated phone.
+const PhoneDeactivated = "phone.deactivated"

@@ -63,7 +63,7 @@ var simulatedNoiseSensor = capability.Set{Simulated: true, NoiseSensor: &capabil
 // Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
 	if name == account.SandboxAdapter {
-		return accountTypes[name].display, []string{"stable", lockCategory, thermostatCategory, noiseCategory}
+		return accountTypes[name].display, []string{"stable", lockCategory}
 	}
 	for _, p := range deviceProviders() {
 		if p.DeviceProviderName == name {

@@ -317,6 +317,7 @@ func toProperties(d device.Device) api.DeviceProperties {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
 	}
+	addThermostatProperties(&p, d)
 	if d.AutoLock != nil {
 		p.AutoLockEnabled = &d.AutoLock.Enabled
 		if d.AutoLock.Delay > 0 {

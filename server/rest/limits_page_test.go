@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 )
 
@@ -28,6 +29,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, ratelimit.MaxRepeats, ratelimit.RepeatsWindow.Seconds(), 2*ratelimit.RepeatsWindow.Seconds()),
 		fmt.Sprintf("| workspaces that one credential creates or resets | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", ratelimit.WorkspacesPerMinute),
 		fmt.Sprintf("| workspaces of a credential that creates them | %d |", account.MaxWorkspaces),
+		fmt.Sprintf("| phones of a user identity | %d |", phone.MaxPhones),
 		fmt.Sprintf("| unused connect webviews that such sessions created | about %d per workspace |", account.UnclaimedWebviews),
 		fmt.Sprintf("| unused connect webviews that one client session created | %d |", auth.MaxSessionWebviews),
 		fmt.Sprintf("| webviews in a client session's `connect_webview_ids` | %d |", auth.MaxSessionWebviews),

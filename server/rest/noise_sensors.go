@@ -38,7 +38,7 @@ func (h *handlers) CreateNoiseThreshold(
 	}
 	return openapi.CreateNoiseThreshold200JSONResponse{
 		Ok:             true,
-		NoiseThreshold: toThreshold(t),
+		NoiseThreshold: toNoiseThreshold(t),
 		ActionAttempt:  answer.ActionAttempt,
 	}, nil
 }
@@ -51,7 +51,7 @@ func (h *handlers) GetNoiseThreshold(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetNoiseThreshold200JSONResponse{Ok: true, NoiseThreshold: toThreshold(t)}, nil
+	return openapi.GetNoiseThreshold200JSONResponse{Ok: true, NoiseThreshold: toNoiseThreshold(t)}, nil
 }
 
 // ListNoiseThresholds answers /noise_sensors/noise_thresholds/list.
@@ -62,7 +62,7 @@ func (h *handlers) ListNoiseThresholds(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.ListNoiseThresholds200JSONResponse{Ok: true, NoiseThresholds: each(all, toThreshold)}, nil
+	return openapi.ListNoiseThresholds200JSONResponse{Ok: true, NoiseThresholds: each(all, toNoiseThreshold)}, nil
 }
 
 // UpdateNoiseThreshold answers /noise_sensors/noise_thresholds/update.
@@ -116,7 +116,7 @@ func (h *handlers) SimulateTriggerNoiseThreshold(
 	return openapi.SimulateTriggerNoiseThreshold200JSONResponse{Ok: true}, nil
 }
 
-func toThreshold(t noisesensor.Threshold) api.NoiseThreshold {
+func toNoiseThreshold(t noisesensor.Threshold) api.NoiseThreshold {
 	return api.NoiseThreshold{
 		NoiseThresholdID:       t.ID.String(),
 		DeviceID:               t.DeviceID.String(),
@@ -144,7 +144,7 @@ func (h *handlers) thresholdsOf(
 	all, err := h.access.NoiseSensors.ByID(ctx, principal(ctx), ids)
 	out := make(map[uuid.UUID]api.NoiseThreshold, len(all))
 	for _, t := range all {
-		out[t.ID] = toThreshold(t)
+		out[t.ID] = toNoiseThreshold(t)
 	}
 	return out, err
 }

@@ -121,6 +121,7 @@ var hints = map[string][]string{
 	"/events/list":                              {"since"},
 	"/access_codes/update_multiple":             {"common_code_key", "name"},
 	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
+	"/noise_sensors/noise_thresholds/create":    {"noise_threshold_decibels"},
 }
 
 // members returns the members of an object: all required ones and some others. Unless manner is valid, it corrupts some
@@ -244,6 +245,11 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"9999-12-31T23:59:59Z",
 			"0001-01-01T00:00:00Z",
 		})
+	case "daily-time":
+		if name == "starts_daily_at" {
+			return pickOf(g, []string{"22:30:00", "23:00:00", "00:30:00", "22:30:00[Europe/Berlin]"})
+		}
+		return pickOf(g, []string{"23:00:00", "00:30:00", "06:00:00", "06:00:00[Europe/Berlin]"})
 	case "uri":
 		return pickOf(g, []string{
 			"https://hooks.example/x",

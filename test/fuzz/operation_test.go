@@ -61,7 +61,7 @@ func FuzzOperation(f *testing.F) {
 }
 
 // neverGranted are operations on resources that do not exist here.
-var neverGranted = []string{"/networks/get", "/phones/get"}
+var neverGranted = []string{"/networks/get"}
 
 // seeds is the number of requests per operation in each test run.
 const seeds = 64
@@ -127,7 +127,7 @@ func newBed(f *testing.F) *bed {
 	}
 	s := apptest.Start(
 		f,
-		apptest.WithProfiles("august", "smartthings", "igloohome"),
+		apptest.WithProfiles("august", "smartthings", "igloohome", "minut", "noiseaware"),
 		apptest.WithAttemptTimeout(2*time.Second),
 		func(c *app.Config) {
 			c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -205,6 +205,7 @@ func newBed(f *testing.F) *bed {
 	}
 	b.link(f, s)
 	b.back(f, s)
+	b.measure(f, s)
 	b.learnAs("/access_codes/report_device_constraints device_id", s.Device(f, "smartthings"))
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
@@ -215,7 +216,7 @@ func newBed(f *testing.F) *bed {
 	return b
 }
 
-// link creates a user of the access system for a user identity, and a client session.
+// link creates a user of the access system and phones for a user identity, and a client session.
 func (b *bed) link(f *testing.F, s *apptest.Server) {
 	var person api.UserIdentityResponse
 	s.Post(f, "/user_identities/create", map[string]any{"full_name": "Jane"}, &person)
@@ -233,10 +234,47 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 		b.learnAs("/user_identities/remove_acs_user "+name, id)
 	}
 	b.learnAs("/acs/users/get acs_user_id", user.AcsUser.AcsUserID)
+	for _, path := range []string{"/phones/get", "/phones/deactivate", "/phones/deactivate", "/phones/deactivate"} {
+		var phone api.PhoneResponse
+		s.Post(f, "/phones/simulate/create_sandbox_phone", map[string]any{
+			"user_identity_id": person.UserIdentity.UserIdentityID,
+		}, &phone)
+		b.learnAs("kept device_id", phone.Phone.DeviceID)
+		b.learnAs(path+" device_id", phone.Phone.DeviceID)
+	}
 	var session api.ClientSessionResponse
 	s.Post(f, "/client_sessions/create", map[string]any{}, &session)
 	b.learnAs("/client_sessions/grant_access client_session_id", session.ClientSession.ClientSessionID)
 	b.learnAs("/client_sessions/grant_access user_identity_id", person.UserIdentity.UserIdentityID)
+}
+
+// measure lets requests about noise sensors know them and their thresholds. Those of Minut are fixed, and one of them
+// always holds.
+func (b *bed) measure(f *testing.F, s *apptest.Server) {
+	minut, aware := s.Device(f, "minut"), s.Device(f, "noiseaware")
+	for path, device := range map[string]string{
+		"/noise_sensors/noise_thresholds/create":          aware,
+		"/noise_sensors/noise_thresholds/delete":          aware,
+		"/noise_sensors/noise_thresholds/list":            aware,
+		"/noise_sensors/noise_thresholds/update":          minut,
+		"/noise_sensors/simulate/trigger_noise_threshold": minut,
+	} {
+		b.learnAs(path+" device_id", device)
+	}
+	for _, device := range []string{minut, aware} {
+		var out api.NoiseThresholdsResponse
+		s.Post(f, "/noise_sensors/noise_thresholds/list", map[string]any{"device_id": device}, &out)
+		for _, one := range out.NoiseThresholds {
+			for _, of := range []string{"get", "update"} {
+				if device == minut {
+					b.learnAs("/noise_sensors/noise_thresholds/"+of+" noise_threshold_id", one.NoiseThresholdID)
+				}
+			}
+			if device == aware {
+				b.learnAs("/noise_sensors/noise_thresholds/delete noise_threshold_id", one.NoiseThresholdID)
+			}
+		}
+	}
 }
 
 // back creates a code with backup codes, one of which can be pulled.

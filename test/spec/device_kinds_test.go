@@ -133,33 +133,3 @@ func TestDeviceKinds_ListedInScope(t *testing.T) {
 		}
 	}
 }
-
-func TestDeviceKinds_NoPhones(t *testing.T) {
-	t.Parallel()
-	s := apptest.Shared(t, apptest.WithProfiles("august"))
-	for _, in := range []params{{}, {"owner_user_identity_id": uuid.NewString(), "acs_credential_id": uuid.NewString()}} {
-		var out params
-		status := s.Post(t, "/phones/list", in, &out)
-		if list, ok := out["phones"].([]any); status != http.StatusOK || !ok || len(list) != 0 || out["ok"] != true ||
-			len(out) != 2 {
-			t.Errorf("%v: %d %v", in, status, out)
-		}
-	}
-	if got := refused(t, s, s.APIKey, "/phones/list", params{"owner_user_identity_id": 5}); got != "400 invalid_input" {
-		t.Errorf("a number as an identifier: %s", got)
-	}
-	for want, in := range map[string]params{
-		"404 phone_not_found": {"device_id": s.Device(t, "august")},
-		"400 invalid_input":   {},
-	} {
-		if got := refused(t, s, s.APIKey, "/phones/get", in); got != want {
-			t.Errorf("%v: %s, want %s", in, got, want)
-		}
-	}
-	token := session(t, s, params{"user_identifier_key": "jane"}).Token
-	for _, path := range []string{"/phones/get", "/phones/list"} {
-		if got := refused(t, s, token, path, params{}); got != "403 forbidden" {
-			t.Errorf("%s of a client session: %s", path, got)
-		}
-	}
-}

@@ -37,6 +37,12 @@ var with = map[string]string{
 	"/user_identities/create acs_system_id":                   "full_name",
 	"/client_sessions/get_or_create":                          "user_identifier_key",
 	"/client_sessions/create":                                 "user_identifier_key",
+	"/thermostats/heat":                                       "heating_set_point_celsius",
+	"/thermostats/cool":                                       "cooling_set_point_celsius",
+	"/thermostats/heat_cool":                                  "heating_set_point_celsius cooling_set_point_celsius",
+	"/thermostats/create_climate_preset":                      "hvac_mode_setting",
+	"/thermostats/set_fan_mode":                               "fan_mode_setting",
+	"/thermostats/simulate/temperature_reached":               "temperature_celsius",
 }
 
 func init() {
@@ -56,15 +62,14 @@ var otherwise = map[string]string{
 	"client session /connect_webviews/create customer_key":               "400 invalid_input", // belongs to no customer
 	"client session /access_codes/create common_code_key":                "400 invalid_input", // it creates no keys
 	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
-	"/phones/get": "404 phone_not_found", // there are no phones
+	"/noise_sensors/noise_thresholds/create":                             "400 invalid_input", // the sensor has a fixed set
+	"/noise_sensors/noise_thresholds/delete":                             "400 invalid_input",
 }
 
 // alike lists parameters, or all of an operation, for which own things are answered like absent ones.
 var alike = map[string]string{
-	"/noise_sensors/list":                                   "there are none; device_kinds_test.go has some",
-	"/thermostats/list":                                     "nor thermostats",
-	"/phones/get":                                           "nor phones",
-	"/phones/list":                                          "nor phones",
+	"/noise_sensors/list connect_webview_id":                "the person of the webview has a lock",
+	"/thermostats/list connect_webview_id":                  "those of the webview are locks",
 	"/acs/access_groups/list search":                        "groups of all simulated systems are called the same",
 	"/acs/entrances/list search":                            "as are entrances",
 	"/acs/systems/list search":                              "and systems",
@@ -74,6 +79,7 @@ var alike = map[string]string{
 	"/acs/users/unmanaged/list user_identity_phone_number":  "without a person",
 	"/devices/unmanaged/list connect_webview_id":            "those of the webview are managed",
 	"/events/list acs_access_group_id":                      "nothing has happened to one",
+	createPhone + " custom_sdk_installation_id":             "a new one makes a phone, too",
 }
 
 // makesNamed are the operations that set a name on what they create. The same name in another workspace does not
@@ -262,6 +268,9 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 	spareAccount := func(t *testing.T) things { return things{"connected_account_id": take(t, "accounts", p.account)} }
 	aSession := of("client_session_id", "/client_sessions/create", "client_session", params{})
 	p.fresh = map[string]func(t *testing.T) things{
+		"/phones/deactivate": func(t *testing.T) things {
+			return things{"phone_id": newPhone(t, s, params{"user_identity_id": own["user_identity_id"]}).DeviceID}
+		},
 		"/access_codes/create": func(*testing.T) things { return things{"common_code_key": uuid.NewString()} },
 		"/access_codes/delete": of(
 			"access_code_id",
@@ -315,7 +324,30 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 				"acs_user_id":       userOf(t, ""),
 			}
 		},
-		"/user_identities/remove_acs_user":          linked,
+		"/user_identities/remove_acs_user": linked,
+		"/thermostats/delete_climate_preset": func(t *testing.T) things {
+			key := uuid.NewString()
+			madeBy(t, s, "/thermostats/create_climate_preset", "", params{
+				"device_id": own["thermostat_device_id"], "climate_preset_key": key, "hvac_mode_setting": "off",
+			})
+			return things{"climate_preset_key": key}
+		},
+		"/thermostats/schedules/delete": func(t *testing.T) things {
+			return things{"thermostat_schedule_id": madeBy(
+				t, s, "/thermostats/schedules/create", "thermostat_schedule", params{
+					"device_id":          own["thermostat_device_id"],
+					"climate_preset_key": "eco",
+					"starts_at":          plain["starts_at"](),
+					"ends_at":            plain["ends_at"](),
+				},
+			)["thermostat_schedule_id"]}
+		},
+		"/thermostats/daily_programs/delete": of(
+			"thermostat_daily_program_id",
+			"/thermostats/daily_programs/create",
+			"thermostat_daily_program",
+			params{"device_id": own["thermostat_device_id"], "name": "Fresh", "periods": plain["periods"]()},
+		),
 		"/acs/users/create":                         func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
 		"/acs/entrances/grant_access":               linked,
 		"/acs/users/delete":                         linked,
@@ -340,6 +372,9 @@ func belonging(rows map[string][]apptest.Row, id string) []string {
 			column := strings.TrimSuffix(table, "s") + "_id"
 			if of, is := strings.CutSuffix(table, "ies"); is {
 				column = of + "y_id"
+			}
+			if table == "phones" {
+				column = "device_id"
 			}
 			for _, row := range list {
 				own, _ := row[column].(string)

@@ -63,6 +63,7 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 		Devices:  a.Devices,
 		Events:   a.Events,
 		Auth:     a.Auth,
+		Phones:   a.Phones,
 	}, waker)
 	w, err := a.Accounts.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	b.must(err)

@@ -177,17 +177,15 @@ func (a *Adapter) DeleteNoiseThreshold(
 	err := a.do(ctx, call{method: http.MethodDelete, path: thresholdPath(device, threshold)}, &got)
 	switch {
 	case err != nil && adapter.ClassOf(err) == adapter.NotFound:
-		return adapter.Confirmed, a.mustExist(ctx, device)
+		// The whole device may be missing.
+		if _, err := a.Device(ctx, device); err != nil {
+			return "", err
+		}
+		return adapter.Confirmed, nil
 	case err != nil:
 		return "", err
 	}
 	return stateOf(got.Status), nil
-}
-
-// mustExist fails if the device is missing.
-func (a *Adapter) mustExist(ctx context.Context, device adapter.DeviceRef) error {
-	_, err := a.Device(ctx, device)
-	return err
 }
 
 // stateOf returns the progress of a write by its status.

@@ -300,12 +300,18 @@ type ServerInterface interface {
 	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
 	// (POST /noise_sensors/simulate/trigger_noise_threshold)
 	SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// DeactivatePhone Deactivate a phone.
+	// (POST /phones/deactivate)
+	DeactivatePhone(w http.ResponseWriter, r *http.Request)
 	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(w http.ResponseWriter, r *http.Request)
 	// ListPhones List the phones of the workspace.
 	// (POST /phones/list)
 	ListPhones(w http.ResponseWriter, r *http.Request)
+	// SimulateCreateSandboxPhone Create a simulated phone of a user identity.
+	// (POST /phones/simulate/create_sandbox_phone)
+	SimulateCreateSandboxPhone(w http.ResponseWriter, r *http.Request)
 	// ActivateClimatePreset Set a thermostat to a climate preset.
 	// (POST /thermostats/activate_climate_preset)
 	ActivateClimatePreset(w http.ResponseWriter, r *http.Request)
@@ -1004,6 +1010,12 @@ func (_ Unimplemented) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *h
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// DeactivatePhone Deactivate a phone.
+// (POST /phones/deactivate)
+func (_ Unimplemented) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // GetPhone Get a phone.
 // (POST /phones/get)
 func (_ Unimplemented) GetPhone(w http.ResponseWriter, r *http.Request) {
@@ -1013,6 +1025,12 @@ func (_ Unimplemented) GetPhone(w http.ResponseWriter, r *http.Request) {
 // ListPhones List the phones of the workspace.
 // (POST /phones/list)
 func (_ Unimplemented) ListPhones(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateCreateSandboxPhone Create a simulated phone of a user identity.
+// (POST /phones/simulate/create_sandbox_phone)
+func (_ Unimplemented) SimulateCreateSandboxPhone(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2591,6 +2609,20 @@ func (siw *ServerInterfaceWrapper) SimulateTriggerNoiseThreshold(w http.Response
 	handler.ServeHTTP(w, r)
 }
 
+// DeactivatePhone operation middleware
+func (siw *ServerInterfaceWrapper) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeactivatePhone(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetPhone operation middleware
 func (siw *ServerInterfaceWrapper) GetPhone(w http.ResponseWriter, r *http.Request) {
 
@@ -2610,6 +2642,20 @@ func (siw *ServerInterfaceWrapper) ListPhones(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListPhones(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateCreateSandboxPhone operation middleware
+func (siw *ServerInterfaceWrapper) SimulateCreateSandboxPhone(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateCreateSandboxPhone(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3608,6 +3654,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/phones/get", wrapper.GetPhone)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/phones/deactivate", wrapper.DeactivatePhone)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/phones/simulate/create_sandbox_phone", wrapper.SimulateCreateSandboxPhone)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/networks/list", wrapper.ListNetworks)
@@ -9744,6 +9796,70 @@ func (response SimulateTriggerNoiseThreshold404JSONResponse) VisitSimulateTrigge
 	return err
 }
 
+type DeactivatePhoneRequestObject struct {
+	Body *DeactivatePhoneJSONRequestBody
+}
+
+type DeactivatePhoneResponseObject interface {
+	VisitDeactivatePhoneResponse(w http.ResponseWriter) error
+}
+
+type DeactivatePhone200JSONResponse OkResponse
+
+func (response DeactivatePhone200JSONResponse) VisitDeactivatePhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeactivatePhone400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeactivatePhone400JSONResponse) VisitDeactivatePhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeactivatePhone401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeactivatePhone401JSONResponse) VisitDeactivatePhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeactivatePhone404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeactivatePhone404JSONResponse) VisitDeactivatePhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetPhoneRequestObject struct {
 	Body *GetPhoneJSONRequestBody
 }
@@ -9854,6 +9970,70 @@ func (response ListPhones401JSONResponse) VisitListPhonesResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateCreateSandboxPhoneRequestObject struct {
+	Body *SimulateCreateSandboxPhoneJSONRequestBody
+}
+
+type SimulateCreateSandboxPhoneResponseObject interface {
+	VisitSimulateCreateSandboxPhoneResponse(w http.ResponseWriter) error
+}
+
+type SimulateCreateSandboxPhone200JSONResponse PhoneResponse
+
+func (response SimulateCreateSandboxPhone200JSONResponse) VisitSimulateCreateSandboxPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateCreateSandboxPhone400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateCreateSandboxPhone400JSONResponse) VisitSimulateCreateSandboxPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateCreateSandboxPhone401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateCreateSandboxPhone401JSONResponse) VisitSimulateCreateSandboxPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateCreateSandboxPhone404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateCreateSandboxPhone404JSONResponse) VisitSimulateCreateSandboxPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -12887,12 +13067,18 @@ type StrictServerInterface interface {
 	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
 	// (POST /noise_sensors/simulate/trigger_noise_threshold)
 	SimulateTriggerNoiseThreshold(ctx context.Context, request SimulateTriggerNoiseThresholdRequestObject) (SimulateTriggerNoiseThresholdResponseObject, error)
+	// DeactivatePhone Deactivate a phone.
+	// (POST /phones/deactivate)
+	DeactivatePhone(ctx context.Context, request DeactivatePhoneRequestObject) (DeactivatePhoneResponseObject, error)
 	// GetPhone Get a phone.
 	// (POST /phones/get)
 	GetPhone(ctx context.Context, request GetPhoneRequestObject) (GetPhoneResponseObject, error)
 	// ListPhones List the phones of the workspace.
 	// (POST /phones/list)
 	ListPhones(ctx context.Context, request ListPhonesRequestObject) (ListPhonesResponseObject, error)
+	// SimulateCreateSandboxPhone Create a simulated phone of a user identity.
+	// (POST /phones/simulate/create_sandbox_phone)
+	SimulateCreateSandboxPhone(ctx context.Context, request SimulateCreateSandboxPhoneRequestObject) (SimulateCreateSandboxPhoneResponseObject, error)
 	// ActivateClimatePreset Set a thermostat to a climate preset.
 	// (POST /thermostats/activate_climate_preset)
 	ActivateClimatePreset(ctx context.Context, request ActivateClimatePresetRequestObject) (ActivateClimatePresetResponseObject, error)
@@ -16063,6 +16249,37 @@ func (sh *strictHandler) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r 
 	}
 }
 
+// DeactivatePhone operation middleware
+func (sh *strictHandler) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
+	var request DeactivatePhoneRequestObject
+
+	var body DeactivatePhoneJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeactivatePhone(ctx, request.(DeactivatePhoneRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeactivatePhone")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeactivatePhoneResponseObject); ok {
+		if err := validResponse.VisitDeactivatePhoneResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetPhone operation middleware
 func (sh *strictHandler) GetPhone(w http.ResponseWriter, r *http.Request) {
 	var request GetPhoneRequestObject
@@ -16121,6 +16338,37 @@ func (sh *strictHandler) ListPhones(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListPhonesResponseObject); ok {
 		if err := validResponse.VisitListPhonesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateCreateSandboxPhone operation middleware
+func (sh *strictHandler) SimulateCreateSandboxPhone(w http.ResponseWriter, r *http.Request) {
+	var request SimulateCreateSandboxPhoneRequestObject
+
+	var body SimulateCreateSandboxPhoneJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateCreateSandboxPhone(ctx, request.(SimulateCreateSandboxPhoneRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateCreateSandboxPhone")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateCreateSandboxPhoneResponseObject); ok {
+		if err := validResponse.VisitSimulateCreateSandboxPhoneResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -400,6 +400,31 @@ type NoiseThreshold struct {
 	AwaitUntil       *time.Time
 }
 
+type Phone struct {
+	DeviceID                uuid.UUID
+	WorkspaceID             uuid.UUID
+	UserIdentityID          uuid.UUID
+	CustomSdkInstallationID *string
+	OperatingSystem         string
+	DeviceModel             string
+	SeosTsmEndpointID       float64
+	CreatedAt               time.Time
+}
+
+type ThermostatSchedule struct {
+	ThermostatScheduleID uuid.UUID
+	WorkspaceID          uuid.UUID
+	DeviceID             uuid.UUID
+	Name                 *string
+	ClimatePresetKey     string
+	StartsAt             time.Time
+	EndsAt               time.Time
+	OverrideAllowed      bool
+	MaxOverrideMinutes   *int32
+	Errors               []byte
+	CreatedAt            time.Time
+}
+
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID

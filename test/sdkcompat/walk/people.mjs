@@ -34,3 +34,30 @@ export const userIdentities = {
     await isGone('the user identity', () => client.userIdentities.get({ user_identity_id }))
   },
 }
+
+// newPhone creates a simulated phone of a new user identity.
+const newPhone = async (call = (input) => client.phones.simulate.createSandboxPhone(input)) => {
+  const { user_identity_id } = await newIdentity()
+  return { user_identity_id, phone: await call({ user_identity_id, phone_metadata: { operating_system: 'ios', device_model: 'iPhone' } }) }
+}
+
+export const phones = {
+  '/phones/simulate/create_sandbox_phone': async (call) => {
+    const { phone } = await newPhone(call)
+    equal(phone.device_type, 'ios_phone')
+    equal(phone.display_name, 'iPhone')
+  },
+  '/phones/get': async (call) => {
+    const { phone } = await newPhone()
+    deepEqual(await call({ device_id: phone.device_id }), phone)
+  },
+  '/phones/list': async (call) => {
+    const { user_identity_id, phone } = await newPhone()
+    deepEqual(await call({ owner_user_identity_id: user_identity_id }), [phone])
+  },
+  '/phones/deactivate': async (call) => {
+    const { phone } = await newPhone()
+    await call({ device_id: phone.device_id })
+    await isGone('the phone', () => client.phones.get({ device_id: phone.device_id }))
+  },
+}

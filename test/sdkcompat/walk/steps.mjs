@@ -4,7 +4,7 @@ import { accessCodes } from './access_codes.mjs'
 import { accessSystems } from './access_systems.mjs'
 import { accounts } from './accounts.mjs'
 import { devices } from './devices.mjs'
-import { userIdentities } from './people.mjs'
+import { phones, userIdentities } from './people.mjs'
 import { clientSessions } from './sessions.mjs'
 import { attemptsAndEvents } from './attempts_events.mjs'
 import { connectWebviews } from './webviews.mjs'
@@ -18,6 +18,7 @@ export const steps = {
   ...devices,
   ...accessCodes,
   ...userIdentities,
+  ...phones,
   ...accessSystems,
   ...attemptsAndEvents,
 }
