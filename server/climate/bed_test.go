@@ -272,6 +272,7 @@ func (b *bed) sends(want Setting, outcomes ...Outcome) {
 	b.Helper()
 	var got Setting
 	b.do(func(t *Thermostat) error {
+		t.fresh = b.online && t.State.Observed != nil // as after a read that shows nothing new
 		if p := t.Plan(); p.Send != nil {
 			got = *p.Send
 			t.Start(got)
@@ -290,7 +291,11 @@ func (b *bed) sends(want Setting, outcomes ...Outcome) {
 func (b *bed) idle(due time.Duration) {
 	b.Helper()
 	var p Plan
-	b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
+	b.do(func(t *Thermostat) error {
+		t.fresh = b.online && t.State.Observed != nil
+		p = t.Plan()
+		return nil
+	})
 	if p.Send != nil {
 		b.Errorf("%s is sent, want nothing", p.Send.text())
 	}

@@ -17,9 +17,9 @@ const unchanged = 0.03
 // the vendor only remembers it.
 func (t *Thermostat) Observe(o Observed) {
 	was := t.State.Observed
-	fresh := t.Online && !t.lags(o.Setting)
+	t.fresh = t.Online && !t.lags(o.Setting)
 	o.At = t.Now
-	if was != nil && !fresh {
+	if was != nil && !t.fresh {
 		o.Setting, o.At = was.Setting, was.At
 	}
 	t.State.Observed = &o
@@ -27,7 +27,7 @@ func (t *Thermostat) Observe(o Observed) {
 	if was != nil && !t.explained(o.Setting.relevant(), *was) {
 		t.recordManualChange(o.Setting)
 	}
-	if fresh {
+	if t.fresh {
 		t.confirm(o.Setting, true)
 		if w := t.State.Write; w != nil && !w.Read {
 			read := *w
@@ -109,17 +109,11 @@ func (t *Thermostat) recordManualChange(got Setting) {
 	case !d.Confirmed:
 	case t.State.Baseline.Preset == "":
 		t.forget("")
-	case t.overrideAllowed():
+	case !t.State.Baseline.OverrideRefused:
 		t.State.Override = new(t.Now)
 	default:
 		t.missWrite() // a device that does not keep the setting
 	}
-}
-
-// overrideAllowed reports whether a change at the device holds.
-func (t *Thermostat) overrideAllowed() bool {
-	s := t.schedule(t.State.Baseline.Schedule)
-	return s == nil || s.OverrideAllowed
 }
 
 // overrideEnd returns when the override ends; nil: with the next transition.

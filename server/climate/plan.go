@@ -1,12 +1,16 @@
 package climate
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Plan is what to do next.
 type Plan struct {
 	// Send is the setting to write now; nil: nothing. Call Start, send it, and call Record.
 	Send *Setting
-	// Due is when to read the device and plan again; nil: when something changes.
+	// Due is when to read the device and plan again; nil: when something changes. It is Now if there is something to
+	// send, in case the caller can't.
 	Due *time.Time
 }
 
@@ -20,7 +24,7 @@ func (t *Thermostat) Plan() Plan {
 	} else {
 		due = earliest(due, end)
 	}
-	if t.Online && t.State.Observed != nil {
+	if t.fresh {
 		t.confirm(t.State.Observed.Setting, false)
 	}
 	send, retry := t.nextWrite()
@@ -31,7 +35,7 @@ func (t *Thermostat) Plan() Plan {
 	return Plan{send, due}
 }
 
-// nextWrite returns what to send now, or when to read and decide again.
+// nextWrite returns what to send now, and when to read and decide again; nil: it depends on other things.
 func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
 	d, o := t.State.Desired, t.State.Observed
 	if !t.Online || o == nil {
@@ -46,7 +50,10 @@ func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
 		shown = late.Setting.onDevice(shown)
 	}
 	send := t.difference(d.Setting, shown, d.Sent)
-	if send.isZero() || d.Sent && verify != nil {
+	switch {
+	case send.isZero() && !d.Confirmed && !t.fresh: // a read tells whether that is still so
+		return nil, cmp.Or(verify, &t.Now)
+	case send.isZero(), d.Sent && verify != nil:
 		return nil, verify
 	}
 	if d.Sent {
@@ -55,7 +62,7 @@ func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
 	if at := t.State.Retry.At; at != nil && at.After(t.Now) {
 		return nil, at
 	}
-	return &send, nil
+	return &send, &t.Now
 }
 
 // unverified returns when to read the device to see whether it shows the last write; nil: it has shown it, or the time

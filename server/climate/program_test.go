@@ -134,6 +134,13 @@ func TestProgram_ScheduleIsStronger(t *testing.T) {
 	b.after(time.Hour)
 	b.sets(heat(21)) // the program, not the fallback
 	b.expect("climate_preset_activated home")
+	b.schedule(2, "away", 10, 20)
+	b.command(4, cool(25))
+	b.sets(cool(25))
+	b.expect("attempt 4 ended", "manually_adjusted seam cool auto 25")
+	b.after(time.Hour) // the server missed the schedule, which would have ended the command
+	b.sets(heat(21))
+	b.expect("climate_preset_activated home")
 }
 
 func TestProgram_Pushes(t *testing.T) {

@@ -39,7 +39,8 @@ const maxScheduleErrors = 10
 // PutSchedule adds a schedule, or replaces the one of the same ID, of which s must be a copy. A StartsAt in the past
 // becomes Now, or the start of the one that is running. It changes s, and what is in effect. It fails with Invalid if s
 // ends before it starts, or at a new time in the past; if another schedule has the same StartsAt; if MaxOverride is not
-// positive; or for a preset without a setting. It fails with NotFound (climate_preset_not_found).
+// positive; or for a preset without a setting. It fails with NotFound (climate_preset_not_found). To replace a schedule
+// that has ended, the caller adds it to Schedules first.
 func (t *Thermostat) PutSchedule(s *Schedule) error {
 	old := t.schedule(s.ID)
 	starts := s.StartsAt

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// Setting is what a thermostat is set to. Temperatures are in °C. A command does not change what has no value.
+// Setting is what a thermostat is set to. Temperatures are in °C. A command keeps the fields that have no value.
 type Setting struct {
 	Mode capability.HVACMode `json:"mode,omitempty"`
 	Fan  capability.FanMode  `json:"fan,omitempty"`

@@ -608,3 +608,24 @@ func TestEndAll(t *testing.T) {
 	b.expect("attempt 1 ended device_removed")
 	b.sends(heat(22))
 }
+
+// What the server remembers of the device doesn't confirm a request.
+func TestCommand_NeedsRead(t *testing.T) {
+	t.Parallel()
+	b := newRead(t)
+	b.command(1, heat(20))
+	var p Plan
+	b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
+	if p.Send != nil || p.Due == nil || !p.Due.Equal(b.now) {
+		t.Errorf("plan: %+v", p)
+	}
+	b.expect()
+	b.shows(heat(25)) // a person was faster
+	b.sets(heat(20))
+	b.expect("manually_adjusted external heat auto 25", "attempt 1 ended", "manually_adjusted seam heat auto 20")
+	b.command(2, heat(25))
+	b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
+	if p.Send == nil || p.Due == nil || !p.Due.Equal(b.now) {
+		t.Errorf("plan: %+v", p)
+	}
+}

@@ -22,6 +22,8 @@ type Thermostat struct {
 	Now      time.Time
 	Timeouts Timeouts
 
+	// fresh means that State.Observed was read now.
+	fresh   bool
 	changes Changes
 }
 
@@ -76,6 +78,8 @@ type Baseline struct {
 	Period time.Time `json:"period,omitzero"`
 	// Preset is the key of the preset of the schedule or period; empty: there is neither.
 	Preset string `json:"preset,omitempty"`
+	// OverrideRefused means that the schedule does not allow changes at the device.
+	OverrideRefused bool `json:"override_refused,omitempty"`
 	// At is when the baseline began to be in effect.
 	At time.Time `json:"at,omitzero"`
 }

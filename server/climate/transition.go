@@ -26,9 +26,10 @@ func (t *Thermostat) baseline() (now Baseline, next *time.Time) {
 	}
 	if s := t.ActiveSchedule(); s != nil {
 		now = Baseline{
-			Schedule: s.ID,
-			Preset:   s.Preset,
-			At:       t.Now,
+			Schedule:        s.ID,
+			Preset:          s.Preset,
+			OverrideRefused: !s.OverrideAllowed,
+			At:              t.Now,
 		}
 	}
 	return now, next
@@ -39,8 +40,9 @@ func (t *Thermostat) advance() (next *time.Time) {
 	now, next := t.baseline()
 	was := t.State.Baseline
 	none := now.Preset == ""
-	missed := none && was.Schedule == uuid.Nil && t.hasMissedSchedule()
+	missed := t.hasMissedSchedule()
 	if now.Schedule == was.Schedule && now.Period.Equal(was.Period) && now.Preset == was.Preset && !missed {
+		t.State.Baseline.OverrideRefused = now.OverrideRefused
 		return next
 	}
 	t.State.Baseline = now
@@ -71,10 +73,11 @@ func (t *Thermostat) endBaseline() {
 	}
 }
 
-// hasMissedSchedule reports whether a schedule has ended since the last transition, which was not to that schedule.
+// hasMissedSchedule reports whether a schedule has started and ended since the last transition. The server did not run
+// in between.
 func (t *Thermostat) hasMissedSchedule() bool {
 	for _, s := range t.Schedules {
-		if s.EndsAt.After(t.State.Baseline.At) && !s.EndsAt.After(t.Now) {
+		if s.StartsAt.After(t.State.Baseline.At) && !s.EndsAt.After(t.Now) {
 			return true
 		}
 	}

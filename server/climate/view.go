@@ -71,13 +71,10 @@ func (t *Thermostat) AvailablePresets() []AvailablePreset {
 }
 
 // OverrideActive reports whether the device is set to something else than its schedule or program sets, which allows
-// that (is_temporary_manual_override_active).
+// that (is_temporary_manual_override_active). It does not need Schedules.
 func (t *Thermostat) OverrideActive() bool {
 	p, d := t.preset(t.State.Baseline.Preset), t.State.Desired
-	if p == nil || t.State.Observed == nil {
-		return false
-	}
-	if s := t.schedule(t.State.Baseline.Schedule); s != nil && !s.OverrideAllowed {
+	if p == nil || t.State.Observed == nil || t.State.Baseline.OverrideRefused {
 		return false
 	}
 	held := t.State.Override != nil ||

@@ -20,7 +20,7 @@ import (
 
 var walkSeed = flag.Uint64("climate.seed", 0, "the seed of the only walk to run, which prints its steps")
 
-var walks = flag.Uint64("climate.walks", 40, "how many walks to run")
+var walks = flag.Uint64("climate.walks", 30, "how many walks to run")
 
 func TestWalk(t *testing.T) {
 	t.Parallel()
@@ -366,14 +366,16 @@ func (w *walk) send(s Setting) *Outcome {
 
 // pass reads the device and sends what it needs.
 func (w *walk) pass() {
-	if w.online {
-		o := w.read()
-		w.note("read %s", o.Setting.text())
-		w.do(func(t *Thermostat) error { t.Observe(o); return nil })
-	}
-	for range 3 {
+	record := func(*Thermostat) {}
+	for range 4 {
 		var p Plan
+		o := w.read()
 		w.do(func(t *Thermostat) error {
+			record(t)
+			if w.online || w.rand.IntN(2) == 0 {
+				w.note("read %s", o.Setting.text())
+				t.Observe(o)
+			}
 			p = t.Plan()
 			w.checkOverride(t)
 			if p.Send != nil {
@@ -390,10 +392,9 @@ func (w *walk) pass() {
 		outcome := w.send(*p.Send)
 		if outcome == nil {
 			w.note("the server crashes")
-			w.due = new(w.now)
 			break
 		}
-		w.do(func(t *Thermostat) error { t.Record(*p.Send, *outcome); return nil })
+		record = func(t *Thermostat) { t.Record(*p.Send, *outcome) }
 	}
 	w.checkEvents()
 	if w.print && len(w.log) > 0 {
