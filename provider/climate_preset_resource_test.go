@@ -121,6 +121,20 @@ func TestClimatePreset_LivesInBothUnits(t *testing.T) {
 	})
 }
 
+// Terraform compares numbers more exactly than the tests that do without the command.
+func TestClimatePreset_NumbersAreConsistentForTerraform(t *testing.T) {
+	f := startFakeClimate(t)
+	config := func(setPoints string) string {
+		return f.config(climatePreset(fakeThermostat, "hvac_mode_setting = \"heat_cool\"\n  "+setPoints))
+	}
+	inFahrenheit := config("heating_set_point_fahrenheit = 67.3\n  cooling_set_point_fahrenheit = 75.1")
+	story(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: inFahrenheit},
+		{Config: inFahrenheit, ConfigPlanChecks: plansNothing()},
+		{Config: config("heating_set_point_celsius = 18.7\n  cooling_set_point_celsius = 23.9")},
+	}})
+}
+
 func TestClimatePreset_PlanIsCheckedAgainstTheThermostat(t *testing.T) {
 	t.Parallel()
 	f := startFakeClimate(t)

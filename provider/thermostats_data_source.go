@@ -84,7 +84,7 @@ type thermostatModel struct {
 	MinDeltaCelsius      types.Float64 `tfsdk:"min_heating_cooling_delta_celsius"`
 	MinDeltaFahrenheit   types.Float64 `tfsdk:"min_heating_cooling_delta_fahrenheit"`
 
-	ClimatePresets    []listedClimatePresetModel `tfsdk:"climate_presets"`
+	ClimatePresets    []listedClimatePresetModel `tfsdk:"available_climate_presets"`
 	FallbackPresetKey types.String               `tfsdk:"fallback_climate_preset_key"`
 }
 
@@ -150,7 +150,7 @@ func thermostatAttributes() map[string]schema.Attribute {
 			"the fan."),
 		"fallback_climate_preset_key": computedText("The climate preset that the server sets when a schedule ends. " +
 			"Null if there is none."),
-		"climate_presets": schema.ListNestedAttribute{
+		"available_climate_presets": schema.ListNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "The climate presets: those of the thermostat itself, then those of the workspace.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{

@@ -178,7 +178,7 @@ func TestServerThermostatsAreListed(t *testing.T) {
 						"min_heating_cooling_delta_celsius": knownvalue.Float64Exact(2.78),
 						"min_heating_set_point_fahrenheit":  knownvalue.NotNull(),
 						"available_hvac_mode_settings":      knownvalue.NotNull(),
-						"climate_presets":                   knownvalue.NotNull(),
+						"available_climate_presets":         knownvalue.NotNull(),
 					},
 				)),
 			},
