@@ -151,6 +151,8 @@ func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 			v.Products = "access systems"
 		case slices.Contains(sandbox.ThermostatProfiles(), name):
 			v.Products = "thermostats"
+		case slices.Contains(sandbox.NoiseProfiles(), name):
+			v.Products = "noise sensors"
 		}
 		v.Fields = []connectpage.Field{
 			{

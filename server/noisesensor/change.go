@@ -160,5 +160,6 @@ func (t *sensorTx) check(one *noise.Threshold, c Change, caps capability.NoiseSe
 	if err != nil {
 		return state, err
 	}
-	return state, noise.CheckDisjoint(t.Thresholds, one.ID, state.Window, caps, t.Now, zoneOf(domain.Value(t.d.ReportedTimeZone)))
+	zone := zoneOf(domain.Value(t.d.ReportedTimeZone))
+	return state, noise.CheckDisjoint(t.Thresholds, one.ID, state.Window, caps, t.Now, zone)
 }

@@ -120,7 +120,7 @@ func prepare(t *testing.T, o options) *bed {
 		DisplayName: "locks",
 		Config:      json.RawMessage(`{}`),
 
-		Capabilities: []string{"lock", "noise_sensor"},
+		Capabilities: []string{"lock", "noise_sensor", "thermostat"},
 	})
 	b.must(err)
 	return b

@@ -38,8 +38,20 @@ var noiseSensors = map[string]profile{
 			Battery: true,
 			// The levels and times are assumed.
 			Thresholds: []noiseThreshold{
-				{ID: "builtin_quiet_hours", Name: "builtin_quiet_hours", Starts: "22:00:00", Ends: "07:00:00", Decibels: 50},
-				{ID: "builtin_normal_hours", Name: "builtin_normal_hours", Starts: "00:00:00", Ends: "23:59:59", Decibels: 60},
+				{
+					ID:       "builtin_quiet_hours",
+					Name:     "builtin_quiet_hours",
+					Starts:   "22:00:00",
+					Ends:     "07:00:00",
+					Decibels: 50,
+				},
+				{
+					ID:       "builtin_normal_hours",
+					Name:     "builtin_normal_hours",
+					Starts:   "00:00:00",
+					Ends:     "23:59:59",
+					Decibels: 60,
+				},
 			},
 		},
 	},
@@ -54,7 +66,13 @@ var noiseSensors = map[string]profile{
 			Max:      24, // assumed
 			Sync:     true,
 			Thresholds: []noiseThreshold{
-				{ID: "builtin_normal_hours", Name: "builtin_normal_hours", Starts: "07:00:00", Ends: "22:00:00", Decibels: 60},
+				{
+					ID:       "builtin_normal_hours",
+					Name:     "builtin_normal_hours",
+					Starts:   "07:00:00",
+					Ends:     "22:00:00",
+					Decibels: 60,
+				},
 			},
 		},
 	},

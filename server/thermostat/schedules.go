@@ -179,25 +179,26 @@ func (s *Service) ListSchedules(ctx context.Context, p domain.Principal, deviceI
 
 // UpdateSchedule changes a schedule. It fails like CreateSchedule.
 func (s *Service) UpdateSchedule(ctx context.Context, p domain.Principal, id string, f ScheduleFields) error {
-	return s.changeSchedule(ctx, p, id, "update a schedule", func(ctx context.Context, r *rows, was climate.Schedule) error {
-		one := &was
-		if err := f.apply(one); err != nil {
+	change := func(ctx context.Context, r *rows, one climate.Schedule) error {
+		if err := f.apply(&one); err != nil {
 			return err
 		}
-		if err := r.rules.PutSchedule(one); err != nil {
+		if err := r.rules.PutSchedule(&one); err != nil {
 			return err
 		}
-		err := r.tx.UpdateThermostatSchedule(ctx, updateOf(one))
+		err := r.tx.UpdateThermostatSchedule(ctx, updateOf(&one))
 		return domain.Wrap(err, "write the schedule")
-	})
+	}
+	return s.changeSchedule(ctx, p, id, "update a schedule", change)
 }
 
 // DeleteSchedule deletes a schedule, and ends it if it is the current one. It fails with NotFound.
 func (s *Service) DeleteSchedule(ctx context.Context, p domain.Principal, id string) error {
-	return s.changeSchedule(ctx, p, id, "delete a schedule", func(ctx context.Context, r *rows, was climate.Schedule) error {
-		r.rules.RemoveSchedule(was.ID)
-		return r.tx.DeleteThermostatSchedule(ctx, was.ID)
-	})
+	remove := func(ctx context.Context, r *rows, one climate.Schedule) error {
+		r.rules.RemoveSchedule(one.ID)
+		return r.tx.DeleteThermostatSchedule(ctx, one.ID)
+	}
+	return s.changeSchedule(ctx, p, id, "delete a schedule", remove)
 }
 
 // changeSchedule is change for the thermostat of a schedule. It fails with NotFound.

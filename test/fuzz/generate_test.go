@@ -122,6 +122,13 @@ var hints = map[string][]string{
 	"/access_codes/update_multiple":             {"common_code_key", "name"},
 	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
 	"/noise_sensors/noise_thresholds/create":    {"noise_threshold_decibels"},
+	"/thermostats/get":                          {"device_id"},
+	"/thermostats/heat":                         {"heating_set_point_celsius"},
+	"/thermostats/cool":                         {"cooling_set_point_celsius"},
+	"/thermostats/heat_cool":                    {"heating_set_point_celsius", "cooling_set_point_celsius"},
+	"/thermostats/set_fan_mode":                 {"fan_mode_setting"},
+	"/thermostats/create_climate_preset":        {"hvac_mode_setting"},
+	"/thermostats/simulate/temperature_reached": {"temperature_celsius"},
 }
 
 // members returns the members of an object: all required ones and some others. Unless manner is valid, it corrupts some
@@ -277,6 +284,8 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"https://[2606:4700::1111]/",
 			"https://user:secret@hooks.example/",
 		})
+	case "starts_at_time":
+		return pickOf(g, []string{"00:00:00", "06:30:00", "12:01:00"})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}

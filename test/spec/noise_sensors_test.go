@@ -332,7 +332,7 @@ func TestNoiseThresholds_Refused(t *testing.T) {
 	if len(thresholds(t, s, minut, on)) != 2 || len(thresholds(t, s, minut, off)) != 0 {
 		t.Error("the thresholds on the device are not listed as programmed")
 	}
-	// What the device refuses stays as it is there.
+	// A refused change leaves the threshold on the device alone.
 	s.Lock(t, minut).Control(t, http.MethodPut, "/faults", params{"failure_rate": params{"invalid": 1}})
 	if a := changeThreshold(t, s, "update", also(update, params{"noise_threshold_decibels": 70})); a.Status != "error" ||
 		a.Error.Type != "device_refused" {
@@ -342,5 +342,39 @@ func TestNoiseThresholds_Refused(t *testing.T) {
 	s.Post(t, "/noise_sensors/noise_thresholds/get", params{"noise_threshold_id": builtin.NoiseThresholdID}, &one)
 	if one.NoiseThreshold.NoiseThresholdDecibels != builtin.NoiseThresholdDecibels {
 		t.Errorf("after the refusal: %+v", one.NoiseThreshold)
+	}
+}
+
+// The owner of a noise sensor logs in, and the sensor appears with its kind. Minut accepts any address of example.com.
+func TestWebview_LoginConnectsNoiseSensor(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
+	for vendor, c := range map[string]struct {
+		person, kind string
+		in           params
+	}{
+		"minut":      {"someone", "minut_sensor", params{"accepted_capabilities": []string{"noise_sensor"}}},
+		"noiseaware": {"john", "noiseaware_activity_zone", params{"provider_category": "noise_sensors"}},
+	} {
+		w := webview(t, s, c.in)
+		if !slices.Equal(w.AcceptedCapabilities, []api.AccountCapability{"noise_sensor"}) {
+			t.Errorf("%s: takes %v", vendor, w.AcceptedCapabilities)
+		}
+		enter(t, w.URL, vendor, as(c.person))
+		apptest.Until(t, "the account is connected", func() bool {
+			return webviewNow(t, s, w.ConnectWebviewID).Status == "authorized"
+		})
+		account := *webviewNow(t, s, w.ConnectWebviewID).ConnectedAccountID
+		var out api.NoiseSensorsResponse
+		in := params{"connected_account_id": account, "manufacturer": vendor}
+		apptest.Until(t, "the sensor is listed", func() bool {
+			s.Post(t, "/noise_sensors/list", in, &out)
+			return len(out.NoiseSensors) == 1
+		})
+		d := out.NoiseSensors[0]
+		if d.DeviceType != c.kind || d.CapabilitiesSupported[0] != "noise_detection" ||
+			d.Properties.ImageAltText != "A noise sensor" || d.DeviceProvider.ProviderCategory != "noise_sensors" {
+			t.Errorf("%s: the sensor is %+v", vendor, d)
+		}
 	}
 }

@@ -68,6 +68,8 @@ type Bed struct {
 	AdjustByHand func(t testing.TB, setting adapter.ThermostatSetting)
 	// SetTemperature changes the temperature that a thermostat measures, in °C. Only RunThermostat uses it.
 	SetTemperature func(t testing.TB, celsius float64)
+	// MakeNoise makes noise of a level in decibels. Only RunNoiseSensor uses it.
+	MakeNoise func(t testing.TB, decibels float64)
 }
 
 // OnDevice is a code in the memory of the device.

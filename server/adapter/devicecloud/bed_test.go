@@ -219,6 +219,24 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestNoiseSensorConformance runs the suite for every profile of noise sensors.
+func TestNoiseSensorConformance(t *testing.T) {
+	t.Parallel()
+	for _, profile := range sandbox.NoiseProfiles() {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunNoiseSensor(t, func(t *testing.T) adaptertest.Bed {
+				c := newCloud(t, profile)
+				bed := c.bed()
+				bed.MakeNoise = func(t testing.TB, decibels float64) {
+					c.control(t, http.MethodPost, "noise", map[string]float64{"decibels": decibels}, nil)
+				}
+				return bed
+			})
+		})
+	}
+}
+
 // TestThermostatConformance runs the suite for every profile of thermostats.
 func TestThermostatConformance(t *testing.T) {
 	t.Parallel()

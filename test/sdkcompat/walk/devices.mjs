@@ -133,10 +133,6 @@ export const devices = {
     await call({ device_id: minut })
     ok((await client.devices.get({ device_id: minut })).properties.currently_triggering_noise_threshold_ids.length > 0)
   },
-  '/thermostats/list': async (call) => {
-    deepEqual(await call({ manufacturer: 'ecobee' }), [])
-    deepEqual(await call(), [])
-  },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)
   },
