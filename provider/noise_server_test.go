@@ -134,7 +134,7 @@ func TestServerNoiseThreshold_OfAnOfflineSensorIsNotTainted(t *testing.T) {
 	device := srv.Device(t, "noiseaware")
 	clearSensor(t, srv, device)
 	w := newDirectory(t, map[string]string{"main.tf": required + onServer(srv, noiseThreshold(device,
-		"name = \"Night\"\n  noise_threshold_decibels = 60\n  timeouts {\n    create = \"1s\"\n  }"))})
+		"name = \"Night\"\n  noise_threshold_decibels = 60\n  timeouts {\n    create = \"3s\"\n  }"))})
 	call(t, srv, "/devices/simulate/disconnect", map[string]any{"device_id": device})()
 	w.expect(true, "apply", "-auto-approve")
 	expectSaid(t, "the creation", plainly(w.seen.String()), "Noise threshold may not be on its sensor yet")

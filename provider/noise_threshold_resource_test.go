@@ -121,6 +121,7 @@ func TestNoiseThreshold_WaitsForItsSensor(t *testing.T) {
 	}{
 		"it is offline": {
 			func(a *fakeAttempt) {
+				// Within a short limit, a slow machine would not even send the creation.
 				if a.looks = 1 << 30; a.actionType == "CREATE_NOISE_THRESHOLD" {
 					a.looks, a.failure = 1, map[string]any{"type": "device_offline", "message": "It is offline."}
 				}

@@ -482,7 +482,8 @@ type journey struct {
 func newJourney(t *testing.T) *journey {
 	t.Helper()
 	j := &journey{lists: map[string]*bytes.Buffer{}}
-	j.srv = apptest.Start(t, apptest.WithProfiles("august", "yale", "schlage", "ecobee", "noiseaware"), j.run.Configure(t))
+	profiles := apptest.WithProfiles("august", "yale", "schlage", "ecobee", "noiseaware")
+	j.srv = apptest.Start(t, profiles, j.run.Configure(t))
 	j.system = j.srv.AccessSystem(t)
 	for n, profile := range []string{"august", "yale", "schlage"} {
 		j.locks[n] = j.srv.Device(t, profile)
@@ -642,7 +643,8 @@ output "codes" {
 	)
 }
 
-// climate is the part of the configuration without PINs.
+// climate configures a thermostat and a noise sensor. The schedule starts late, so the thermostat is never set to the
+// preset.
 func (j *journey) climate(version string) string {
 	const starts, ends = "2100-01-01T00:00:00Z", "2100-02-01T00:00:00Z"
 	return climatePreset(j.thermostat, heatsTo70F+"\n  name = \"Stay "+version+"\"") +
