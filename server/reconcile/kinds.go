@@ -5,6 +5,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 )
 
@@ -24,10 +25,16 @@ func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
 		ActivePreset:  t.ActivePreset,
 		At:            time.Now(),
 	}
+	if !domain.ValidRef(o.ActivePreset) {
+		o.ActivePreset = ""
+	}
 	for _, p := range t.Presets {
+		if !domain.ValidRef(p.Key) {
+			continue
+		}
 		o.Presets = append(o.Presets, climate.VendorPreset{
 			Key:     p.Key,
-			Name:    p.Name,
+			Name:    domain.CleanName(p.Name),
 			Setting: toClimateSetting(p.Setting),
 		})
 	}

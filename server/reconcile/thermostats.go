@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
 )
 
@@ -64,11 +64,7 @@ func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w 
 	found := toFoundDevice(d, p.device.Capabilities.Simulated)
 	report.Read, report.Observed, report.Seq = true, found.Thermostat, p.readSeq
 	found.Thermostat = nil // recorded with the report
-	err = p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found)
-	if store.IsNoRows(err) { // erased with its workspace
-		return w, nil
-	}
-	if err != nil {
+	if err := p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found); err != nil {
 		return w, err
 	}
 	w, err = p.access.Thermostats.Advance(ctx, p.lease, p.device.ID, report)
@@ -112,7 +108,11 @@ func (p *pass) setThermostat(ctx context.Context, s climate.Setting) (thermostat
 // toClimateFailure converts an adapter's error to its meaning for a setting.
 func toClimateFailure(err error) *climate.Failure {
 	e := adapter.AsError(err)
-	f := &climate.Failure{Class: climate.Transient, Message: e.Message, RetryAfter: e.RetryAfter}
+	f := &climate.Failure{
+		Class:      climate.Transient,
+		Message:    domain.Storable(e.Message),
+		RetryAfter: e.RetryAfter,
+	}
 	switch e.Class {
 	case adapter.Invalid:
 		f.Class = climate.Invalid

@@ -57,7 +57,7 @@ func (s *Service) Advance(ctx context.Context, h store.Fence, id uuid.UUID, repo
 			w.Seq = d.WakeSeq
 			return nil
 		}
-		r, err := s.load(ctx, tx, d, *limits)
+		r, err := s.loadCurrent(ctx, tx, d, *limits)
 		if err != nil {
 			return err
 		}
@@ -112,15 +112,20 @@ func (s *Service) recordFound(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 		return nil
 	}
 	d.Online = f.Online
-	r, err := s.load(ctx, tx, d, *limits)
+	known, err := s.thermostat(d, *limits)
 	if err != nil {
 		return err
 	}
-	if was := r.rules.State.Observed; was != nil {
+	// The caller holds the locks of all devices of the account, so what has not changed costs no query.
+	if was := known.State.Observed; was != nil {
 		f.Thermostat.At = was.At
 		if reflect.DeepEqual(was, f.Thermostat) {
 			return nil
 		}
+	}
+	r, err := s.loadCurrent(ctx, tx, d, *limits)
+	if err != nil {
+		return err
 	}
 	r.observe(*f.Thermostat)
 	plan := r.rules.Plan()
