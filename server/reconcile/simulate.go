@@ -384,6 +384,9 @@ func toSimulationError(err error) error {
 func (r *Reconciler) AdjustThermostat(
 	ctx context.Context, p domain.Principal, deviceID string, s climate.Setting,
 ) error {
+	if err := s.CheckComplete(); err != nil {
+		return err
+	}
 	return r.simulateThermostat(
 		ctx, p, deviceID, func(ctx context.Context, sim adapter.ThermostatSimulator, d adapter.DeviceRef) error {
 			return sim.AdjustThermostat(ctx, d, adapter.ThermostatSetting{
