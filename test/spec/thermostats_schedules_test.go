@@ -131,6 +131,10 @@ func TestThermostats_Schedules(t *testing.T) {
 	if len(list.ThermostatSchedules) != 1 {
 		t.Errorf("%d schedules are listed", len(list.ThermostatSchedules))
 	}
+	accepted(t, s, "delete_climate_preset", params{"device_id": device, "climate_preset_key": "away"})
+	if key := climateOf(t, s, device).FallbackClimatePresetKey.To; key != nil {
+		t.Errorf("the deleted preset %q is the fallback", *key)
+	}
 }
 
 // Programs set the presets of their periods in the time zone of the device. A person's change lasts for a period.
