@@ -9,8 +9,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 )
 
-// toObservedClimate converts an adapter's thermostat to the type of package climate.
-func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
+// toObservedClimate converts an adapter's thermostat to the type of package climate. asked is when it was asked.
+func toObservedClimate(t *adapter.Thermostat, asked time.Time) *climate.Observed {
 	if t == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
 		FanRunning:    t.FanRunning,
 		AuxiliaryHeat: t.AuxiliaryHeat,
 		ActivePreset:  t.ActivePreset,
-		At:            time.Now(),
+		Asked:         asked,
 	}
 	if !domain.ValidRef(o.ActivePreset) {
 		o.ActivePreset = ""

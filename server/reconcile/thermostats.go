@@ -45,6 +45,7 @@ func (p *pass) runThermostat(ctx context.Context) (time.Duration, error) {
 
 // readThermostat reads the device, and records what it shows after the report of a write.
 func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w thermostat.Work, err error) {
+	asked := p.access.Devices.Now()
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {
 		p.unread = true
@@ -61,7 +62,7 @@ func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w 
 			Gone:    true,
 		}
 	}
-	found := toFoundDevice(d, p.device.Capabilities.Simulated)
+	found := toFoundDevice(d, p.device.Capabilities.Simulated, asked)
 	report.Read, report.Observed, report.Seq = true, found.Thermostat, p.readSeq
 	found.Thermostat = nil // recorded with the report
 	if err := p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found); err != nil {

@@ -131,6 +131,10 @@ func TestThermostats_Schedules(t *testing.T) {
 	if len(list.ThermostatSchedules) != 1 {
 		t.Errorf("%d schedules are listed", len(list.ThermostatSchedules))
 	}
+	accepted(t, s, "delete_climate_preset", params{"device_id": device, "climate_preset_key": "away"})
+	if key := climateOf(t, s, device).FallbackClimatePresetKey.To; key != nil {
+		t.Errorf("the deleted preset %q is the fallback", *key)
+	}
 	for _, change := range []params{{"name": "Past guests"}, {"ends_at": in(9 * time.Hour)}} { // it has ended
 		change["thermostat_schedule_id"] = strict
 		accepted(t, s, "schedules/update", change)
