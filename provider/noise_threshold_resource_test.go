@@ -113,32 +113,37 @@ func TestNoiseThreshold_IsCheckedBeforeItIsSent(t *testing.T) {
 
 func TestNoiseThreshold_WaitsForItsSensor(t *testing.T) {
 	t.Parallel()
-	const soon = "\n  timeouts {\n    create = \"1s\"\n    update = \"1s\"\n    delete = \"1s\"\n  }"
 	for name, c := range map[string]struct {
 		attempt func(*fakeAttempt)
-		creates bool // successfully
+		creates bool   // successfully
+		limits  string // on changes that the sensor does not confirm
 		says    []string
 	}{
 		"it is offline": {
-			func(a *fakeAttempt) { a.looks = 1 << 30 }, true,
+			func(a *fakeAttempt) {
+				if a.looks = 1 << 30; a.actionType == "CREATE_NOISE_THRESHOLD" {
+					a.looks, a.failure = 1, map[string]any{"type": "device_offline", "message": "It is offline."}
+				}
+			}, true,
+			"\n  timeouts {\n    update = \"1s\"\n    delete = \"1s\"\n  }",
 			[]string{"Noise threshold may not be on its sensor yet", "The threshold is in the state"},
 		},
 		"it refuses": {
 			func(a *fakeAttempt) {
 				a.failure = map[string]any{"type": "invalid_input", "message": "The sensor has room for two."}
-			}, false,
+			}, false, "",
 			[]string{"The sensor has room for two.", "is marked as tainted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeClimate(t)
-			config := func(level int) string {
+			config := func(level int, more string) string {
 				return required + f.config(
-					noiseThreshold(fakeSensor, fmt.Sprintf("noise_threshold_decibels = %d", level)+soon),
+					noiseThreshold(fakeSensor, fmt.Sprintf("noise_threshold_decibels = %d", level)+more),
 				)
 			}
-			w := newDirectory(t, map[string]string{"main.tf": config(60)})
+			w := newDirectory(t, map[string]string{"main.tf": config(60, c.limits)})
 			answers := func(attempt func(*fakeAttempt)) { f.do(func() { f.nextAttempt = attempt }) }
 			answers(c.attempt)
 			w.expect(c.creates, "apply", "-auto-approve")
@@ -149,11 +154,13 @@ func TestNoiseThreshold_WaitsForItsSensor(t *testing.T) {
 			answers(nil)
 			w.expect(true, "apply", "-auto-approve")
 			answers(c.attempt)
-			w.rewrite(config(70))
+			w.rewrite(config(70, c.limits))
 			w.expect(false, "apply", "-auto-approve")
 			w.expect(false, "destroy", "-auto-approve")
 			expectSaid(t, "the destroy", plainly(w.seen.String()), "The noise threshold", `"Night" on the device`)
 			answers(nil)
+			w.rewrite(config(60, ""))
+			w.expect(true, "apply", "-auto-approve")
 			w.expect(true, "destroy", "-auto-approve")
 		})
 	}

@@ -28,7 +28,7 @@ import (
 // TestMain keeps the machine's own settings of Terraform and of the provider out of the tests.
 func TestMain(m *testing.M) {
 	sweepInstead(m)
-	duplicateTimeout = 2 * time.Second
+	duplicateTimeout = 2 * time.Minute // longer than any test needs; see boundDuplicates
 	os.Setenv("TF_CLI_CONFIG_FILE", os.DevNull)
 	for _, name := range []string{envAPIKey, envEndpoint, envWorkspaceID, envConvertOnImport, envOtherAPIKey, envOtherEndpoint} {
 		os.Unsetenv(name)

@@ -474,17 +474,21 @@ type journey struct {
 	system  *apptest.AccessSystem
 	locks   [3]string // the third is the one that others' codes are taken off
 	pins    int
-	lists   map[string]*bytes.Buffer // what each list resource and action has logged, by type
+
+	thermostat, sensor string
+	lists              map[string]*bytes.Buffer // what each list resource and action has logged, by type
 }
 
 func newJourney(t *testing.T) *journey {
 	t.Helper()
 	j := &journey{lists: map[string]*bytes.Buffer{}}
-	j.srv = apptest.Start(t, apptest.WithProfiles("august", "yale", "schlage"), j.run.Configure(t))
+	j.srv = apptest.Start(t, apptest.WithProfiles("august", "yale", "schlage", "ecobee", "noiseaware"), j.run.Configure(t))
 	j.system = j.srv.AccessSystem(t)
 	for n, profile := range []string{"august", "yale", "schlage"} {
 		j.locks[n] = j.srv.Device(t, profile)
 	}
+	j.thermostat, j.sensor = j.srv.Device(t, "ecobee"), j.srv.Device(t, "noiseaware")
+	clearSensor(t, j.srv, j.sensor)
 	j.workspace = newLoggedWorkspace(t, map[string]string{"versions.tf": required, "provider.tf": onServer(j.srv, "")})
 	return j
 }
@@ -634,8 +638,19 @@ output "codes" {
   value     = [data.deviceaccess_access_codes.august, data.deviceaccess_unmanaged_access_codes.august, deviceaccess_webhook.this]
   sensitive = true
 }
-`),
+`)+j.climate(d.version),
 	)
+}
+
+// climate is the part of the configuration without PINs.
+func (j *journey) climate(version string) string {
+	const starts, ends = "2100-01-01T00:00:00Z", "2100-02-01T00:00:00Z"
+	return climatePreset(j.thermostat, heatsTo70F+"\n  name = \"Stay "+version+"\"") +
+		scheduleOn(j.thermostat, occupied+".climate_preset_key", starts, ends, "name = \"Stay "+version+"\"") +
+		noiseThreshold(j.sensor, "name = \"Night\"\n  noise_threshold_decibels = 5"+version) + `
+data "deviceaccess_thermostats" "all" {}
+data "deviceaccess_noise_sensors" "all" {}
+`
 }
 
 // applies shows the plan and carries it out. Nothing that is written only is in it, nor in the state.
@@ -683,6 +698,15 @@ func (j *journey) meddle() {
 	post("/devices/update", map[string]any{"device_id": j.locks[0], "name": "Meddler"})
 	post("/acs/users/update", map[string]any{"acs_user_id": ids["user"], "full_name": "Meddler"})
 	post("/user_identities/update", map[string]any{"user_identity_id": ids["person"], "full_name": "Meddler"})
+	post("/thermostats/update_climate_preset", map[string]any{
+		"device_id": j.thermostat, "climate_preset_key": "occupied", "name": "Meddler",
+	})
+	post("/thermostats/schedules/update", map[string]any{
+		"thermostat_schedule_id": ids["schedule"], "name": "Meddler",
+	})
+	post("/noise_sensors/noise_thresholds/update", map[string]any{
+		"device_id": j.sensor, "noise_threshold_id": ids["threshold"], "noise_threshold_decibels": 90, "sync": true,
+	})
 }
 
 // ids are the identifiers of what there is, by name and lock.
@@ -701,6 +725,8 @@ func (j *journey) ids() map[string]string {
 	var people api.UserIdentitiesResponse
 	j.srv.Post(j.t, "/user_identities/list", map[string]any{}, &people)
 	ids["person"], ids["user"] = people.UserIdentities[0].UserIdentityID, people.UserIdentities[0].AcsUserIds[0]
+	ids["schedule"] = schedulesOn(j.t, j.srv, j.thermostat)[0].ThermostatScheduleID
+	ids["threshold"] = thresholdNamed(j.t, j.srv, j.sensor, "Night").NoiseThresholdID
 	return ids
 }
 
@@ -755,6 +781,9 @@ func (j *journey) imports() {
 		{"device.this", j.locks[0]},
 		{"acs_user.this", ids["user"]},
 		{"user_identity.this", ids["person"]},
+		{"climate_preset.occupied", j.thermostat + "/occupied"},
+		{"thermostat_schedule.stay", ids["schedule"]},
+		{"noise_threshold.night", ids["threshold"]},
 	} {
 		j.expect(true, "state", "rm", "deviceaccess_"+one[0])
 		j.expect(true, "import", "deviceaccess_"+one[0], one[1])

@@ -286,7 +286,7 @@ func TestSharedAccessCode_TakesOverAPINWhoseHolderLeaves(t *testing.T) {
 	f.uniquePINs = true
 	holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
 	f.leaves(holder, func(*fakeCode) { delete(f.codes, holder) })
-	w := f.shared(t, "20s", lockA, lockB)
+	w := f.shared(t, "5m", lockA, lockB)
 	w.expect(true, "apply")
 	if n := f.count("/access_codes/create"); n != 3 {
 		t.Errorf("%d creations were asked for", n)
@@ -297,7 +297,7 @@ func TestSharedAccessCode_TakesOverAPINWhoseHolderLeaves(t *testing.T) {
 }
 
 func TestSharedAccessCode_PINWhoseHolderStaysIsAnError(t *testing.T) {
-	t.Parallel()
+	boundDuplicates(t)
 	for name, c := range map[string]struct {
 		managed bool
 		says    []string
@@ -310,7 +310,7 @@ func TestSharedAccessCode_PINWhoseHolderStaysIsAnError(t *testing.T) {
 			f := startFakeLocks(t)
 			f.uniquePINs = true
 			holder := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: c.managed})
-			w := f.shared(t, "2s", lockA)
+			w := f.shared(t, "5m", lockA)
 			w.expect(false, "apply")
 			said := plainly(w.seen.String())
 			expectSaid(t, "the error", said, append(c.says, "duplicate_access_code", `"Front Door"`)...)
