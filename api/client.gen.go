@@ -802,7 +802,7 @@ type ClientInterface interface {
 
 	// DeleteClimatePresetWithBody Delete a climate preset.
 	//
-	// The fallback preset and presets of schedules and programs cannot be deleted.
+	// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -811,7 +811,7 @@ type ClientInterface interface {
 
 	// DeleteClimatePreset Delete a climate preset.
 	//
-	// The fallback preset and presets of schedules and programs cannot be deleted.
+	// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2771,7 +2771,7 @@ func (c *Client) CreateClimatePreset(ctx context.Context, body CreateClimatePres
 
 // DeleteClimatePresetWithBody Delete a climate preset.
 //
-// The fallback preset and presets of schedules and programs cannot be deleted.
+// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2790,7 +2790,7 @@ func (c *Client) DeleteClimatePresetWithBody(ctx context.Context, contentType st
 
 // DeleteClimatePreset Delete a climate preset.
 //
-// The fallback preset and presets of schedules and programs cannot be deleted.
+// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7023,7 +7023,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteClimatePresetWithBodyWithResponse Delete a climate preset.
 	//
-	// The fallback preset and presets of schedules and programs cannot be deleted.
+	// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7032,7 +7032,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteClimatePresetWithResponse Delete a climate preset.
 	//
-	// The fallback preset and presets of schedules and programs cannot be deleted.
+	// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12840,7 +12840,7 @@ func (c *ClientWithResponses) CreateClimatePresetWithResponse(ctx context.Contex
 
 // DeleteClimatePresetWithBodyWithResponse Delete a climate preset.
 //
-// The fallback preset and presets of schedules and programs cannot be deleted.
+// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12855,7 +12855,7 @@ func (c *ClientWithResponses) DeleteClimatePresetWithBodyWithResponse(ctx contex
 
 // DeleteClimatePresetWithResponse Delete a climate preset.
 //
-// The fallback preset and presets of schedules and programs cannot be deleted.
+// Presets of schedules and programs cannot be deleted. Without its fallback preset, the thermostat has none.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -3763,6 +3763,9 @@ type ReportedDevice struct {
 	// SchlageMetadata Where a device is.
 	SchlageMetadata ReportedMetadata `json:"schlage_metadata,omitempty,omitzero"`
 
+	// TimeZone The IANA time zone of a device of any vendor, such as `Europe/Zurich`. The programs of thermostats follow it.
+	TimeZone string `json:"time_zone,omitempty,omitzero"`
+
 	// UltraloqMetadata Where a device is.
 	UltraloqMetadata ReportedMetadata `json:"ultraloq_metadata,omitempty,omitzero"`
 }
@@ -4000,7 +4003,7 @@ type ThermostatDailyProgramPeriod struct {
 	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
 	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
 
-	// StartsAtTime The time in the time zone of the device, such as `07:30:00`.
+	// StartsAtTime The time in the time zone of the device, such as `07:30:00`. It is UTC unless /devices/report_provider_metadata has set another one.
 	StartsAtTime string `json:"starts_at_time"`
 }
 

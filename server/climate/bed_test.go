@@ -142,6 +142,10 @@ func (b *bed) try(f func(t *Thermostat) error) error {
 		b.schedules = append(b.schedules, *s)
 	}
 	for _, s := range c.Schedules {
+		if len(s.Errors) == 0 {
+			b.log = append(b.log, "schedule without errors")
+			continue
+		}
 		last := s.Errors[len(s.Errors)-1]
 		b.log = append(b.log, fmt.Sprintf("schedule error %s: %s", last.Code, last.Message))
 	}

@@ -11,7 +11,7 @@ import (
 // another mode or fan ends with an error. Command fails with Invalid for a setting that the device does not accept, and
 // with Invalid (invalid_heating_cooling_delta) for set points that are too close.
 func (t *Thermostat) Command(a Attempt, s Setting) error {
-	if err := checkComplete(s); err != nil {
+	if err := s.CheckComplete(); err != nil {
 		return err
 	}
 	if err := t.check(s); err != nil {
@@ -31,26 +31,26 @@ func (t *Thermostat) Command(a Attempt, s Setting) error {
 	return nil
 }
 
-// checkComplete fails with Invalid unless the set points are those of the mode.
-func checkComplete(s Setting) error {
+// CheckComplete fails with Invalid unless the set points are those of the mode.
+func (s Setting) CheckComplete() error {
 	if s.Mode == "" {
 		if s.hasMode() {
 			return domain.Invalidf(modeField, "A set point needs a mode. Choose the mode")
 		}
 		return nil
 	}
-	point := func(field, what string, at *float64, used bool) error {
+	point := func(field, name string, at *float64, used bool) error {
 		switch {
 		case used && at == nil:
-			return domain.Invalidf(field, "The mode %s needs a %s set point. Give one", s.Mode, what)
+			return domain.Invalidf(field, "Must specify either %s_celsius or %s_fahrenheit", name, name)
 		case !used && at != nil:
-			return domain.Invalidf(field, "The mode %s has no %s set point. Leave it out", s.Mode, what)
+			return domain.Invalidf(field, "The mode %s has no %s. Leave it out", s.Mode, name)
 		}
 		return nil
 	}
 	return domain.All(
-		point(heatField, "heating", s.Heat, s.Mode.Heats()),
-		point(coolField, "cooling", s.Cool, s.Mode.Cools()),
+		point(heatField, "heating_set_point", s.Heat, s.Mode.Heats()),
+		point(coolField, "cooling_set_point", s.Cool, s.Mode.Cools()),
 	)
 }
 

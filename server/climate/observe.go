@@ -3,9 +3,11 @@ package climate
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
@@ -22,10 +24,19 @@ func (t *Thermostat) Observe(o Observed) {
 	if was != nil && !t.fresh {
 		o.Setting, o.At = was.Setting, was.At
 	}
+	if was != nil && !t.isNews(o, *was) {
+		o.At = was.At
+	}
 	t.State.Observed = &o
+	switch since := t.State.AuxiliarySince; {
+	case !o.AuxiliaryHeat:
+		t.State.AuxiliarySince = nil
+	case since == nil:
+		t.State.AuxiliarySince = new(t.Now)
+	}
 	t.refresh()
 	if was != nil && !t.explained(o.Setting.relevant(), *was) {
-		t.recordManualChange(o.Setting)
+		t.recordManualChange(o.Setting, was.Setting)
 	}
 	if t.fresh {
 		t.confirm(o.Setting, true)
@@ -37,6 +48,22 @@ func (t *Thermostat) Observe(o Observed) {
 	}
 	t.compareTemperature()
 	t.compareWithThreshold()
+}
+
+// isNews reports whether a read shows something else than the last one, or is the first one that the last write no
+// longer explains.
+func (t *Thermostat) isNews(o, was Observed) bool {
+	if t.explains(was.At) != t.explains(t.Now) {
+		return true
+	}
+	was.At = o.At
+	return !reflect.DeepEqual(o, was)
+}
+
+// explains reports whether the last write was shortly before a time.
+func (t *Thermostat) explains(at time.Time) bool {
+	w := t.State.Write
+	return w != nil && at.Before(w.At.Add(t.confirmTimeout()))
 }
 
 // lags reports whether a read shows the setting from before a write that the device has confirmed, too soon to be
@@ -57,7 +84,7 @@ func (t *Thermostat) explained(got Setting, last Observed) bool {
 	before := last.Setting
 	shown, sent, recent := []Setting{before}, []Setting{}, false
 	if w := t.State.Write; w != nil {
-		recent = last.At.Before(w.At.Add(t.confirmTimeout()))
+		recent = t.explains(last.At)
 		if !w.Shown {
 			shown = append(shown, w.Before)
 		}
@@ -95,7 +122,7 @@ func (t *Thermostat) near(got *float64, of func(Setting) *float64, shown, sent [
 
 // recordManualChange records a change at the device. It holds if the schedule allows that, until the server wants
 // something else. What the device has not confirmed yet stays wanted.
-func (t *Thermostat) recordManualChange(got Setting) {
+func (t *Thermostat) recordManualChange(got, before Setting) {
 	t.emitAdjusted("external", got.relevant())
 	d := t.State.Desired
 	if d != nil && d.Refusal == "" && t.shows(d.Setting, got) {
@@ -111,9 +138,28 @@ func (t *Thermostat) recordManualChange(got Setting) {
 		t.forget("")
 	case !t.State.Baseline.OverrideRefused:
 		t.State.Override = new(t.Now)
-	default:
+	case t.State.Write != nil && !t.State.Write.Shown:
 		t.missWrite() // a device that does not keep the setting
+	case t.shows(d.Setting, before):
+		t.overrule()
 	}
+}
+
+// holdTime is how long the device must keep a setting until the server overrules the next change at once.
+const holdTime = 10 * time.Minute
+
+// overrule records that the server will set its setting again after a change at the device: the first time at once,
+// then with growing pauses.
+func (t *Thermostat) overrule() {
+	n := t.State.Desired.Overruled
+	if t.Now.Sub(domain.Value(t.State.Write).At) >= holdTime {
+		n = 0
+	}
+	if n > 0 {
+		t.State.Retry = Retry{Failures: n - 1}
+		t.pause(0)
+	}
+	t.change(func(d *Desired) { d.Overruled = n + 1 })
 }
 
 // overrideEnd returns when the override ends; nil: with the next transition.
@@ -159,6 +205,9 @@ func (t *Thermostat) confirm(got Setting, read bool) {
 		t.State.Retry = Retry{}
 	}
 	t.State.Override, t.State.Active = nil, d.Preset
+	if s := t.schedule(d.Schedule); s != nil && len(s.Errors) > 0 {
+		t.setScheduleErrors(s, nil)
+	}
 	if d.Confirmed && d.Announced {
 		return
 	}

@@ -3,14 +3,16 @@ package climate
 import (
 	"cmp"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // Plan is what to do next.
 type Plan struct {
 	// Send is the setting to write now; nil: nothing. Call Start, send it, and call Record.
 	Send *Setting
-	// Due is when to read the device and plan again; nil: when something changes. It is Now if there is something to
-	// send, in case the caller can't.
+	// Due is when to read the device and plan again; nil: when something changes. It is Now only if there is something
+	// to send, in case the caller can't.
 	Due *time.Time
 }
 
@@ -51,8 +53,8 @@ func (t *Thermostat) nextWrite() (*Setting, *time.Time) {
 	}
 	send := t.difference(d.Setting, shown, d.Sent)
 	switch {
-	case send.isZero() && !d.Confirmed && !t.fresh: // a read tells whether that is still so
-		return nil, cmp.Or(verify, &t.Now)
+	case send.isZero() && !d.Confirmed && !t.fresh: // a read tells whether that is still so, but it may show nothing
+		return nil, cmp.Or(verify, new(pollAfter(domain.Value(t.State.Write).At, t.Now)))
 	case send.isZero(), d.Sent && verify != nil:
 		return nil, verify
 	}

@@ -105,8 +105,9 @@ func (t *Thermostat) changePreset(p Preset, f PresetFields) (Preset, error) {
 	return p, t.check(p.Setting)
 }
 
-// DeletePreset deletes a preset. What the device is set to stays. It fails with NotFound (climate_preset_not_found),
-// and with Invalid for a preset of the device itself or one that the fallback, a daily program, or a schedule uses.
+// DeletePreset deletes a preset. What the device is set to stays. If the preset is the fallback, there is none
+// afterwards. DeletePreset fails with NotFound (climate_preset_not_found), and with Invalid for a preset of the device
+// itself or one that a daily program or a schedule uses.
 func (t *Thermostat) DeletePreset(key string) error {
 	i, err := t.ownPreset(key, "deleted")
 	if err != nil {
@@ -116,14 +117,14 @@ func (t *Thermostat) DeletePreset(key string) error {
 		return domain.Invalidf(presetField, "The climate preset is in use by %s. Choose another one there first", user)
 	}
 	t.State.Presets = slices.Delete(slices.Clone(t.State.Presets), i, i+1)
+	if t.State.Fallback == key {
+		t.State.Fallback = ""
+	}
 	return nil
 }
 
 // presetUser names what uses a preset.
 func (t *Thermostat) presetUser(key string) string {
-	if t.State.Fallback == key {
-		return "fallback_climate_preset_key"
-	}
 	for _, p := range t.State.DailyPrograms {
 		if slices.ContainsFunc(p.Periods, func(p Period) bool { return p.Preset == key }) {
 			return fmt.Sprintf("the daily program %q (%s)", p.Name, p.ID)

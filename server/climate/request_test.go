@@ -63,7 +63,7 @@ func TestRequests_Errors(t *testing.T) {
 		},
 		"no set point": {
 			command(Setting{Mode: capability.Heat}),
-			"invalid_input heating_set_point_celsius: The mode heat needs a heating set point",
+			"invalid_input heating_set_point_celsius: Must specify either heating_set_point_celsius or heating_set_point_fahr",
 		},
 		"a set point too many": {
 			command(Setting{
@@ -71,7 +71,7 @@ func TestRequests_Errors(t *testing.T) {
 				Heat: new(20.0),
 				Cool: new(25.0),
 			}),
-			"invalid_input cooling_set_point_celsius: The mode heat has no cooling set point. Leave it out",
+			"invalid_input cooling_set_point_celsius: The mode heat has no cooling_set_point. Leave it out",
 		},
 		"a set point without a mode": {
 			command(Setting{Heat: new(20.0)}),
@@ -134,10 +134,6 @@ func TestRequests_Errors(t *testing.T) {
 		"deletion of an unknown preset": {
 			func(t *Thermostat) error { return t.DeletePreset("party") },
 			"climate_preset_not_found",
-		},
-		"deletion of the fallback": {
-			func(t *Thermostat) error { return t.DeletePreset("away") },
-			"invalid_input climate_preset_key: The climate preset is in use by fallback_climate_preset_key",
 		},
 		"deletion of a preset in a program": {
 			func(t *Thermostat) error { return t.DeletePreset("sleep") },
@@ -274,6 +270,20 @@ func crowded(tb testing.TB) *bed {
 	b.schedule(1, "home", 180, 240)
 	b.log = nil
 	return b
+}
+
+func TestDeletePreset_Fallback(t *testing.T) {
+	t.Parallel()
+	b := newRead(t)
+	b.fallback("away")
+	b.do(func(t *Thermostat) error { return t.DeletePreset("home") })
+	if key := b.load().State.Fallback; key != "away" {
+		t.Errorf("the fallback is %q", key)
+	}
+	b.do(func(t *Thermostat) error { return t.DeletePreset("away") })
+	if key := b.load().State.Fallback; key != "" {
+		t.Errorf("the fallback is %q", key)
+	}
 }
 
 func TestQuotas(t *testing.T) {

@@ -22,7 +22,7 @@ type Schedule struct {
 	// MaxOverride is in minutes; nil: the change holds until the next transition.
 	MaxOverride *int
 	CreatedAt   time.Time
-	// Errors are the latest failures to apply the schedule, oldest first.
+	// Errors are the latest failures to apply the schedule, oldest first; none once the device has the setting.
 	Errors []ScheduleError
 }
 
@@ -123,8 +123,12 @@ func (t *Thermostat) addScheduleError(s *Schedule, code, message string) {
 	if n := len(s.Errors); n > 0 && s.Errors[n-1].Code == code && s.Errors[n-1].Message == message {
 		return
 	}
-	s.Errors = append(slices.Clip(s.Errors), e)
-	s.Errors = s.Errors[max(0, len(s.Errors)-maxScheduleErrors):]
+	errors := append(slices.Clip(s.Errors), e)
+	t.setScheduleErrors(s, errors[max(0, len(errors)-maxScheduleErrors):])
+}
+
+func (t *Thermostat) setScheduleErrors(s *Schedule, errors []ScheduleError) {
+	s.Errors = errors
 	if !slices.Contains(t.changes.Schedules, s) {
 		t.changes.Schedules = append(t.changes.Schedules, s)
 	}

@@ -181,7 +181,14 @@ func TestFailure_Refused(t *testing.T) {
 		b.expect() // the error is known
 		b.shows(heat(26))
 		b.sets(heat(21))
-		b.expect("manually_adjusted external heat on 26", "climate_preset_activated home by schedule")
+		b.expect(
+			"manually_adjusted external heat on 26",
+			"schedule without errors",
+			"climate_preset_activated home by schedule",
+		)
+		if errors := b.schedules[0].Errors; errors != nil {
+			t.Errorf("the schedule keeps %v", errors)
+		}
 	}
 }
 
@@ -414,6 +421,8 @@ func TestOverride(t *testing.T) {
 	b.shows(heat(25)) // not allowed
 	b.sets(heat(21))
 	b.shows(heat(26)) // again, and the server crashes after it
+	b.idle(10 * time.Second)
+	b.after(10 * time.Second)
 	b.sends(heat(21))
 	b.shows(heat(26))
 	b.sets(heat(21))
@@ -477,6 +486,62 @@ func TestOverride_DeviceKeepsItsOwn(t *testing.T) {
 		b.shows(heat(own))
 		b.sends(Setting{})
 		b.after(pause)
+	}
+}
+
+// A second controller that reverts the setting is overruled with growing pauses, until a transition or until the setting
+// has held for a while.
+func TestOverride_RevertsAreOverruledWithPauses(t *testing.T) {
+	t.Parallel()
+	b := newRead(t)
+	b.schedule(1, "home", 0, 1000)
+	b.sets(heat(21))
+	want := heat(21)
+	revert := func() {
+		b.after(15 * time.Second)
+		b.shows(heat(25))
+	}
+	fight := func(pauses ...time.Duration) {
+		b.Helper()
+		for _, pause := range pauses {
+			revert()
+			if pause > 0 {
+				b.idle(pause)
+				b.shows(heat(26)) // a change during the pause does not prolong it
+				b.idle(pause)
+				b.after(pause)
+			}
+			b.sends(want, confirmed)
+			b.shows(want)
+		}
+	}
+	fight(0, 10*time.Second, 20*time.Second, 40*time.Second)
+	b.after(holdTime)
+	fight(0, 10*time.Second)
+	b.schedule(2, "away", 0, 60)
+	want = heat(16)
+	b.sets(want)
+	fight(0, 10*time.Second)
+
+	b.now = monday.Add(500 * time.Minute)
+	b.sets(heat(21))
+	writes := 0
+	for range 2000 {
+		b.after(100 * time.Millisecond)
+		b.shows(heat(20))
+		b.do(func(t *Thermostat) error {
+			t.fresh = true
+			if p := t.Plan(); p.Send != nil {
+				writes++
+				t.Start(*p.Send)
+				t.Record(*p.Send, confirmed)
+				t.Observe(Observed{Setting: p.Send.onDevice(t.State.Observed.Setting)})
+			}
+			return nil
+		})
+	}
+	if writes != 5 { // after 0, 10, 20, 40, and 80 s
+		t.Errorf("%d writes in 200 s", writes)
 	}
 }
 
@@ -549,6 +614,66 @@ func TestThreshold(t *testing.T) {
 	if f["temperature_fahrenheit"] != 74.3 || f["upper_limit_celsius"] != nil || f["lower_limit_fahrenheit"] != nil {
 		t.Errorf("fields: %v", f)
 	}
+	set(Threshold{Upper: new(20.0)})
+	b.expect("temperature_threshold_exceeded 23.5")
+	b.shows(heat(20)) // and no temperature
+	set(Threshold{Upper: new(21.0)})
+	if b.load().State.ThresholdExceededAt == nil {
+		t.Error("an unknown temperature does not exceed the threshold")
+	}
+	set(Threshold{})
+	if at := b.load().State.ThresholdExceededAt; at != nil {
+		t.Errorf("without a threshold, it is exceeded since %v", at)
+	}
+	b.expect()
+}
+
+func TestAuxiliaryHeat(t *testing.T) {
+	t.Parallel()
+	b := newRead(t)
+	runs := func(on bool) *time.Time {
+		b.after(time.Minute)
+		b.do(func(t *Thermostat) error {
+			t.Observe(Observed{Setting: heat(20), AuxiliaryHeat: on})
+			return nil
+		})
+		return b.load().State.AuxiliarySince
+	}
+	start := runs(true)
+	if start == nil || !start.Equal(b.now) {
+		t.Errorf("it runs since %v, want %v", start, b.now)
+	}
+	if again := runs(true); again == nil || !again.Equal(*start) {
+		t.Errorf("it runs since %v, want %v", again, start)
+	}
+	if stopped := runs(false); stopped != nil {
+		t.Errorf("it runs since %v after its end", stopped)
+	}
+}
+
+// A read that shows nothing new does not change the document.
+func TestObserve_NothingNew(t *testing.T) {
+	t.Parallel()
+	b := newRead(t)
+	b.command(1, heat(22))
+	b.sets(heat(22))
+	b.feels(21)
+	observe := func(want bool) {
+		b.Helper()
+		b.after(10 * time.Minute)
+		before := string(b.doc)
+		b.feels(21)
+		if got := string(b.doc) != before; got != want {
+			t.Errorf("the document changes: %v, want %v", got, want)
+		}
+	}
+	observe(true) // the write does not explain what reads show anymore
+	observe(false)
+	observe(false)
+	b.log = nil
+	b.shows(heat(20))
+	b.shows(heat(22))
+	b.expect("manually_adjusted external heat auto 20", "manually_adjusted external heat auto 22")
 }
 
 func TestVendorPresets(t *testing.T) {
@@ -590,7 +715,11 @@ func TestVendorPresets(t *testing.T) {
 	b.idle(50 * time.Minute)
 	b.do(func(t *Thermostat) error { return t.CreatePreset(PresetFields{Key: "comfort", Setting: heat(21)}) })
 	b.sets(heat(21))
-	b.expect("manually_adjusted external heat auto 24", "climate_preset_activated comfort by schedule")
+	b.expect(
+		"manually_adjusted external heat auto 24",
+		"schedule without errors",
+		"climate_preset_activated comfort by schedule",
+	)
 	names := ""
 	for _, p := range b.load().AvailablePresets() {
 		names += p.DisplayName() + " "
@@ -615,15 +744,23 @@ func TestCommand_NeedsRead(t *testing.T) {
 	b := newRead(t)
 	b.command(1, heat(20))
 	var p Plan
-	b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
-	if p.Send != nil || p.Due == nil || !p.Due.Equal(b.now) {
-		t.Errorf("plan: %+v", p)
+	waits := func(want time.Duration) {
+		b.Helper()
+		b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
+		if p.Send != nil || p.Due == nil || p.Due.Sub(b.now) != want {
+			t.Errorf("plan: %+v", p)
+		}
 	}
+	waits(pollLast) // a read that shows nothing is not repeated at once
 	b.expect()
 	b.shows(heat(25)) // a person was faster
 	b.sets(heat(20))
 	b.expect("manually_adjusted external heat auto 25", "attempt 1 ended", "manually_adjusted seam heat auto 20")
-	b.command(2, heat(25))
+	b.command(2, heat(20))
+	waits(pollFirst)
+	b.after(20 * time.Second)
+	waits(10 * time.Second)
+	b.command(3, heat(25))
 	b.do(func(t *Thermostat) error { p = t.Plan(); return nil })
 	if p.Send == nil || p.Due == nil || !p.Due.Equal(b.now) {
 		t.Errorf("plan: %+v", p)

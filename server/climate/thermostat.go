@@ -40,6 +40,8 @@ type Timeouts struct {
 type State struct {
 	// Observed is the last observation; nil: none.
 	Observed *Observed `json:"observed,omitempty"`
+	// AuxiliarySince is since when the auxiliary heat has been running; nil: it is not running.
+	AuxiliarySince *time.Time `json:"auxiliary_since,omitempty"`
 	// Presets are those of the workspace, in the order of their creation.
 	Presets []Preset `json:"presets,omitempty"`
 	// Fallback is the key of the preset that is applied when a schedule ends; empty: none.
@@ -110,6 +112,8 @@ type Desired struct {
 	// Announced means that the event of its activation was emitted, and Reached that of its set point.
 	Announced bool `json:"announced,omitempty"`
 	Reached   bool `json:"reached,omitempty"`
+	// Overruled counts the changes at the device that the server has overruled since the setting last held.
+	Overruled int `json:"overruled,omitempty"`
 	// Refusal is why it cannot be set; empty: it can, as far as known.
 	Refusal string `json:"refusal,omitempty"`
 }

@@ -23,6 +23,9 @@ func (t *Thermostat) SetThreshold(th Threshold) error {
 func (t *Thermostat) compareWithThreshold() {
 	o, th := t.State.Observed, t.State.Threshold
 	if o == nil || o.Temperature == nil {
+		if th == (Threshold{}) {
+			t.State.ThresholdExceededAt = nil
+		}
 		return
 	}
 	at := *o.Temperature

@@ -56,13 +56,13 @@ func toClimate(document []byte) *climate.State {
 }
 
 func (d Device) thermostatErrors() []domain.Problem {
-	if d.Climate == nil || d.Climate.Observed == nil || !d.Climate.Observed.AuxiliaryHeat {
+	if d.Climate == nil || d.Climate.AuxiliarySince == nil {
 		return nil
 	}
 	return []domain.Problem{{
 		Code:    "auxiliary_heat_running",
 		Scope:   domain.OfDevice,
-		At:      d.Climate.Observed.At,
+		At:      *d.Climate.AuxiliarySince,
 		Message: "The auxiliary heat of the thermostat is running, which can cost much energy.",
 	}}
 }

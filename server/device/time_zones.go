@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,18 @@ import (
 // TimeZone is the time zone of a device, as reported by a client because the vendor does not report it.
 type TimeZone struct {
 	DeviceID string
+	// Zone is the IANA time zone of a device of any provider; empty: not given.
+	Zone string
 	// ByProvider are IANA time zones by device_provider_name; an empty one is not given.
 	ByProvider map[string]string
+}
+
+// checkZone fails with Invalid for an unknown time zone. An empty one passes.
+func checkZone(field, zone string) error {
+	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+		return domain.Invalidf(field, "Not an IANA time zone; write it like Europe/Zurich")
+	}
+	return nil
 }
 
 // ReportTimeZones records the time zones of devices, all or none.
@@ -36,10 +47,12 @@ func (s *Service) ReportTimeZones(ctx context.Context, p domain.Principal, zones
 		if _, twice := byDevice[id]; twice {
 			return domain.Invalidf(fmt.Sprintf("devices.%d.device_id", i), "Device %s is named twice", id)
 		}
+		if err := checkZone(fmt.Sprintf("devices.%d.time_zone", i), z.Zone); err != nil {
+			return err
+		}
 		for provider, zone := range z.ByProvider {
-			if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-				field := fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider)
-				return domain.Invalidf(field, "Not an IANA time zone; write it like Europe/Zurich")
+			if err := checkZone(fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider), zone); err != nil {
+				return err
 			}
 		}
 		byDevice[id] = z
@@ -52,6 +65,7 @@ func (s *Service) ReportTimeZones(ctx context.Context, p domain.Principal, zones
 			if err != nil {
 				return err
 			}
+			reported := byDevice[id].Zone
 			for provider, zone := range byDevice[id].ByProvider {
 				switch {
 				case zone == "":
@@ -61,13 +75,19 @@ func (s *Service) ReportTimeZones(ctx context.Context, p domain.Principal, zones
 						fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider,
 					)
 				default:
-					if err := tx.ReportTimeZone(ctx, dbsqlc.ReportTimeZoneParams{
-						DeviceID:         id,
-						ReportedTimeZone: &zone,
-					}); err != nil {
-						return err
-					}
+					reported = cmp.Or(reported, zone)
 				}
+			}
+			if reported == "" {
+				continue
+			}
+			err = tx.ReportTimeZone(ctx, dbsqlc.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &reported})
+			if err != nil {
+				return err
+			}
+			// The programs of a thermostat may begin at other times.
+			if err := s.accounts.WakeDevice(ctx, tx, id, false); err != nil {
+				return err
 			}
 		}
 		return nil

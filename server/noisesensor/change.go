@@ -78,7 +78,7 @@ func (s *Service) Update(
 			return nil, err
 		}
 		if one.Deleting {
-			return nil, notFound(id)
+			return nil, NotFound(id)
 		}
 		state, err := t.check(one, c, caps)
 		if err != nil {
@@ -151,7 +151,7 @@ func (t *sensorTx) find(id string) (*noise.Threshold, error) {
 			return one, nil
 		}
 	}
-	return nil, notFound(id)
+	return nil, NotFound(id)
 }
 
 // check returns the state that a change makes of a threshold. It fails with Invalid.

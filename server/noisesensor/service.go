@@ -53,7 +53,8 @@ func toThreshold(r dbsqlc.NoiseThreshold) Threshold {
 	return t
 }
 
-func notFound(id string) *domain.Error {
+// NotFound is the error for a threshold that does not exist or is out of scope.
+func NotFound(id string) *domain.Error {
 	return &domain.Error{
 		Kind:    domain.NotFound,
 		Type:    "noise_threshold_not_found",
@@ -182,14 +183,14 @@ func (t *sensorTx) write(ctx context.Context) error {
 func (s *Service) Get(ctx context.Context, p domain.Principal, id string) (Threshold, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return Threshold{}, notFound(id)
+		return Threshold{}, NotFound(id)
 	}
 	found, err := s.ByID(ctx, p, []uuid.UUID{parsed})
 	if err != nil {
 		return Threshold{}, err
 	}
 	if len(found) == 0 {
-		return Threshold{}, notFound(id)
+		return Threshold{}, NotFound(id)
 	}
 	return found[0], nil
 }

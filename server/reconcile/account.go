@@ -45,6 +45,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	// Hold the memory of the answer until the devices are recorded.
 	held, release := adapter.WithMemoryPermit(ctx)
 	defer release()
+	asked := r.access.Devices.Now()
 	devices, err := a.Devices(held)
 	e := adapter.AsError(err)
 	switch {
@@ -52,7 +53,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		r.down.markUp(id)
 		found := make([]device.FoundDevice, len(devices))
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter)
+			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
@@ -99,8 +100,8 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
 
-// toFoundDevice converts an adapter's device to the type of package device.
-func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
+// toFoundDevice converts an adapter's device to the type of package device. asked is when the vendor was asked.
+func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.FoundDevice {
 	capabilities := d.Capabilities
 	capabilities.Simulated = simulated
 	var automatic *device.AutoLock
@@ -126,7 +127,7 @@ func toFoundDevice(d adapter.Device, simulated bool) device.FoundDevice {
 		DoorOpen:            d.DoorOpen,
 		Capabilities:        capabilities,
 		CapabilitiesUnknown: d.CapabilitiesUnknown,
-		Thermostat:          toObservedClimate(d.Thermostat),
+		Thermostat:          toObservedClimate(d.Thermostat, asked),
 		NoiseSensor:         toObservedNoise(d.NoiseSensor),
 	}
 }

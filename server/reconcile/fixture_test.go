@@ -391,7 +391,7 @@ func hand(t *testing.T, o options) byHand {
 	b.must(err)
 	b.must(
 		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account,
-			[]device.FoundDevice{reconcile.Describe(devices[0], true)}),
+			[]device.FoundDevice{reconcile.Describe(devices[0], true, time.Now())}),
 	)
 	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.Filter{}, domain.Page{Limit: 10})
 	b.must(err)

@@ -5,11 +5,12 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 )
 
-// toObservedClimate converts an adapter's thermostat to the type of package climate.
-func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
+// toObservedClimate converts an adapter's thermostat to the type of package climate. asked is when it was asked.
+func toObservedClimate(t *adapter.Thermostat, asked time.Time) *climate.Observed {
 	if t == nil {
 		return nil
 	}
@@ -22,12 +23,18 @@ func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
 		FanRunning:    t.FanRunning,
 		AuxiliaryHeat: t.AuxiliaryHeat,
 		ActivePreset:  t.ActivePreset,
-		At:            time.Now(),
+		Asked:         asked,
+	}
+	if !domain.ValidRef(o.ActivePreset) {
+		o.ActivePreset = ""
 	}
 	for _, p := range t.Presets {
+		if !domain.ValidRef(p.Key) {
+			continue
+		}
 		o.Presets = append(o.Presets, climate.VendorPreset{
 			Key:     p.Key,
-			Name:    p.Name,
+			Name:    domain.CleanName(p.Name),
 			Setting: toClimateSetting(p.Setting),
 		})
 	}

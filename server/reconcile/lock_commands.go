@@ -126,9 +126,11 @@ func (p *pass) confirmLockCommand(ctx context.Context, w lockstate.Command) erro
 
 // readStatus records the current state of the device.
 func (p *pass) readStatus(ctx context.Context) error {
+	asked := p.access.Devices.Now()
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {
 		return err
 	}
-	return p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, toFoundDevice(d, p.device.Capabilities.Simulated))
+	found := toFoundDevice(d, p.device.Capabilities.Simulated, asked)
+	return p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found)
 }

@@ -43,6 +43,7 @@ func (p *pass) runNoiseSensor(ctx context.Context) error {
 
 // readNoiseSensor reads the device, and records what it found.
 func (p *pass) readNoiseSensor(ctx context.Context) (noisesensor.Plan, error) {
+	asked := p.access.Devices.Now()
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {
 		p.unread = true
@@ -66,7 +67,7 @@ func (p *pass) readNoiseSensor(ctx context.Context) (noisesensor.Plan, error) {
 		ctx,
 		p.lease,
 		p.device.ID,
-		toFoundDevice(d, p.device.Capabilities.Simulated),
+		toFoundDevice(d, p.device.Capabilities.Simulated, asked),
 	)
 }
 

@@ -384,6 +384,9 @@ func toSimulationError(err error) error {
 func (r *Reconciler) AdjustThermostat(
 	ctx context.Context, p domain.Principal, deviceID string, s climate.Setting,
 ) error {
+	if err := s.CheckComplete(); err != nil {
+		return err
+	}
 	return r.simulateThermostat(
 		ctx, p, deviceID, func(ctx context.Context, sim adapter.ThermostatSimulator, d adapter.DeviceRef) error {
 			return sim.AdjustThermostat(ctx, d, adapter.ThermostatSetting{
@@ -416,7 +419,7 @@ func sameDegrees(shown, asked *float64) bool {
 }
 
 // simulateLag is how long the list of a simulated vendor may lag. A schedule can undo an adjustment, so afterwards any
-// read counts.
+// change counts.
 const simulateLag = time.Second
 
 func (r *Reconciler) simulateThermostat(
@@ -449,10 +452,11 @@ func (r *Reconciler) simulateThermostat(
 	}
 	return r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
 		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
-		if err != nil || now.Climate == nil || now.Climate.Observed == nil || !now.Climate.Observed.At.After(start) {
+		if err != nil || now.Climate == nil || now.Climate.Observed == nil {
 			return false, err
 		}
 		observed := *now.Climate.Observed
-		return shows(observed) || observed.At.After(start.Add(simulateLag)), nil
+		lagged := r.access.Devices.Now().After(start.Add(simulateLag))
+		return shows(observed) || lagged && observed.At.After(start), nil
 	})
 }

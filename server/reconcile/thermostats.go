@@ -8,7 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
 )
 
@@ -45,6 +45,7 @@ func (p *pass) runThermostat(ctx context.Context) (time.Duration, error) {
 
 // readThermostat reads the device, and records what it shows after the report of a write.
 func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w thermostat.Work, err error) {
+	asked := p.access.Devices.Now()
 	d, err := p.adapter.Device(ctx, p.ref)
 	if err != nil {
 		p.unread = true
@@ -61,14 +62,10 @@ func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w 
 			Gone:    true,
 		}
 	}
-	found := toFoundDevice(d, p.device.Capabilities.Simulated)
+	found := toFoundDevice(d, p.device.Capabilities.Simulated, asked)
 	report.Read, report.Observed, report.Seq = true, found.Thermostat, p.readSeq
 	found.Thermostat = nil // recorded with the report
-	err = p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found)
-	if store.IsNoRows(err) { // erased with its workspace
-		return w, nil
-	}
-	if err != nil {
+	if err := p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found); err != nil {
 		return w, err
 	}
 	w, err = p.access.Thermostats.Advance(ctx, p.lease, p.device.ID, report)
@@ -112,7 +109,11 @@ func (p *pass) setThermostat(ctx context.Context, s climate.Setting) (thermostat
 // toClimateFailure converts an adapter's error to its meaning for a setting.
 func toClimateFailure(err error) *climate.Failure {
 	e := adapter.AsError(err)
-	f := &climate.Failure{Class: climate.Transient, Message: e.Message, RetryAfter: e.RetryAfter}
+	f := &climate.Failure{
+		Class:      climate.Transient,
+		Message:    domain.Storable(e.Message),
+		RetryAfter: e.RetryAfter,
+	}
 	switch e.Class {
 	case adapter.Invalid:
 		f.Class = climate.Invalid

@@ -137,6 +137,82 @@ func TestThermostat_ConvergesDespiteFaults(t *testing.T) {
 	}
 }
 
+// A vendor lists the thermostat, but does not say what it is set to, as a gateway after its restart. The read is repeated
+// after a pause only, and the attempt ends once the vendor knows the setting.
+func TestThermostat_UnknownSetting(t *testing.T) {
+	t.Parallel()
+	var b *bed
+	var unknown atomic.Bool
+	const direct = "X-Direct"
+	b = start(t, options{profile: "nest", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || r.Header.Get(direct) != "" || !unknown.Load() {
+			return false
+		}
+		b.answerWithoutSetting(w, r, direct)
+		return true
+	}})
+	dueIn := func(least, most string) func() bool {
+		return func() (is bool) {
+			b.must(b.db.Pool.QueryRow(
+				b.Context(),
+				"select due_at between now() + $1::text::interval and now() + $2::text::interval from devices",
+				least,
+				most,
+			).Scan(&is))
+			return is
+		}
+	}
+	b.until("the first pass ends", dueIn("1 min", "1 h"))
+	unknown.Store(true)
+	a := b.heat(b.thermostat().Heat) // what it is set to already
+	b.until("the device is due after a pause", dueIn("2 s", "1 min"))
+	if status := b.attempt(a).Status; status != device.Pending {
+		t.Errorf("the attempt is %s", status)
+	}
+	unknown.Store(false)
+	b.look()
+	b.until("the attempt ends", func() bool { return b.attempt(a).Status == device.Succeeded })
+}
+
+// answerWithoutSetting answers a request as the cloud does, without what thermostats are set to. The header marks the
+// request to the cloud.
+func (b *bed) answerWithoutSetting(w http.ResponseWriter, r *http.Request, header string) {
+	req := r.Clone(r.Context())
+	req.URL.Scheme, req.URL.Host, req.RequestURI = "http", r.Host, ""
+	req.Header.Set(header, "true")
+	req.Header.Del("Accept-Encoding")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return // the engine has given up
+	}
+	defer res.Body.Close()
+	var answer any
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		b.Errorf("decode the answer: %v", err)
+	}
+	removeSetting(answer)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(res.StatusCode)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// removeSetting removes what thermostats are set to from an answer of the cloud.
+func removeSetting(answer any) {
+	switch v := answer.(type) {
+	case []any:
+		for _, one := range v {
+			removeSetting(one)
+		}
+	case map[string]any:
+		if _, is := v["capabilities"]; is {
+			delete(v, "thermostat")
+		}
+		for _, one := range v {
+			removeSetting(one)
+		}
+	}
+}
+
 // look makes the engine look at the device now, without the pause after failed writes.
 func (b *bed) look() {
 	b.Helper()

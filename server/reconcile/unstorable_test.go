@@ -8,6 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 )
 
 // unkeepable lists references that the database or an index cannot store.
@@ -82,4 +83,17 @@ func TestUnstorableReference_DeviceRemoval(t *testing.T) {
 	events <- adapter.Event{Kind: adapter.DeviceRemoved, Device: "\x00"}
 	events <- adapter.Event{Kind: adapter.DeviceListed}
 	b.until("the next event is handled", func() bool { return b.woken() > before })
+}
+
+// Presets of a thermostat keep no text that the database cannot store.
+func TestUnstorablePreset_IsCleaned(t *testing.T) {
+	t.Parallel()
+	shown := &adapter.Thermostat{ActivePreset: "a\x00", Presets: []adapter.ThermostatPreset{{Key: "home", Name: "a\x00b"}}}
+	for _, ref := range unkeepable {
+		shown.Presets = append(shown.Presets, adapter.ThermostatPreset{Key: ref})
+	}
+	got := reconcile.ToObservedClimate(shown, time.Now())
+	if len(got.Presets) != 1 || got.Presets[0].Name != "ab" || got.ActivePreset != "" {
+		t.Errorf("%+v", got)
+	}
 }

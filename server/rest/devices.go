@@ -166,7 +166,7 @@ func (h *handlers) ReportProviderMetadata(
 ) (openapi.ReportProviderMetadataResponseObject, error) {
 	zones := make([]device.TimeZone, len(r.Body.Devices))
 	for i, d := range r.Body.Devices {
-		zones[i] = device.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
+		zones[i] = device.TimeZone{DeviceID: d.DeviceID, Zone: d.TimeZone, ByProvider: map[string]string{
 			"omnitec":  d.OmnitecMetadata.TimeZone,
 			"schlage":  d.SchlageMetadata.TimeZone,
 			"ultraloq": d.UltraloqMetadata.TimeZone,

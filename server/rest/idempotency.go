@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
 
@@ -116,9 +117,18 @@ func (h *handlers) resumedResponse(ctx context.Context, o *operation, a device.A
 	if err != nil {
 		return nil, err
 	}
-	if o.path != "/access_codes/create" {
-		return encodeResponse(answer)
+	switch o.path {
+	case "/access_codes/create":
+		return h.resumedCode(ctx, a, answer)
+	case "/noise_sensors/noise_thresholds/create":
+		return h.resumedThreshold(ctx, a, answer)
 	}
+	return encodeResponse(answer)
+}
+
+func (h *handlers) resumedCode(
+	ctx context.Context, a device.Attempt, answer api.ActionAttemptResponse,
+) ([]byte, error) {
 	code, err := h.access.Devices.GetCode(ctx, principal(ctx), true, a.CodeID.String(), "", "")
 	if err != nil {
 		return nil, err
@@ -127,5 +137,22 @@ func (h *handlers) resumedResponse(ctx context.Context, o *operation, a device.A
 		Ok:            true,
 		AccessCode:    toAccessCode(code),
 		ActionAttempt: answer.ActionAttempt,
+	})
+}
+
+func (h *handlers) resumedThreshold(
+	ctx context.Context, a device.Attempt, answer api.ActionAttemptResponse,
+) ([]byte, error) {
+	found, err := h.access.NoiseSensors.ByID(ctx, principal(ctx), []uuid.UUID{a.Threshold})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 { // deleted meanwhile
+		return nil, noisesensor.NotFound(a.Threshold.String())
+	}
+	return encodeResponse(openapi.CreateNoiseThreshold200JSONResponse{
+		Ok:             true,
+		NoiseThreshold: toNoiseThreshold(found[0]),
+		ActionAttempt:  answer.ActionAttempt,
 	})
 }

@@ -82,7 +82,7 @@ func (h *handlers) SetHvacMode(
 func (h *handlers) setMode(
 	ctx context.Context, deviceID string, sync bool, mode capability.HVACMode, points setPoints,
 ) (api.ActionAttemptResponse, error) {
-	setting, err := points.required(mode)
+	setting, err := points.setting(string(mode), "")
 	if err != nil {
 		return api.ActionAttemptResponse{}, err
 	}
@@ -130,7 +130,7 @@ func (h *handlers) CreateClimatePreset(
 		HeatFahrenheit: r.Body.HeatingSetPointFahrenheit,
 		CoolCelsius:    r.Body.CoolingSetPointCelsius,
 		CoolFahrenheit: r.Body.CoolingSetPointFahrenheit,
-	}.optional(r.Body.HvacModeSetting, r.Body.FanModeSetting)
+	}.setting(r.Body.HvacModeSetting, r.Body.FanModeSetting)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (h *handlers) UpdateClimatePreset(
 		HeatFahrenheit: r.Body.HeatingSetPointFahrenheit,
 		CoolCelsius:    r.Body.CoolingSetPointCelsius,
 		CoolFahrenheit: r.Body.CoolingSetPointFahrenheit,
-	}.optional(r.Body.HvacModeSetting, r.Body.FanModeSetting)
+	}.setting(r.Body.HvacModeSetting, r.Body.FanModeSetting)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (h *handlers) SimulateHvacModeAdjusted(
 		HeatFahrenheit: r.Body.HeatingSetPointFahrenheit,
 		CoolCelsius:    r.Body.CoolingSetPointCelsius,
 		CoolFahrenheit: r.Body.CoolingSetPointFahrenheit,
-	}.required(capability.HVACMode(r.Body.HvacMode))
+	}.setting(r.Body.HvacMode, "")
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +241,8 @@ type setPoints struct {
 	CoolCelsius, CoolFahrenheit *float64
 }
 
-// optional returns a setting. It fails with Invalid for a set point in both units.
-func (s setPoints) optional(mode, fan string) (climate.Setting, error) {
+// setting returns a setting in °C. It fails with Invalid for a set point in both units.
+func (s setPoints) setting(mode, fan string) (climate.Setting, error) {
 	heat, heatErr := celsius("heating_set_point", s.HeatCelsius, s.HeatFahrenheit)
 	cool, coolErr := celsius("cooling_set_point", s.CoolCelsius, s.CoolFahrenheit)
 	return climate.Setting{
@@ -251,29 +251,6 @@ func (s setPoints) optional(mode, fan string) (climate.Setting, error) {
 		Heat: heat,
 		Cool: cool,
 	}, domain.All(heatErr, coolErr)
-}
-
-// required returns the setting of a mode. It fails with Invalid if a set point of the mode is missing, and for one that
-// the mode does not have.
-func (s setPoints) required(mode capability.HVACMode) (climate.Setting, error) {
-	setting, err := s.optional(string(mode), "")
-	if err != nil {
-		return setting, err
-	}
-	return setting, domain.All(
-		checkSetPoint(mode, "heating_set_point", mode.Heats(), setting.Heat),
-		checkSetPoint(mode, "cooling_set_point", mode.Cools(), setting.Cool),
-	)
-}
-
-func checkSetPoint(mode capability.HVACMode, name string, needed bool, given *float64) error {
-	switch {
-	case needed && given == nil:
-		return domain.Invalidf("", "Must specify either %s_celsius or %s_fahrenheit", name, name)
-	case !needed && given != nil:
-		return domain.Invalidf("", "The mode %s has no %s. Leave it out", mode, name)
-	}
-	return nil
 }
 
 // maxDegrees is the greatest temperature of a request in °C. It keeps the arithmetic finite.

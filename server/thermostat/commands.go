@@ -88,8 +88,8 @@ func (s *Service) UpdatePreset(
 	})
 }
 
-// DeletePreset deletes a climate preset. It fails with NotFound, and with Invalid for a preset of the device itself or
-// one in use.
+// DeletePreset deletes a climate preset, also as fallback. It fails with NotFound, and with Invalid for a preset of the
+// device itself or one that a daily program or a schedule uses.
 func (s *Service) DeletePreset(ctx context.Context, p domain.Principal, deviceID, key string) error {
 	return s.change(ctx, p, deviceID, "delete a climate preset", func(_ context.Context, r *rows) error {
 		return r.rules.DeletePreset(key)

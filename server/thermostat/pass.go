@@ -57,7 +57,7 @@ func (s *Service) Advance(ctx context.Context, h store.Fence, id uuid.UUID, repo
 			w.Seq = d.WakeSeq
 			return nil
 		}
-		r, err := s.load(ctx, tx, d, *limits)
+		r, err := s.loadCurrent(ctx, tx, d, *limits)
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,8 @@ func (r *rows) advance(ctx context.Context, report Report) (w Work, err error) {
 	w.Seq = r.d.WakeSeq
 	w.ReadNeeded = r.d.ReadNeeded
 	if report.Read {
-		if report.Observed != nil {
-			r.observe(*report.Observed)
+		if o := report.Observed; o != nil && !isOverdue(*o, r.rules.State.Observed) {
+			r.observe(*o)
 		}
 		w.ReadNeeded = r.d.ReadNeeded && r.d.WakeSeq != report.Seq
 		err := r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: report.Seq})
@@ -100,8 +100,16 @@ func (r *rows) advance(ctx context.Context, report Report) (w Work, err error) {
 
 // observe records what a read has shown, by the clock of the rules.
 func (r *rows) observe(o climate.Observed) {
-	o.At = r.rules.Now
+	o.Asked, o.At = time.Time{}, r.rules.Now
 	r.rules.Observe(o)
+}
+
+// maxReadTime bounds how long a read takes. Larger differences come from clocks.
+const maxReadTime = time.Minute
+
+// isOverdue reports whether a read was begun before the last news was recorded, so that it may show less.
+func isOverdue(o climate.Observed, last *climate.Observed) bool {
+	return last != nil && o.Asked.Before(last.At) && last.At.Sub(o.Asked) < maxReadTime
 }
 
 // recordFound records a thermostat in the list of its account, unless nothing has changed. It wakes the device if that
@@ -112,15 +120,23 @@ func (s *Service) recordFound(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 		return nil
 	}
 	d.Online = f.Online
-	r, err := s.load(ctx, tx, d, *limits)
+	known, err := s.thermostat(d, *limits)
 	if err != nil {
 		return err
 	}
-	if was := r.rules.State.Observed; was != nil {
-		f.Thermostat.At = was.At
+	// The caller holds the locks of all devices of the account, so what has not changed costs no query.
+	if was := known.State.Observed; was != nil {
+		if isOverdue(*f.Thermostat, was) {
+			return s.accounts.WakeDevice(ctx, tx, d.DeviceID, true)
+		}
+		f.Thermostat.Asked, f.Thermostat.At = time.Time{}, was.At
 		if reflect.DeepEqual(was, f.Thermostat) {
 			return nil
 		}
+	}
+	r, err := s.loadCurrent(ctx, tx, d, *limits)
+	if err != nil {
+		return err
 	}
 	r.observe(*f.Thermostat)
 	plan := r.rules.Plan()

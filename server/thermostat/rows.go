@@ -23,16 +23,40 @@ type rows struct {
 	tx    store.Tx
 	d     dbsqlc.Device
 	rules *climate.Thermostat
-	// schedules are all of the device, by start.
+	// schedules are those that were loaded, by start.
 	schedules []*climate.Schedule
 	before    []byte
 	ended     map[uuid.UUID]climate.Ended
 }
 
-// load returns the rows of a device whose row is locked.
+// load returns the rows of a device whose row is locked, with all schedules.
 func (s *Service) load(
 	ctx context.Context, tx store.Tx, d dbsqlc.Device, limits capability.Thermostat,
 ) (*rows, error) {
+	t, err := s.thermostat(d, limits)
+	if err != nil {
+		return nil, err
+	}
+	return s.loadSchedules(ctx, tx, d, t, time.Time{})
+}
+
+// loadCurrent is load with the schedules that matter for what the thermostat needs.
+func (s *Service) loadCurrent(
+	ctx context.Context, tx store.Tx, d dbsqlc.Device, limits capability.Thermostat,
+) (*rows, error) {
+	t, err := s.thermostat(d, limits)
+	if err != nil {
+		return nil, err
+	}
+	since := t.Now
+	if t.State.Baseline.At.Before(since) {
+		since = t.State.Baseline.At
+	}
+	return s.loadSchedules(ctx, tx, d, t, since)
+}
+
+// thermostat returns a device as the rules see it, without its schedules.
+func (s *Service) thermostat(d dbsqlc.Device, limits capability.Thermostat) (*climate.Thermostat, error) {
 	t := &climate.Thermostat{
 		Limits:   limits,
 		Online:   d.Online,
@@ -45,9 +69,19 @@ func (s *Service) load(
 			return nil, fmt.Errorf("read the state of the thermostat: %w", err)
 		}
 	}
+	return t, nil
+}
+
+func (s *Service) loadSchedules(
+	ctx context.Context, tx store.Tx, d dbsqlc.Device, t *climate.Thermostat, endsAfter time.Time,
+) (*rows, error) {
 	found, err := tx.ListThermostatSchedules(
 		ctx,
-		dbsqlc.ListThermostatSchedulesParams{WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID},
+		dbsqlc.ListThermostatSchedulesParams{
+			WorkspaceID: d.WorkspaceID,
+			DeviceID:    d.DeviceID,
+			EndsAfter:   endsAfter,
+		},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("list the schedules: %w", err)

@@ -3,6 +3,7 @@ package thermostat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -165,7 +166,7 @@ func (s *Service) ListSchedules(ctx context.Context, p domain.Principal, deviceI
 	}
 	found, err := s.db.ListThermostatSchedules(
 		ctx,
-		dbsqlc.ListThermostatSchedulesParams{WorkspaceID: p.WorkspaceID, DeviceID: d.ID},
+		dbsqlc.ListThermostatSchedulesParams{WorkspaceID: p.WorkspaceID, DeviceID: d.ID}, // all have an end
 	)
 	if err != nil {
 		return nil, fmt.Errorf("list the schedules: %w", err)
@@ -180,8 +181,17 @@ func (s *Service) ListSchedules(ctx context.Context, p domain.Principal, deviceI
 // UpdateSchedule changes a schedule. It fails like CreateSchedule.
 func (s *Service) UpdateSchedule(ctx context.Context, p domain.Principal, id string, f ScheduleFields) error {
 	change := func(ctx context.Context, r *rows, one climate.Schedule) error {
+		ended := !one.EndsAt.After(r.rules.Now)
+		if row := r.schedule(one.ID); ended && !slices.Contains(r.rules.Schedules, row) {
+			r.rules.Schedules = append(r.rules.Schedules, row)
+		}
 		if err := f.apply(&one); err != nil {
 			return err
+		}
+		if ended && one.EndsAt.After(r.rules.Now) {
+			if err := r.checkRoom(); err != nil {
+				return err
+			}
 		}
 		if err := r.rules.PutSchedule(&one); err != nil {
 			return err

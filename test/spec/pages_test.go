@@ -149,7 +149,8 @@ func TestPart4_3_EveryListWithPages(t *testing.T) {
 	}
 	for path, item := range doc.Paths.Map() {
 		schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
-		if _, known := lists[path]; !known && schema.Properties["page_cursor"] != nil {
+		empty := path == "/user_identities/unmanaged/list"
+		if _, known := lists[path]; !known && !empty && schema.Properties["page_cursor"] != nil {
 			t.Errorf("the pages of %s are not tried", path)
 		}
 	}

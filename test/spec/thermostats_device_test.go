@@ -54,9 +54,14 @@ func TestThermostats_Temperature(t *testing.T) {
 		t.Errorf("half a degree was reported")
 	}
 	room(params{"temperature_fahrenheit": 78})
-	if count("temperature_threshold_no_longer_exceeded") != 1 || count("temperature_changed") != changes+1 ||
-		count("temperature_reached_set_point") != 1 {
-		t.Error("the end of the excess or the set point was not reported")
+	for kind, want := range map[string]int{
+		"temperature_threshold_no_longer_exceeded": 1,
+		"temperature_changed":                      changes + 1,
+		"temperature_reached_set_point":            1,
+	} {
+		if n := count(kind); n != want {
+			t.Errorf("%d events %s, want %d", n, kind, want)
+		}
 	}
 	if d := get(t, s, device); hasWarning(d.Warnings, "temperature_threshold_exceeded") {
 		t.Errorf("warnings %+v", d.Warnings)

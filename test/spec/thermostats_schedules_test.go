@@ -131,6 +131,18 @@ func TestThermostats_Schedules(t *testing.T) {
 	if len(list.ThermostatSchedules) != 1 {
 		t.Errorf("%d schedules are listed", len(list.ThermostatSchedules))
 	}
+	accepted(t, s, "delete_climate_preset", params{"device_id": device, "climate_preset_key": "away"})
+	if key := climateOf(t, s, device).FallbackClimatePresetKey.To; key != nil {
+		t.Errorf("the deleted preset %q is the fallback", *key)
+	}
+	for _, change := range []params{{"name": "Past guests"}, {"ends_at": in(9 * time.Hour)}} { // it has ended
+		change["thermostat_schedule_id"] = strict
+		accepted(t, s, "schedules/update", change)
+	}
+	untilPreset(t, s, device, "day")
+	if now := schedule(t, s, strict); *now.Name != "Past guests" || !now.StartsAt.Equal(got.StartsAt) {
+		t.Errorf("the ended schedule became %+v", now)
+	}
 }
 
 // Programs set the presets of their periods in the time zone of the device. A person's change lasts for a period.
@@ -168,6 +180,15 @@ func TestThermostats_Programs(t *testing.T) {
 	if w := p.ThermostatWeeklyProgram.To; *w.MondayProgramID != program || len(*p.ThermostatDailyPrograms) != 1 {
 		t.Errorf("the weekly program %+v", w)
 	}
+	for zone, preset := range map[string]string{"Etc/GMT-7": "day", "Etc/UTC": "night"} { // eight o'clock, and one
+		madeBy(t, s, "/devices/report_provider_metadata", "", params{
+			"devices": []params{{"device_id": device, "time_zone": zone}},
+		})
+		untilPreset(t, s, device, preset)
+	}
+	madeBy(t, s, "/devices/report_provider_metadata", "", params{
+		"devices": []params{{"device_id": device, "time_zone": "Etc/UTC"}},
+	})
 	clock.forward(t, s, 7*time.Hour)
 	untilPreset(t, s, device, "day")
 	accepted(t, s, "simulate/hvac_mode_adjusted", params{"device_id": device, "hvac_mode": "off"})

@@ -138,6 +138,37 @@ func TestUserIdentityDevices_GrantUseRevoke(t *testing.T) {
 	}
 }
 
+// A session uses what belongs to a granted thermostat and a granted noise sensor.
+func TestUserIdentityDevices_OtherKinds(t *testing.T) {
+	t.Parallel()
+	s := apptest.Shared(t, apptest.WithProfiles("nest", "minut"))
+	thermostat, sensor := s.Device(t, "nest"), s.Device(t, "minut")
+	untilThreshold(t, s, sensor, "the thresholds are read", func(api.NoiseThreshold) bool { return true })
+	jane := newPerson(t, s, params{"full_name": "Jane Doe"}).UserIdentityID
+	c := session(t, s, params{"user_identity_id": jane, "user_identifier_key": uuid.NewString()})
+	for _, device := range []string{thermostat, sensor} {
+		madeBy(t, s, "/user_identities/grant_access_to_device", "", params{"user_identity_id": jane, "device_id": device})
+	}
+	var created api.ThermostatScheduleResponse
+	s.PostAs(t, c.Token, "/thermostats/schedules/create", params{
+		"device_id":          thermostat,
+		"climate_preset_key": "eco",
+		"starts_at":          "2098-01-01T00:00:00Z",
+		"ends_at":            "2098-01-02T00:00:00Z",
+	}, &created)
+	id := params{"thermostat_schedule_id": created.ThermostatSchedule.ThermostatScheduleID}
+	for _, path := range []string{"get", "update", "delete"} {
+		if status := s.PostAs(t, c.Token, "/thermostats/schedules/"+path, id, nil); status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	var out api.NoiseThresholdsResponse
+	s.PostAs(t, c.Token, "/noise_sensors/noise_thresholds/list", params{"device_id": sensor}, &out)
+	if len(out.NoiseThresholds) == 0 {
+		t.Error("the session sees no thresholds")
+	}
+}
+
 // keyed returns the headers of a request with an idempotency key.
 func keyed(token, key string) http.Header {
 	h := apptest.Bearer(token)

@@ -73,7 +73,7 @@ func (b *bed) thermostat() adaptertest.Bed {
 func TestAnnouncedSettingIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	b := newThermostatBed(t, zigbee.Wall)
-	b.lock.Drop(t, 1)
+	b.lock.Drop(t, 100) // also a repetition of the write
 	state, err := b.SetThermostat(t.Context(), b.ref, adapter.ThermostatSetting{Heat: new(25.0)})
 	if err != nil || state != adapter.Accepted {
 		t.Fatalf("SetThermostat: %s, %v", state, err)
@@ -82,6 +82,7 @@ func TestAnnouncedSettingIsNotBelieved(t *testing.T) {
 	if err != nil || *d.Thermostat.Setting.Heat != 20 {
 		t.Fatalf("the device shows %v, %v", *d.Thermostat.Setting.Heat, err)
 	}
+	b.lock.Drop(t, 0)
 	if _, err = b.SetThermostat(t.Context(), b.ref, adapter.ThermostatSetting{Heat: new(25.0)}); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (q *Queries) InsertNoiseThreshold(ctx context.Context, arg InsertNoiseThres
 const ListNoiseThresholds = `-- name: ListNoiseThresholds :many
 select t.noise_threshold_id, t.workspace_id, t.device_id, t.created_at, t.is_managed, t.is_deleting, t.vendor_ref, t.desired, t.observed, t.tries, t.next_at, t.await_until from noise_thresholds t join devices d using (device_id)
 where t.workspace_id = $1 and d.removed_at is null and d.is_managed
-  and ($2::uuid[] is null or d.connected_account_id = any($2::uuid[]))
+  and ($2::uuid[] is null or d.connected_account_id = any($2::uuid[]) or d.device_id = any($2::uuid[]))
   and ($3::uuid is null or t.device_id = $3::uuid)
   and ($4::uuid[] is null or t.noise_threshold_id = any($4::uuid[]))
 order by t.created_at, t.noise_threshold_id

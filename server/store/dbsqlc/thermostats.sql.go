@@ -74,7 +74,7 @@ func (q *Queries) GetDeviceOfDailyProgram(ctx context.Context, arg GetDeviceOfDa
 const GetThermostatSchedule = `-- name: GetThermostatSchedule :one
 select s.thermostat_schedule_id, s.workspace_id, s.device_id, s.name, s.climate_preset_key, s.starts_at, s.ends_at, s.override_allowed, s.max_override_minutes, s.errors, s.created_at from thermostat_schedules s join devices d using (device_id)
 where s.workspace_id = $1 and s.thermostat_schedule_id = $2 and d.removed_at is null and d.is_managed
-  and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[]))
+  and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[]) or d.device_id = any($3::uuid[]))
 `
 
 type GetThermostatScheduleParams struct {
@@ -156,16 +156,19 @@ func (q *Queries) InsertThermostatSchedule(ctx context.Context, arg InsertThermo
 }
 
 const ListThermostatSchedules = `-- name: ListThermostatSchedules :many
-select thermostat_schedule_id, workspace_id, device_id, name, climate_preset_key, starts_at, ends_at, override_allowed, max_override_minutes, errors, created_at from thermostat_schedules where workspace_id = $1 and device_id = $2 order by starts_at
+select thermostat_schedule_id, workspace_id, device_id, name, climate_preset_key, starts_at, ends_at, override_allowed, max_override_minutes, errors, created_at from thermostat_schedules
+where workspace_id = $1 and device_id = $2 and ends_at > $3::timestamptz order by starts_at
 `
 
 type ListThermostatSchedulesParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    uuid.UUID
+	EndsAfter   time.Time
 }
 
+// Those that end after a time.
 func (q *Queries) ListThermostatSchedules(ctx context.Context, arg ListThermostatSchedulesParams) ([]ThermostatSchedule, error) {
-	rows, err := q.db.Query(ctx, ListThermostatSchedules, arg.WorkspaceID, arg.DeviceID)
+	rows, err := q.db.Query(ctx, ListThermostatSchedules, arg.WorkspaceID, arg.DeviceID, arg.EndsAfter)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ select * from noise_thresholds where device_id = @device_id order by created_at,
 -- Thresholds of managed devices.
 select t.* from noise_thresholds t join devices d using (device_id)
 where t.workspace_id = @workspace_id and d.removed_at is null and d.is_managed
-  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('device_id')::uuid is null or t.device_id = sqlc.narg('device_id')::uuid)
   and (sqlc.narg('ids')::uuid[] is null or t.noise_threshold_id = any(sqlc.narg('ids')::uuid[]))
 order by t.created_at, t.noise_threshold_id;

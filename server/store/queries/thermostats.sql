@@ -8,10 +8,12 @@ values (@thermostat_schedule_id, @workspace_id, @device_id, @name, @climate_pres
 -- Schedules of unmanaged and removed devices are not shown.
 select s.* from thermostat_schedules s join devices d using (device_id)
 where s.workspace_id = @workspace_id and s.thermostat_schedule_id = @thermostat_schedule_id and d.removed_at is null and d.is_managed
-  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]));
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]));
 
 -- name: ListThermostatSchedules :many
-select * from thermostat_schedules where workspace_id = @workspace_id and device_id = @device_id order by starts_at;
+-- Those that end after a time.
+select * from thermostat_schedules
+where workspace_id = @workspace_id and device_id = @device_id and ends_at > @ends_after::timestamptz order by starts_at;
 
 -- name: UpdateThermostatSchedule :exec
 update thermostat_schedules set name = @name, climate_preset_key = @climate_preset_key, starts_at = @starts_at, ends_at = @ends_at,
