@@ -88,7 +88,10 @@ func TestUnstorableReference_DeviceRemoval(t *testing.T) {
 // Presets of a thermostat keep no text that the database cannot store.
 func TestUnstorablePreset_IsCleaned(t *testing.T) {
 	t.Parallel()
-	shown := &adapter.Thermostat{ActivePreset: "a\x00", Presets: []adapter.ThermostatPreset{{Key: "home", Name: "a\x00b"}}}
+	shown := &adapter.Thermostat{
+		ActivePreset: "a\x00",
+		Presets:      []adapter.ThermostatPreset{{Key: "home", Name: "a\x00b"}},
+	}
 	for _, ref := range unkeepable {
 		shown.Presets = append(shown.Presets, adapter.ThermostatPreset{Key: ref})
 	}

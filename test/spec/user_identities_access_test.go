@@ -147,7 +147,13 @@ func TestUserIdentityDevices_OtherKinds(t *testing.T) {
 	jane := newPerson(t, s, params{"full_name": "Jane Doe"}).UserIdentityID
 	c := session(t, s, params{"user_identity_id": jane, "user_identifier_key": uuid.NewString()})
 	for _, device := range []string{thermostat, sensor} {
-		madeBy(t, s, "/user_identities/grant_access_to_device", "", params{"user_identity_id": jane, "device_id": device})
+		madeBy(
+			t,
+			s,
+			"/user_identities/grant_access_to_device",
+			"",
+			params{"user_identity_id": jane, "device_id": device},
+		)
 	}
 	var created api.ThermostatScheduleResponse
 	s.PostAs(t, c.Token, "/thermostats/schedules/create", params{
