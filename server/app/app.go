@@ -199,6 +199,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
 		Tester:         a.delivery.deliverer,
+		Vendors:        c.Connecting.connectable(),
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,

@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,10 +21,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
@@ -70,74 +65,87 @@ func newVendors(
 	return v
 }
 
+// all returns the registered and the simulated vendors, by adapter.
+func (v *vendors) all() map[string]adapter.Vendor {
+	out := map[string]adapter.Vendor{}
+	for _, one := range append(v.connecting.Registered(), simulatedVendors(v.sandbox, v.url)...) {
+		out[one.Adapter] = one
+	}
+	return out
+}
+
+// openers returns the openers of the adapters of devices.
 func (v *vendors) openers() map[string]reconcile.Opener {
-	return map[string]reconcile.Opener{
-		account.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
-		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT,
+	out := map[string]reconcile.Opener{}
+	for name, vendor := range v.all() {
+		if !vendor.IsAccessSystem() {
+			out[name] = v.opener(vendor)
+		}
+	}
+	return out
+}
+
+func (v *vendors) opener(vendor adapter.Vendor) reconcile.Opener {
+	return func(ctx context.Context, account account.Account) (adapter.Adapter, error) {
+		c, err := readConnection(vendor, account)
+		if err != nil {
+			return nil, err
+		}
+		d, ok := c.(adapter.DeviceConnection)
+		if !ok {
+			return nil, fmt.Errorf("the adapter %q has no devices", vendor.Adapter)
+		}
+		return d.Open(ctx, v.env(vendor, account, c))
 	}
 }
 
 // accessOpeners returns the openers of the adapters of access systems.
 func (v *vendors) accessOpeners() map[string]acsreconcile.Opener {
-	return map[string]acsreconcile.Opener{
-		account.SandboxAccessAdapter: v.openSandboxAccess,
-		"accesscloud":                v.openAccessCloud,
+	out := map[string]acsreconcile.Opener{}
+	for name, vendor := range v.all() {
+		if vendor.IsAccessSystem() {
+			out[name] = v.accessOpener(vendor)
+		}
+	}
+	return out
+}
+
+func (v *vendors) accessOpener(vendor adapter.Vendor) acsreconcile.Opener {
+	return func(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
+		c, err := readConnection(vendor, account)
+		if err != nil {
+			return nil, err
+		}
+		s, ok := c.(adapter.SystemConnection)
+		if !ok {
+			return nil, fmt.Errorf("the adapter %q has no access systems", vendor.Adapter)
+		}
+		return s.OpenSystems(ctx, v.env(vendor, account, c))
 	}
 }
 
-func (v *vendors) openAccessCloud(_ context.Context, account account.Account) (adapter.AccessSystems, error) {
-	c, err := opened[AccessCloud](account)
-	if err != nil {
-		return nil, err
+// env returns the environment of an account's connection.
+func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.Connection) adapter.Env {
+	e := v.connecting.env(vendor, nil)
+	entered := isEntered(c)
+	if entered {
+		e.Guard = v.connecting.guard
 	}
-	return accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token, Log: v.log}), nil
-}
-
-// openSandboxAccess opens simulated access systems over HTTP, like those of a vendor.
-func (v *vendors) openSandboxAccess(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
-	token, err := v.sandbox.Token(ctx, account)
-	if err != nil {
-		return nil, err
+	e.Account, e.Workspace = account.ID.String(), account.WorkspaceID.String()
+	e.Log = v.log.With("connected_account_id", account.ID)
+	e.CheckGateway = v.storeGateway(account.ID, entered)
+	at := v.pushes
+	if vendor.Simulated && v.sandbox.own != nil { // a cloud in this process uses the local address
+		at = v.url
 	}
-	return accesscloud.New(accesscloud.Config{BaseURL: v.sandbox.cloudURL(v.url), Token: token, Log: v.log}), nil
-}
-
-// opened decodes the connection of an account.
-func opened[C any](account account.Account) (c C, err error) {
-	if err := json.Unmarshal(account.Config, &c); err != nil {
-		return c, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
+	e.PushURLs = func(ctx context.Context) ([]string, error) {
+		urls, err := v.secrets(ctx, account.ID)
+		for i, secret := range urls {
+			urls[i] = at + vendorsPath + account.ID.String() + "/" + secret
+		}
+		return urls, err
 	}
-	return c, nil
-}
-
-func (v *vendors) openDeviceCloud(ctx context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[DeviceCloud](account)
-	if err != nil {
-		return nil, err
-	}
-	return v.deviceCloud(ctx, account.ID, c, v.pushes)
-}
-
-func (v *vendors) openZWaveJS(_ context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[ZWaveJS](account)
-	if err != nil {
-		return nil, err
-	}
-	c.Log = v.log.With("connected_account_id", account.ID)
-	c.dialWithin(v.connecting.guard)
-	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
-	return zwavejs.New(c.Config)
-}
-
-func (v *vendors) openZigbee2MQTT(_ context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[Zigbee2MQTT](account)
-	if err != nil {
-		return nil, err
-	}
-	c.Log = v.log.With("connected_account_id", account.ID)
-	c.dialWithin(v.connecting.guard)
-	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
-	return zigbee2mqtt.New(c.Config)
+	return e
 }
 
 // storeGateway returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
@@ -164,49 +172,6 @@ func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Con
 		}
 		return nil
 	}
-}
-
-// openSandbox opens simulated locks over HTTP, like those of a vendor.
-func (v *vendors) openSandbox(ctx context.Context, account account.Account) (adapter.Adapter, error) {
-	token, err := v.sandbox.Token(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	at := v.url // a cloud in this process uses the local address
-	if v.sandbox.own == nil {
-		at = v.pushes
-	}
-	return v.deviceCloud(ctx, account.ID, DeviceCloud{BaseURL: v.sandbox.cloudURL(v.url), Token: token}, at)
-}
-
-func (v *vendors) deviceCloud(
-	ctx context.Context,
-	account uuid.UUID,
-	c DeviceCloud,
-	at string,
-) (adapter.Adapter, error) {
-	urls, err := v.secrets(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	opened := urls[0]
-	for i, secret := range urls {
-		urls[i] = at + vendorsPath + account.String() + "/" + secret
-	}
-	a := devicecloud.New(devicecloud.Config{
-		BaseURL:       c.BaseURL,
-		Token:         c.Token,
-		Provider:      c.Provider,
-		PushURL:       urls[0],
-		OtherPushURLs: urls[1:],
-		Outdated: func() bool {
-			now, err := v.secrets(v.ctx, account)
-			return err == nil && now[0] != opened
-		},
-		Log: v.log.With("connected_account_id", account),
-	})
-	go a.StaySubscribed(v.ctx) // until it is subscribed, the server polls the devices
-	return a, nil
 }
 
 func tryLater(w http.ResponseWriter, _ *http.Request) {
