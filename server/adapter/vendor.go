@@ -192,6 +192,8 @@ type Env struct {
 	CheckGateway func(ctx context.Context, gateway string) error
 	// Client is the operator's registration at the vendor; empty if there is none.
 	Client Client
+	// Secrets stores what the adapter must remember; nil while connecting.
+	Secrets Secrets
 	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting.
 	// Former and future URLs follow, as keys rotate.
 	PushURLs func(ctx context.Context) ([]string, error)

@@ -40,6 +40,7 @@ type vendors struct {
 	log        *slog.Logger
 	traces     *traces.Traces
 	connecting Connecting // networks of gateways from connect pages
+	renewals   renewals   // of the secrets of all accounts
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
@@ -59,6 +60,7 @@ func newVendors(
 		url:        url,
 		pushes:     strings.TrimRight(cmp.Or(public, url), "/"),
 		connecting: entered,
+		renewals:   newRenewals(),
 		log:        log,
 	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -137,6 +139,9 @@ func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.
 	at := v.pushes
 	if vendor.Simulated && v.sandbox.own != nil { // a cloud in this process uses the local address
 		at = v.url
+	}
+	if v.access != nil {
+		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
 	}
 	e.PushURLs = func(ctx context.Context) ([]string, error) {
 		urls, err := v.secrets(ctx, account.ID)
