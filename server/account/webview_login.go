@@ -343,6 +343,9 @@ func (s *Service) reconnect(ctx context.Context, tx store.Tx, a dbsqlc.Connected
 		AddressMac:         a.AddressMac,
 		GatewayMac:         gateway,
 	})
+	if err == nil {
+		err = s.putSecrets(ctx, tx, id, n.Secrets)
+	}
 	if err != nil {
 		return err
 	}

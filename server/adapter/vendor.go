@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"syscall"
 	"time"
 
@@ -55,6 +56,9 @@ type Vendor struct {
 	Settings []Setting
 	// Login is the login on connect pages; nil if there is none.
 	Login *Login
+	// AppPush reads a push that the vendor sends to one URL for all accounts of the operator's application; nil if
+	// pushes arrive by account, where an adapter has a method Receive(http.ResponseWriter, *http.Request).
+	AppPush func(r *http.Request) (AppPush, error)
 	// New returns an empty connection for the stored JSON of an account.
 	New func() Connection
 	// Pace says how often the server reads.
@@ -192,6 +196,8 @@ type Env struct {
 	CheckGateway func(ctx context.Context, gateway string) error
 	// Client is the operator's registration at the vendor; empty if there is none.
 	Client Client
+	// Secrets stores what the adapter must remember; nil while connecting.
+	Secrets Secrets
 	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting.
 	// Former and future URLs follow, as keys rotate.
 	PushURLs func(ctx context.Context) ([]string, error)
@@ -233,6 +239,27 @@ type Login struct {
 	SecretField string
 	// Refused is what a person reads about refused credentials; empty: a general sentence.
 	Refused string
+}
+
+// AppPush is a push to the operator's application.
+type AppPush struct {
+	Events []AppEvent
+	// Response is the body of the response.
+	Response string
+}
+
+// AppEvent is an event of a push. It is sent to the adapters of the vendor's accounts that have Event.Device, if they
+// implement EventReceiver. A push proves nothing, so an event only says where to look.
+type AppEvent struct {
+	// Address is the Connection.Address of the account; empty if the push does not name the account.
+	Address string
+	Event   Event
+}
+
+// EventReceiver is implemented by adapters of vendors with an AppPush.
+type EventReceiver interface {
+	// ReceiveEvent forwards an event to the channel of events, and reports whether the adapter is open.
+	ReceiveEvent(e Event) bool
 }
 
 // Pace says how often the server reads the devices of an account. Zero values mean the server's intervals.

@@ -71,6 +71,14 @@ func readConnection(v adapter.Vendor, account account.Account) (adapter.Connecti
 	return c, nil
 }
 
+// secretsOf returns the secrets that a login starts.
+func secretsOf(found adapter.Checked) map[string][]byte {
+	if found.Credentials == nil {
+		return nil
+	}
+	return map[string][]byte{adapter.CredentialsSecret: found.Credentials}
+}
+
 // newAccount returns the account of a checked connection.
 func newAccount(
 	v adapter.Vendor,
@@ -92,6 +100,7 @@ func newAccount(
 		Config:       config,
 		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
 		Capabilities: v.Accepts,
+		Secrets:      secretsOf(found),
 	}, nil
 }
 
@@ -190,5 +199,6 @@ func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string,
 		Address:     c.Address(),
 		Gateway:     found.Gateway,
 		Config:      config,
+		Secrets:     secretsOf(found),
 	})
 }

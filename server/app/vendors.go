@@ -40,6 +40,8 @@ type vendors struct {
 	log        *slog.Logger
 	traces     *traces.Traces
 	connecting Connecting // networks of gateways from connect pages
+	renewals   renewals   // of the secrets of all accounts
+	appPushes  appPushLimiters
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
@@ -59,6 +61,7 @@ func newVendors(
 		url:        url,
 		pushes:     strings.TrimRight(cmp.Or(public, url), "/"),
 		connecting: entered,
+		renewals:   newRenewals(),
 		log:        log,
 	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -138,6 +141,9 @@ func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.
 	if vendor.Simulated && v.sandbox.own != nil { // a cloud in this process uses the local address
 		at = v.url
 	}
+	if v.access != nil {
+		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
+	}
 	e.PushURLs = func(ctx context.Context) ([]string, error) {
 		urls, err := v.secrets(ctx, account.ID)
 		for i, secret := range urls {
@@ -181,10 +187,15 @@ func tryLater(w http.ResponseWriter, _ *http.Request) {
 
 // secrets returns the secrets that are accepted in the URL of an account, the current one first.
 func (v *vendors) secrets(ctx context.Context, account uuid.UUID) (all []string, err error) {
-	keys, err := v.access.ServerKeys.ServerKeys(ctx, keyrotation.VendorPushes)
-	for _, key := range keys {
+	return pushSecrets(ctx, v.access.ServerKeys, account[:])
+}
+
+// pushSecrets returns the secrets in a push URL of an owner, the current one first.
+func pushSecrets(ctx context.Context, keys *keyrotation.Service, owner []byte) (all []string, err error) {
+	found, err := keys.ServerKeys(ctx, keyrotation.VendorPushes)
+	for _, key := range found {
 		h := hmac.New(sha256.New, key)
-		h.Write(account[:])
+		h.Write(owner)
 		all = append(all, hex.EncodeToString(h.Sum(nil)[:16]))
 	}
 	return all, err
@@ -192,6 +203,10 @@ func (v *vendors) secrets(ctx context.Context, account uuid.UUID) (all []string,
 
 // ServeHTTP receives events of vendors. Without the account's secret, it answers 404 for every account.
 func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, appPushPath) {
+		v.receiveAppPush(w, r)
+		return
+	}
 	id, secret, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, vendorsPath), "/")
 	account, err := uuid.Parse(id)
 	if err != nil {
