@@ -5,6 +5,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
@@ -16,5 +17,6 @@ func All() []adapter.Vendor {
 		zigbee2mqtt.Vendor(),
 		devicecloud.Vendor(),
 		accesscloud.Vendor(),
+		seam.Vendor(),
 	}
 }

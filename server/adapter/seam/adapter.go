@@ -16,6 +16,7 @@
 package seam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +25,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
@@ -39,8 +42,8 @@ type Config struct {
 	Workspace string
 	// PollInterval is the time between reads of the event log; 0 means ten seconds.
 	PollInterval time.Duration
-	// Store keeps the cursor of events and the subscription; nil keeps them in memory.
-	Store Store
+	// Secrets stores the cursor of events and the subscription, for Listen and Receive.
+	Secrets adapter.Secrets
 	// PushURLs returns the URLs of Receive, the current one first; nil: no webhook is created.
 	PushURLs func(ctx context.Context) ([]string, error)
 	// Guard checks each address before it is dialed; nil accepts all.
@@ -51,27 +54,22 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Store keeps values of one account, encrypted.
-type Store interface {
-	// Load returns a value, or nil if there is none.
-	Load(ctx context.Context, name string) ([]byte, error)
-	// Store replaces a value. nil deletes it.
-	Store(ctx context.Context, name string, value []byte) error
-}
-
 // Adapter accesses one workspace of an upstream server.
 type Adapter struct {
 	base      string
 	key       string
 	workspace string
 	http      *http.Client
-	log       *slog.Logger
+	slog      *slog.Logger
+	secrets   adapter.Secrets
+	pushURLs  func(ctx context.Context) ([]string, error)
+	interval  time.Duration
 
 	events *adapter.EventQueue
 	writes budget
 	known  deviceCache
-	log2   *eventLog
-	hook   *subscription
+	log    eventLog
+	hook   subscription
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
@@ -103,18 +101,21 @@ func New(c Config) *Adapter {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	open, shut := context.WithCancel(context.Background())
-	a := &Adapter{
+	return &Adapter{
 		base:      strings.TrimRight(c.BaseURL, "/"),
 		key:       c.APIKey,
 		workspace: c.Workspace,
 		http:      &client,
-		log:       c.Log,
+		slog:      c.Log,
+		secrets:   c.Secrets,
+		pushURLs:  c.PushURLs,
+		interval:  cmp.Or(c.PollInterval, defaultPollInterval),
 		events:    adapter.NewEventQueue(),
+		hook:      subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
 		known:     deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
 		open:      open,
 		shut:      shut,
 	}
-	return a
 }
 
 // pageSize is the number of devices or codes in a page.

@@ -99,8 +99,11 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	if a.workspace != "" {
 		req.Header.Set(ViaHeader, a.workspace)
 	}
-	if c.key != "" {
+	switch {
+	case c.key != "":
 		req.Header.Set("Idempotency-Key", c.key)
+	case !c.write: // net/http repeats it on another connection, and does not send the empty header
+		req.Header["Idempotency-Key"] = nil
 	}
 	if err := adapter.MaySend(ctx); err != nil {
 		return nil, err
@@ -126,7 +129,7 @@ func (a *Adapter) unansweredError(ctx context.Context, c call, sent bool, err er
 	default:
 		failure = a.failure(adapter.GatewayDown, "the server cannot be reached: "+adapter.Reason(err))
 	}
-	a.log.DebugContext(ctx, "call of the upstream server failed", "path", c.path, "class", failure.Class)
+	a.slog.DebugContext(ctx, "call of the upstream server failed", "path", c.path, "class", failure.Class)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w (%w)", failure, ctx.Err())
 	}

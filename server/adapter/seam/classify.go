@@ -39,7 +39,7 @@ var classes = map[string]adapter.Class{
 	"duplicate_access_code":    adapter.Duplicate,
 	"duplicate_code_on_device": adapter.Duplicate,
 
-	"no_space_for_access_code_on_device":  adapter.Full,
+	"no_space_for_access_code_on_device":   adapter.Full,
 	"salto_ks_subscription_limit_exceeded": adapter.Full,
 	"salto_site_user_limit_reached":        adapter.Full,
 
@@ -47,11 +47,11 @@ var classes = map[string]adapter.Class{
 	"code_constraints_violated": adapter.Invalid,
 	"access_code_inactive":      adapter.Invalid,
 
-	"device_type_not_supported":          adapter.NotSupported,
-	"insufficient_permissions":           adapter.NotSupported,
-	"cannot_be_managed":                  adapter.NotSupported,
+	"device_type_not_supported":           adapter.NotSupported,
+	"insufficient_permissions":            adapter.NotSupported,
+	"cannot_be_managed":                   adapter.NotSupported,
 	"cannot_delete_unmanaged_access_code": adapter.NotSupported,
-	"device_unmanaged":                   adapter.NotSupported,
+	"device_unmanaged":                    adapter.NotSupported,
 
 	"failed_to_set_on_device":           adapter.Unconfirmed,
 	"failed_to_issue":                   adapter.Unconfirmed,
@@ -80,8 +80,11 @@ func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	} else if !known {
 		class = classOfStatus(c, resp.StatusCode, ours)
 	}
-	// A read cannot break a rule that another code would keep.
-	if class == adapter.Invalid && !c.write {
+	switch {
+	case class != adapter.Invalid || c.write:
+	case strings.HasSuffix(c.path, "/get"): // it is no identifier of this server
+		class = adapter.NotFound
+	default:
 		class = adapter.Transient
 	}
 	message := "the server answered " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
@@ -90,7 +93,7 @@ func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	}
 	e := a.failure(class, message)
 	e.RetryAfter = retryAfter(resp)
-	a.log.Debug("the upstream server refused", "path", c.path, "status", resp.StatusCode, "class", class)
+	a.slog.Debug("the upstream server refused", "path", c.path, "status", resp.StatusCode, "class", class)
 	return e
 }
 
@@ -164,7 +167,11 @@ func (a *Adapter) codeError(errors []wireProblem) *adapter.Error {
 }
 
 // attemptError returns the error of a failed action attempt.
-func (a *Adapter) attemptError(e wireAttemptError) *adapter.Error {
+func (a *Adapter) attemptError(attempt wireAttempt) *adapter.Error {
+	e := wireAttemptError{}
+	if attempt.Error != nil {
+		e = *attempt.Error
+	}
 	class, known := classes[e.Type]
 	if !known {
 		class = adapter.Unconfirmed

@@ -2,8 +2,6 @@ package seam
 
 import (
 	"context"
-	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -16,10 +14,8 @@ import (
 const (
 	// defaultPollInterval is the time between reads without a webhook.
 	defaultPollInterval = 10 * time.Second
-	// withWebhook multiplies the interval while a webhook delivers events.
-	withWebhook = 6
-	// maxPollPause bounds the pause after failures.
-	maxPollPause = 5 * time.Minute
+	// webhookPollInterval is the time between reads while a webhook delivers events.
+	webhookPollInterval = time.Minute
 	// overlap is how far a read reaches back, because servers may store events out of order.
 	overlap = 30 * time.Second
 	// firstLook is how far the first read reaches back, for clocks that differ.
@@ -29,9 +25,6 @@ const (
 	// maxSeen bounds the remembered identifiers of events.
 	maxSeen = 4 * eventsPerRead
 )
-
-// cursorName is the name of the stored cursor.
-const cursorName = "cursor"
 
 // wireEvent is an event in the log or in a push.
 type wireEvent struct {
@@ -85,8 +78,9 @@ func (e wireEvent) event() (adapter.Event, bool) {
 			out.Kind, out.Code = adapter.CodesChanged, adapter.CodeRef(e.CodeID)
 		case "device":
 			out.Kind = adapter.StatusChanged
-		case "connected_account":
-			out = adapter.Event{Kind: adapter.Resync}
+		case "connected_account": // its devices may have appeared or gone offline
+			out = adapter.Event{Kind: adapter.DeviceListed}
+			return out, true
 		default:
 			return out, false
 		}
@@ -97,123 +91,83 @@ func (e wireEvent) event() (adapter.Event, bool) {
 	return out, true
 }
 
-// cursor is how far the log was read. It is stored as JSON.
-type cursor struct {
-	At time.Time `json:"at"`
-	// Seen are the events near At that were handled, in the order of their handling.
-	Seen []string `json:"seen,omitempty"`
-}
-
-// eventLog reads the log of events.
+// eventLog is what the adapter remembers of the log of events.
 type eventLog struct {
 	mu sync.Mutex
-	cursor
-	loaded bool
+	// seen are the last events that were handled, in the order of their handling.
+	seen []string
+	// read is when the log was last read.
+	read time.Time
 }
 
 // isNew reports whether an event was not handled, and marks it as handled.
 func (l *eventLog) isNew(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if slices.Contains(l.Seen, id) {
+	if slices.Contains(l.seen, id) {
 		return false
 	}
-	if len(l.Seen) >= maxSeen {
-		l.Seen = slices.Delete(l.Seen, 0, len(l.Seen)-maxSeen+1)
+	if len(l.seen) >= maxSeen {
+		l.seen = slices.Delete(l.seen, 0, len(l.seen)-maxSeen+1)
 	}
-	l.Seen = append(l.Seen, id)
+	l.seen = append(l.seen, id)
 	return true
 }
 
-// handle emits an event of the log or of a push once.
-func (a *Adapter) handle(e wireEvent) (emitted bool) {
-	if e.ID == "" || len(e.ID) > maxIDSize || !a.log2.isNew(e.ID) {
+// isDue reports whether the log must be read, and records that it is.
+func (l *eventLog) isDue(every time.Duration, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.read) < every {
 		return false
+	}
+	l.read = now
+	return true
+}
+
+// unhandled returns where to look for an event of the log or of a push that was not handled before.
+func (a *Adapter) unhandled(e wireEvent) (adapter.Event, bool) {
+	if e.ID == "" || len(e.ID) > maxIDSize || !a.log.isNew(e.ID) {
+		return adapter.Event{}, false
 	}
 	out, ok := e.event()
-	if !ok {
-		return false
-	}
-	if out.Device != "" {
+	if ok && out.Device != "" {
 		a.known.forget(out.Device)
 	}
-	return a.events.Send(out)
+	return out, ok
 }
 
-// Poll reads the log of events until ctx ends or the adapter is closed.
-func (a *Adapter) Poll(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(a.open, cancel)()
-	pause, revoked := time.Duration(0), false
-	for {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
-		err := a.pollOnce(ctx)
-		every := a.pollInterval()
-		switch {
-		case err == nil:
-			pause, revoked = every*3/4+rand.N(every/2), false
-			continue
-		case adapter.ClassOf(err) == adapter.AuthRevoked && !revoked:
-			revoked = a.events.Send(adapter.Event{Kind: adapter.AccountRevoked})
-		}
-		pause = min(max(2*pause, every), max(maxPollPause, every))
-		if e := adapter.AsError(err); e != nil {
-			pause = max(pause, e.RetryAfter)
-		}
-		a.log.DebugContext(ctx, "read the events of the upstream server", "error", err)
+// fetch implements Poller.Fetch. The cursor is the time at which the last event was created.
+func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Event, next string, err error) {
+	now := time.Now()
+	at, err := time.Parse(time.RFC3339Nano, cursor)
+	if err != nil {
+		return nil, timeText(now.Add(-firstLook)), nil
 	}
+	if a.hook.works() && !a.log.isDue(webhookPollInterval, now) {
+		return nil, cursor, nil
+	}
+	list, err := a.readEvents(ctx, at.Add(-overlap))
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range list {
+		if out, ok := a.unhandled(e); ok {
+			events = append(events, out)
+		}
+	}
+	// The order of a full answer is not documented, so events may be missing.
+	if len(list) >= eventsPerRead {
+		events = append(events, adapter.Event{Kind: adapter.Resync})
+		at = at.Add(overlap) // more events than a read has in the overlap would stop the cursor
+	}
+	if last := lastCreated(list, now); last.After(at) {
+		at = last
+	}
+	return events, timeText(at), nil
 }
 
-func (a *Adapter) pollInterval() time.Duration {
-	if a.hook.works() {
-		return withWebhook * a.interval
-	}
-	return a.interval
-}
-
-// pollOnce reads the log from the cursor to its end.
-func (a *Adapter) pollOnce(ctx context.Context) error {
-	if err := a.loadCursor(ctx); err != nil {
-		return err
-	}
-	since := a.log2.At.Add(-overlap)
-	for {
-		list, err := a.readEvents(ctx, since)
-		if err != nil {
-			return err
-		}
-		changed := false
-		for _, e := range list {
-			emitted := a.handle(e)
-			changed = changed || emitted
-		}
-		if last := lastCreated(list, time.Now()); last.After(a.log2.At) {
-			changed = true
-			a.log2.mu.Lock()
-			a.log2.At = last
-			a.log2.mu.Unlock()
-		}
-		if changed {
-			if err := a.storeCursor(ctx); err != nil {
-				return err
-			}
-		}
-		if len(list) < eventsPerRead {
-			return nil
-		}
-		// The order of a full answer is not documented, so events may be missing.
-		a.events.Send(adapter.Event{Kind: adapter.Resync})
-		if !a.log2.At.After(since) {
-			return nil
-		}
-		since = a.log2.At
-	}
-}
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // lastCreated returns when the last event was created. A time in the future would hide all later events.
 func lastCreated(list []wireEvent, now time.Time) (last time.Time) {
@@ -230,7 +184,7 @@ func (a *Adapter) readEvents(ctx context.Context, since time.Time) ([]wireEvent,
 	var got struct {
 		Events *adapter.List[wireEvent] `json:"events"`
 	}
-	body := map[string]any{"since": since.UTC().Format(time.RFC3339Nano), "limit": eventsPerRead}
+	body := map[string]any{"since": timeText(since), "limit": eventsPerRead}
 	if err := a.read(ctx, "/events/list", body, &got); err != nil {
 		return nil, err
 	}
@@ -242,57 +196,17 @@ func (a *Adapter) readEvents(ctx context.Context, since time.Time) ([]wireEvent,
 	return list, nil
 }
 
-// loadCursor loads the stored cursor. Without one, it sends a Resync, because earlier changes are unknown.
-func (a *Adapter) loadCursor(ctx context.Context) error {
-	if a.log2.loaded {
-		return nil
+// Listen follows the events of the upstream server until Close.
+func (a *Adapter) Listen() {
+	if a.pushURLs != nil {
+		go a.staySubscribed(a.open)
 	}
-	stored, err := a.store.Load(ctx, cursorName)
-	if err != nil {
-		return err
+	poller := adapter.Poller{
+		Secrets:  a.secrets,
+		Queue:    a.events,
+		Interval: a.interval,
+		Fetch:    a.fetch,
+		Log:      a.slog,
 	}
-	var c cursor
-	known := json.Unmarshal(stored, &c) == nil && !c.At.IsZero()
-	a.log2.mu.Lock()
-	defer a.log2.mu.Unlock()
-	a.log2.loaded = true
-	if known {
-		a.log2.At, a.log2.Seen = c.At, append(c.Seen[:min(len(c.Seen), maxSeen)], a.log2.Seen...)
-		return nil
-	}
-	a.log2.At = time.Now().Add(-firstLook)
-	a.events.Send(adapter.Event{Kind: adapter.Resync})
-	return nil
-}
-
-func (a *Adapter) storeCursor(ctx context.Context) error {
-	a.log2.mu.Lock()
-	data, err := json.Marshal(cursor{At: a.log2.At, Seen: a.log2.Seen[max(0, len(a.log2.Seen)-eventsPerRead):]})
-	a.log2.mu.Unlock()
-	if err != nil {
-		return adapter.Errorf(adapter.Transient, "the cursor of events cannot be written")
-	}
-	return a.store.Store(ctx, cursorName, data)
-}
-
-// memory is a Store that a restart clears.
-type memory struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (m *memory) Load(_ context.Context, name string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.values[name], nil
-}
-
-func (m *memory) Store(_ context.Context, name string, value []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.values == nil {
-		m.values = map[string][]byte{}
-	}
-	m.values[name] = value
-	return nil
+	go poller.Run(a.open)
 }

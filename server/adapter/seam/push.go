@@ -38,9 +38,6 @@ const (
 	webhookCheckTimeout  = 30 * time.Second
 )
 
-// subscriptionName is the name of the stored subscription.
-const subscriptionName = "subscription"
-
 // eventTypes are the events to subscribe to. The hosted API has had them since 2024; older servers reject newer ones.
 var eventTypes = []string{
 	"access_code.backup_access_code_pulled",
@@ -109,16 +106,13 @@ func (s *subscription) secret() string {
 	return s.current.Secret
 }
 
-// StaySubscribed creates a webhook upstream, and creates it again whenever the server has lost it, until ctx ends or
-// the adapter is closed. Without a webhook, Poll finds all events later.
-func (a *Adapter) StaySubscribed(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(a.open, cancel)()
+// staySubscribed creates a webhook upstream, and creates it again whenever the server has lost it, until ctx ends.
+// Without a webhook, the poller finds all events later.
+func (a *Adapter) staySubscribed(ctx context.Context) {
 	for {
 		if err := a.ensureWebhook(ctx); err != nil {
 			a.hook.set(webhook{}, false)
-			a.log.DebugContext(ctx, "subscribe to the events of the upstream server", "error", err)
+			a.slog.DebugContext(ctx, "subscribe to the events of the upstream server", "error", err)
 		}
 		select {
 		case <-time.After(webhookCheckInterval*3/4 + rand.N(webhookCheckInterval/2)):
@@ -138,7 +132,7 @@ func (a *Adapter) ensureWebhook(ctx context.Context) error {
 		return err
 	}
 	var stored webhook
-	data, err := a.store.Load(ctx, subscriptionName)
+	data, err := a.secrets.Load(ctx, adapter.SubscriptionSecret)
 	if err != nil {
 		return err
 	}
@@ -183,7 +177,7 @@ func (a *Adapter) createWebhook(ctx context.Context, at string) error {
 	if err != nil {
 		return adapter.Errorf(adapter.Transient, "the subscription cannot be stored")
 	}
-	if err := a.store.Store(ctx, subscriptionName, data); err != nil {
+	if err := a.secrets.Store(ctx, adapter.SubscriptionSecret, data); err != nil {
 		return err
 	}
 	a.hook.set(w, true)
@@ -271,7 +265,9 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	a.handle(e)
+	if out, ok := a.unhandled(e); ok {
+		a.events.Send(out)
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -280,7 +276,7 @@ func (a *Adapter) verified(r *http.Request, data []byte) bool {
 	if isSigned(r.Header, data, a.hook.secret(), time.Now()) {
 		return true
 	}
-	stored, err := a.store.Load(r.Context(), subscriptionName)
+	stored, err := a.secrets.Load(r.Context(), adapter.SubscriptionSecret)
 	var w webhook
 	if err != nil || json.Unmarshal(stored, &w) != nil || w.Secret == a.hook.secret() {
 		return false

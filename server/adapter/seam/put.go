@@ -53,6 +53,8 @@ func check(caps capability.Set, spec adapter.CodeSpec, now time.Time) error {
 		return adapter.Errorf(adapter.Invalid, "the vendor chooses the PIN of this device")
 	case !caps.ProviderPIN && (spec.PIN == "" || !digits):
 		return adapter.Errorf(adapter.Invalid, "this device needs a PIN of digits")
+	case !caps.ProviderPIN && !slices.Contains(caps.CodeLengths, len(spec.PIN)):
+		return adapter.Errorf(adapter.Invalid, "the device accepts no PINs of this length")
 	case (spec.StartsAt == nil) != (spec.EndsAt == nil):
 		return adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
 	case spec.StartsAt != nil && !spec.EndsAt.After(*spec.StartsAt):

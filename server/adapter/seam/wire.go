@@ -215,17 +215,17 @@ func fraction(v *float64) *float64 {
 
 // wireCode is an access code in a response, managed or unmanaged upstream.
 type wireCode struct {
-	ID        string                    `json:"access_code_id"`
-	DeviceID  string                    `json:"device_id"`
-	Name      *string                   `json:"name"`
-	Code      *string                   `json:"code"`
-	Key       *string                   `json:"common_code_key"`
-	Status    string                    `json:"status"`
-	StartsAt  *time.Time                `json:"starts_at"`
-	EndsAt    *time.Time                `json:"ends_at"`
-	Managed   *bool                     `json:"is_managed"`
-	Offline   bool                      `json:"is_offline_access_code"`
-	Errors    adapter.List[wireProblem] `json:"errors"`
+	ID        string                     `json:"access_code_id"`
+	DeviceID  string                     `json:"device_id"`
+	Name      *string                    `json:"name"`
+	Code      *string                    `json:"code"`
+	Key       *string                    `json:"common_code_key"`
+	Status    string                     `json:"status"`
+	StartsAt  *time.Time                 `json:"starts_at"`
+	EndsAt    *time.Time                 `json:"ends_at"`
+	Managed   *bool                      `json:"is_managed"`
+	Offline   bool                       `json:"is_offline_access_code"`
+	Errors    adapter.List[wireProblem]  `json:"errors"`
 	Mutations adapter.List[wireMutation] `json:"pending_mutations"`
 }
 
