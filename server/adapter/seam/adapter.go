@@ -225,8 +225,11 @@ func (a *Adapter) listCodes(ctx context.Context, device adapter.DeviceRef, manag
 				if !isID(c.ID) {
 					return adapter.Errorf(adapter.Transient, "a code in the list has no access_code_id")
 				}
-				c.Managed = &managed
-				all = append(all, c)
+				// The vendor's test server lists unmanaged codes among the managed ones.
+				if c.Managed == nil || *c.Managed == managed {
+					c.Managed = &managed
+					all = append(all, c)
+				}
 			}
 			if len(all) > maxCodes {
 				return adapter.Errorf(adapter.Transient, "the device has more than %d codes", maxCodes)

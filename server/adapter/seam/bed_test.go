@@ -276,6 +276,18 @@ func (b *bed) addForeign(t testing.TB, name, pin string) (ref adapter.CodeRef) {
 }
 
 func (b *bed) bed() adaptertest.Bed {
+	bed := b.functions()
+	d, err := b.adapter.Device(b.t.Context(), bed.Device)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if d.Capabilities.ProviderPIN { // no client can choose a PIN
+		bed.ChangeForeign = nil
+	}
+	return bed
+}
+
+func (b *bed) functions() adaptertest.Bed {
 	return adaptertest.Bed{
 		Adapter: b.adapter,
 		Device:  adapter.DeviceRef(b.device),

@@ -38,7 +38,7 @@ func Vendor() adapter.Vendor {
 		},
 		Settings: []adapter.Setting{
 			{Name: "url", Default: DefaultURL, Usage: "connect to the server at `URL`"},
-			{Name: "api-key", Required: true, Kind: adapter.SecretSetting, Usage: "workspace's API key"},
+			{Name: "api-key", Kind: adapter.SecretSetting, Usage: "workspace's API key"},
 		},
 		Login: &adapter.Login{
 			Fields: []login.Field{{
@@ -181,6 +181,9 @@ func (a *Adapter) checkWorkspace(ctx context.Context) (wireWorkspace, error) {
 		Workspace wireWorkspace `json:"workspace"`
 	}
 	if err := a.read(ctx, "/workspaces/get", map[string]any{}, &got); err != nil {
+		if adapter.ClassOf(err) == adapter.NotFound {
+			err = adapter.Errorf(adapter.AuthRevoked, "the server has no workspace for this API key")
+		}
 		return got.Workspace, err
 	}
 	switch {

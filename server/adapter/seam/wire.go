@@ -30,7 +30,6 @@ type wireDevice struct {
 	ID             string                    `json:"device_id"`
 	Type           string                    `json:"device_type"`
 	Name           string                    `json:"display_name"`
-	Capabilities   adapter.List[string]      `json:"capabilities_supported"`
 	Errors         adapter.List[wireProblem] `json:"errors"`
 	Properties     wireProperties            `json:"properties"`
 	DeviceProvider struct {
@@ -53,13 +52,16 @@ type wireProblem struct {
 }
 
 type wireProperties struct {
-	Online        *bool    `json:"online"`
-	Name          string   `json:"name"`
-	Locked        *bool    `json:"locked"`
-	DoorOpen      *bool    `json:"door_open"`
-	BatteryLevel  *float64 `json:"battery_level"` // between 0 and 1
-	Manufacturer  string   `json:"manufacturer"`
-	SerialNumber  string   `json:"serial_number"`
+	Online       *bool    `json:"online"`
+	Name         string   `json:"name"`
+	Locked       *bool    `json:"locked"`
+	DoorOpen     *bool    `json:"door_open"`
+	BatteryLevel *float64 `json:"battery_level"` // between 0 and 1
+	Manufacturer string   `json:"manufacturer"`
+	SerialNumber string   `json:"serial_number"`
+	Battery      struct {
+		Level *float64 `json:"level"`
+	} `json:"battery"`
 	KeypadBattery struct {
 		Level *float64 `json:"level"`
 	} `json:"keypad_battery"`
@@ -102,14 +104,15 @@ var providers = map[string]struct {
 // defaultCodeLengths are the lengths of a device that reports none. Access codes of the API have 4 to 8 digits.
 var defaultCodeLengths = []int{4, 5, 6, 7, 8}
 
-// isLock reports whether the device has a bolt or access codes. Thermostats, sensors, and phones have neither.
+// isLock reports whether the device has a bolt or access codes. The vendor's test server claims both for each device in
+// capabilities_supported.
 func (d wireDevice) isLock() bool {
 	for _, can := range []*bool{d.CanLock, d.CanUnlock, d.CanOnlineCodes, d.CanOfflineCodes} {
 		if isTrue(can) {
 			return true
 		}
 	}
-	return slices.Contains(d.Capabilities, "lock") || slices.Contains(d.Capabilities, "access_code")
+	return strings.HasSuffix(d.Type, "_lock")
 }
 
 // device converts a device. What is absent is unknown.
@@ -126,7 +129,7 @@ func (a *Adapter) device(w wireDevice) adapter.Device {
 		Online:        p.Online == nil || *p.Online,
 		Locked:        p.Locked,
 		DoorOpen:      p.DoorOpen,
-		BatteryLevel:  fraction(p.BatteryLevel),
+		BatteryLevel:  fraction(cmp.Or(p.BatteryLevel, p.Battery.Level)),
 		KeypadBattery: fraction(p.KeypadBattery.Level),
 		LossyEvents:   true,
 	}
