@@ -198,6 +198,8 @@ type Env struct {
 	Client Client
 	// Secrets stores what the adapter must remember; nil while connecting.
 	Secrets Secrets
+	// Budget counts the calls of the account; nil while connecting.
+	Budget Budget
 	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting.
 	// Former and future URLs follow, as keys rotate.
 	PushURLs func(ctx context.Context) ([]string, error)

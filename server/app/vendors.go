@@ -142,6 +142,7 @@ func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.
 		at = v.url
 	}
 	if v.access != nil {
+		e.Budget = budgetOf(vendor, v.access.Accounts, account.ID, e.Log)
 		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
 	}
 	e.PushURLs = func(ctx context.Context) ([]string, error) {

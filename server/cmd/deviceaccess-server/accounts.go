@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -198,7 +199,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		return err
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tSTATE")
+	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
 	for _, one := range all {
 		address, state := "", "connected"
 		if one.Connection != nil {
@@ -209,13 +210,14 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		}
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+			"%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
 			one.ID,
 			one.Adapter,
 			printable(one.DisplayName),
 			one.WorkspaceID,
 			printable(address),
 			one.Devices,
+			cmp.Or(one.CallsLeft, "-"),
 			printable(state),
 		)
 	}
