@@ -293,9 +293,18 @@ const (
 	VerifiedProgram
 	// VerifiedSchema means that the adapter is tested against the vendor's schema and test server.
 	VerifiedSchema
+	// VerifiedSimulation means that the adapter is tested against a simulation in this repository of a contract that no
+	// vendor implements yet.
+	VerifiedSimulation
 	// VerifiedDocumentation means that the adapter follows the vendor's documentation and never met the vendor.
 	VerifiedDocumentation
 )
+
+// IsReadOnly reports whether new devices of an account start out unmanaged, so that the server writes nothing to them
+// until the operator allows it.
+func (v Verification) IsReadOnly() bool {
+	return v.Level == VerifiedDocumentation || v.Level == Unverified
+}
 
 // String describes the verification in the words of the documentation and the command line.
 func (v Verification) String() string {
@@ -307,6 +316,8 @@ func (v Verification) String() string {
 		return "against the vendor's program: " + with
 	case VerifiedSchema:
 		return "against the vendor's schema and test server: " + with
+	case VerifiedSimulation:
+		return "against a simulation: " + with
 	case VerifiedDocumentation:
 		return "from the vendor's documentation of " + v.Date + ", never against the vendor"
 	default:

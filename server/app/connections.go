@@ -124,12 +124,14 @@ func newAccount(
 		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
 		Capabilities: v.Accepts,
 		Secrets:      secretsOf(found),
+		Unmanaged:    v.Verification.IsReadOnly() && !v.Simulated,
 	}, nil
 }
 
 // Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
 // *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected. Without a name,
-// the account is named after the vendor and the address.
+// the account is named after the vendor and the address. New devices of a vendor that the adapter never met start out
+// unmanaged, unless AllowWrites is set.
 func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c adapter.Connection) (uuid.UUID, error) {
 	v, ok := a.Connecting.vendorOf(c.Adapter())
 	if !ok {
@@ -147,6 +149,7 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 		return uuid.Nil, err
 	}
 	n.DisplayName = cmp.Or(name, n.DisplayName)
+	n.Unmanaged = n.Unmanaged && !a.AllowWrites
 	return a.Access.Accounts.ConnectAccount(ctx, n)
 }
 
