@@ -611,7 +611,7 @@ type AcsAccessGroup struct {
 	// Name Its name.
 	Name string `json:"name"`
 
-	// PendingMutations Changes that the server has yet to apply to the access system. Always empty: groups are edited there.
+	// PendingMutations Changes that the server has yet to apply to the access system. A group can only be deleted.
 	PendingMutations []AcsUserMutation `json:"pending_mutations"`
 
 	// Warnings Problems that need attention.
@@ -1981,6 +1981,18 @@ type DeviceResponse struct {
 	Ok Ok `json:"ok"`
 }
 
+// DevicesOfUserIdentityResponse Devices, under two names.
+type DevicesOfUserIdentityResponse struct {
+	// AccessibleDevices The devices, under an older name.
+	AccessibleDevices []Device `json:"accessible_devices"`
+
+	// Devices The devices, oldest first.
+	Devices []Device `json:"devices"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
 // DevicesResponse A page of devices.
 type DevicesResponse struct {
 	// Devices The devices, oldest first.
@@ -2861,6 +2873,21 @@ type ListUnmanagedDevicesRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListUnmanagedUserIdentitiesRequest Filters for unmanaged user identities. All of them must match.
+type ListUnmanagedUserIdentitiesRequest struct {
+	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
+	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
+
+	// Limit The maximum number of records on a page. A page never has more than 1,000.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the previous page. All other parameters must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the full name, phone number, email address or identifier contains, ignoring case.
+	Search string `json:"search,omitempty,omitzero"`
+}
+
 // ListUserIdentitiesRequest Filters for user identities. All of them must match.
 type ListUserIdentitiesRequest struct {
 	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
@@ -2904,6 +2931,21 @@ type LocksResponse struct {
 
 	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
+}
+
+// MergeUserIdentitiesRequest Identifies a primary user identity, and those to merge into it. Use either identifiers or keys.
+type MergeUserIdentitiesRequest struct {
+	// MergedUserIdentityIds The identities to merge.
+	MergedUserIdentityIds []ID `json:"merged_user_identity_ids,omitempty,omitzero"`
+
+	// MergedUserIdentityKeys The keys of the identities to merge.
+	MergedUserIdentityKeys []string `json:"merged_user_identity_keys,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityKey The key of the primary identity.
+	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
 // Metadata Custom data that the workspace stores with a resource.
@@ -3365,6 +3407,15 @@ type TimelineResources struct {
 // Timestamp A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 type Timestamp = string
 
+// UnlockAcsEntranceRequest Identifies an entrance.
+type UnlockAcsEntranceRequest struct {
+	// AcsCredentialID The credential to unlock with. This server has none, so omit it: the connected account unlocks. A client that requires it can send `00000000-0000-0000-0000-000000000000`.
+	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
+
+	// AcsEntranceID An identifier. Clients must treat it as opaque.
+	AcsEntranceID ID `json:"acs_entrance_id"`
+}
+
 // UnmanagedAccessCode A code on a device that this workspace does not manage.
 type UnmanagedAccessCode struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
@@ -3647,6 +3698,60 @@ type UnmanagedDevicesResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// UnmanagedUserIdentitiesResponse A page of unmanaged user identities.
+type UnmanagedUserIdentitiesResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// Pagination How to get the next page.
+	Pagination Pagination `json:"pagination"`
+
+	// UserIdentities The user identities, oldest first.
+	UserIdentities []UnmanagedUserIdentity `json:"user_identities"`
+}
+
+// UnmanagedUserIdentity A person whom your application does not manage. Such an identity has no key.
+type UnmanagedUserIdentity struct {
+	// AcsUserIds The users of the person on access systems.
+	AcsUserIds []ID `json:"acs_user_ids"`
+
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName The name shown to people.
+	DisplayName string `json:"display_name"`
+
+	// EmailAddress The email address of the person.
+	EmailAddress *string `json:"email_address"`
+
+	// Errors Problems of the users of the person.
+	Errors []Problem `json:"errors"`
+
+	// FullName The name of the person.
+	FullName *string `json:"full_name"`
+
+	// PhoneNumber The phone number of the person in E.164 format.
+	PhoneNumber *string `json:"phone_number"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id"`
+
+	// Warnings Problems that need attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Clients must treat it as opaque.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// UnmanagedUserIdentityResponse An unmanaged user identity.
+type UnmanagedUserIdentityResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// UserIdentity A person whom your application does not manage. Such an identity has no key.
+	UserIdentity UnmanagedUserIdentity `json:"user_identity"`
+}
+
 // UpdateAccessCodeRequest A change of an access code. Omitted fields stay.
 type UpdateAccessCodeRequest struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
@@ -3803,6 +3908,18 @@ type UpdateUnmanagedDeviceRequest struct {
 	IsManaged *bool `json:"is_managed,omitempty"`
 }
 
+// UpdateUnmanagedUserIdentityRequest Converts an unmanaged user identity to managed.
+type UpdateUnmanagedUserIdentityRequest struct {
+	// IsManaged Must be true.
+	IsManaged bool `json:"is_managed"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id"`
+
+	// UserIdentityKey The key of the identity in your own application.
+	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
+}
+
 // UpdateUserIdentityRequest A change of a user identity. Omitted fields stay.
 type UpdateUserIdentityRequest struct {
 	// EmailAddress The email address of the person. Null removes it.
@@ -3895,10 +4012,10 @@ type UserIdentity struct {
 	// FullName The name of the person.
 	FullName *string `json:"full_name"`
 
-	// MergedUserIdentityIds Identities that were merged into it. This server merges none.
+	// MergedUserIdentityIds Identities that were merged into it.
 	MergedUserIdentityIds []ID `json:"merged_user_identity_ids"`
 
-	// MergedUserIdentityKeys Keys of the identities that were merged into it. This server merges none.
+	// MergedUserIdentityKeys Keys of the identities that were merged into it.
 	MergedUserIdentityKeys []string `json:"merged_user_identity_keys"`
 
 	// PhoneNumber The phone number of the person in E.164 format.
@@ -3915,6 +4032,15 @@ type UserIdentity struct {
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.
 	WorkspaceID ID `json:"workspace_id"`
+}
+
+// UserIdentityDeviceRequest Identifies a user identity and a managed device.
+type UserIdentityDeviceRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// UserIdentityID An identifier. Clients must treat it as opaque.
+	UserIdentityID ID `json:"user_identity_id"`
 }
 
 // UserIdentityRequest Identifies a user identity.
@@ -4145,11 +4271,26 @@ type UpdateAccessCodeJSONRequestBody = UpdateAccessCodeRequest
 // UpdateMultipleAccessCodesJSONRequestBody defines body for UpdateMultipleAccessCodes for application/json ContentType.
 type UpdateMultipleAccessCodesJSONRequestBody = UpdateMultipleAccessCodesRequest
 
+// AddUserToAcsAccessGroupJSONRequestBody defines body for AddUserToAcsAccessGroup for application/json ContentType.
+type AddUserToAcsAccessGroupJSONRequestBody = AcsAccessGroupMemberRequest
+
+// DeleteAcsAccessGroupJSONRequestBody defines body for DeleteAcsAccessGroup for application/json ContentType.
+type DeleteAcsAccessGroupJSONRequestBody = AcsAccessGroupRequest
+
 // GetAcsAccessGroupJSONRequestBody defines body for GetAcsAccessGroup for application/json ContentType.
 type GetAcsAccessGroupJSONRequestBody = AcsAccessGroupRequest
 
 // ListAcsAccessGroupsJSONRequestBody defines body for ListAcsAccessGroups for application/json ContentType.
 type ListAcsAccessGroupsJSONRequestBody = ListAcsAccessGroupsRequest
+
+// ListEntrancesOfAcsAccessGroupJSONRequestBody defines body for ListEntrancesOfAcsAccessGroup for application/json ContentType.
+type ListEntrancesOfAcsAccessGroupJSONRequestBody = AcsAccessGroupRequest
+
+// ListUsersOfAcsAccessGroupJSONRequestBody defines body for ListUsersOfAcsAccessGroup for application/json ContentType.
+type ListUsersOfAcsAccessGroupJSONRequestBody = AcsAccessGroupRequest
+
+// RemoveUserFromAcsAccessGroupJSONRequestBody defines body for RemoveUserFromAcsAccessGroup for application/json ContentType.
+type RemoveUserFromAcsAccessGroupJSONRequestBody = AcsAccessGroupMemberRequest
 
 // GetAcsEntranceJSONRequestBody defines body for GetAcsEntrance for application/json ContentType.
 type GetAcsEntranceJSONRequestBody = AcsEntranceRequest
@@ -4159,6 +4300,9 @@ type GrantAcsEntranceAccessJSONRequestBody = GrantAcsEntranceAccessRequest
 
 // ListAcsEntrancesJSONRequestBody defines body for ListAcsEntrances for application/json ContentType.
 type ListAcsEntrancesJSONRequestBody = ListAcsEntrancesRequest
+
+// UnlockAcsEntranceJSONRequestBody defines body for UnlockAcsEntrance for application/json ContentType.
+type UnlockAcsEntranceJSONRequestBody = UnlockAcsEntranceRequest
 
 // GetAcsSystemJSONRequestBody defines body for GetAcsSystem for application/json ContentType.
 type GetAcsSystemJSONRequestBody = AcsSystemRequest
@@ -4384,8 +4528,17 @@ type DeleteUserIdentityJSONRequestBody = UserIdentityRequest
 // GetUserIdentityJSONRequestBody defines body for GetUserIdentity for application/json ContentType.
 type GetUserIdentityJSONRequestBody = GetUserIdentityRequest
 
+// GrantUserIdentityAccessToDeviceJSONRequestBody defines body for GrantUserIdentityAccessToDevice for application/json ContentType.
+type GrantUserIdentityAccessToDeviceJSONRequestBody = UserIdentityDeviceRequest
+
 // ListUserIdentitiesJSONRequestBody defines body for ListUserIdentities for application/json ContentType.
 type ListUserIdentitiesJSONRequestBody = ListUserIdentitiesRequest
+
+// ListDevicesOfUserIdentityJSONRequestBody defines body for ListDevicesOfUserIdentity for application/json ContentType.
+type ListDevicesOfUserIdentityJSONRequestBody = UserIdentityRequest
+
+// ListEntrancesOfUserIdentityJSONRequestBody defines body for ListEntrancesOfUserIdentity for application/json ContentType.
+type ListEntrancesOfUserIdentityJSONRequestBody = UserIdentityRequest
 
 // ListAcsSystemsOfUserIdentityJSONRequestBody defines body for ListAcsSystemsOfUserIdentity for application/json ContentType.
 type ListAcsSystemsOfUserIdentityJSONRequestBody = UserIdentityRequest
@@ -4393,8 +4546,23 @@ type ListAcsSystemsOfUserIdentityJSONRequestBody = UserIdentityRequest
 // ListAcsUsersOfUserIdentityJSONRequestBody defines body for ListAcsUsersOfUserIdentity for application/json ContentType.
 type ListAcsUsersOfUserIdentityJSONRequestBody = UserIdentityRequest
 
+// MergeUserIdentitiesJSONRequestBody defines body for MergeUserIdentities for application/json ContentType.
+type MergeUserIdentitiesJSONRequestBody = MergeUserIdentitiesRequest
+
 // RemoveAcsUserFromUserIdentityJSONRequestBody defines body for RemoveAcsUserFromUserIdentity for application/json ContentType.
 type RemoveAcsUserFromUserIdentityJSONRequestBody = RemoveAcsUserFromUserIdentityRequest
+
+// RevokeUserIdentityAccessToDeviceJSONRequestBody defines body for RevokeUserIdentityAccessToDevice for application/json ContentType.
+type RevokeUserIdentityAccessToDeviceJSONRequestBody = UserIdentityDeviceRequest
+
+// GetUnmanagedUserIdentityJSONRequestBody defines body for GetUnmanagedUserIdentity for application/json ContentType.
+type GetUnmanagedUserIdentityJSONRequestBody = UserIdentityRequest
+
+// ListUnmanagedUserIdentitiesJSONRequestBody defines body for ListUnmanagedUserIdentities for application/json ContentType.
+type ListUnmanagedUserIdentitiesJSONRequestBody = ListUnmanagedUserIdentitiesRequest
+
+// UpdateUnmanagedUserIdentityJSONRequestBody defines body for UpdateUnmanagedUserIdentity for application/json ContentType.
+type UpdateUnmanagedUserIdentityJSONRequestBody = UpdateUnmanagedUserIdentityRequest
 
 // UpdateUserIdentityJSONRequestBody defines body for UpdateUserIdentity for application/json ContentType.
 type UpdateUserIdentityJSONRequestBody = UpdateUserIdentityRequest

@@ -226,7 +226,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			err = s.reconnect(ctx, tx, a, n)
 		} else {
 			a.ConnectedAccountID = domain.NewID()
-			n.Unmanaged = !r.ManageNewDevices
+			n.Unmanaged = n.Unmanaged || !r.ManageNewDevices
 			err = s.insertAccount(ctx, tx, a.ConnectedAccountID, n)
 		}
 		if err != nil {

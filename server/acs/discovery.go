@@ -176,6 +176,9 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r dbsqlc.AcsSystem
 	if err := s.recordGroupsAndEntrances(ctx, tx, r, nil, nil); err != nil {
 		return err
 	}
+	if err := s.endUnlocks(ctx, tx, r); err != nil {
+		return err
+	}
 	if err := tx.RemoveAcsSystem(ctx, r.AcsSystemID); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
@@ -34,7 +36,22 @@ func (s *Service) grantToIdentity(ctx context.Context, p domain.Principal, ident
 	if err != nil {
 		return err
 	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
+	return s.onUserOf(ctx, p, identity, at.AcsEntrance.AcsSystemID,
+		func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
+			return grantEntrance(ctx, tx, system, r, entrance)
+		})
+}
+
+// onUserOf runs f on a person's locked user on a system, which it links or creates if there is none, and stores the
+// result.
+func (s *Service) onUserOf(
+	ctx context.Context,
+	p domain.Principal,
+	identity string,
+	onSystem uuid.UUID,
+	f func(store.Tx, dbsqlc.AcsSystem, *dbsqlc.AcsUser) error,
+) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		// Lock the identity before its systems, like DeleteIdentity.
 		i, err := findIdentity(ctx, tx.Queries, p, identity, "")
 		if err == nil {
@@ -43,7 +60,7 @@ func (s *Service) grantToIdentity(ctx context.Context, p domain.Principal, ident
 		if err != nil {
 			return err
 		}
-		system, err := lockSystem(ctx, tx, p.WorkspaceID, at.AcsEntrance.AcsSystemID.String())
+		system, err := lockSystem(ctx, tx, p.WorkspaceID, onSystem.String())
 		if err != nil {
 			return err
 		}
@@ -52,7 +69,7 @@ func (s *Service) grantToIdentity(ctx context.Context, p domain.Principal, ident
 			return err
 		}
 		was := r
-		if err := grantEntrance(ctx, tx, system, &r, entrance); err != nil {
+		if err := f(tx, system, &r); err != nil {
 			return err
 		}
 		return s.changeUser(ctx, tx, was, r)
@@ -70,7 +87,7 @@ func (s *Service) userOn(
 ) (dbsqlc.AcsUser, error) {
 	rows, err := tx.ListAcsUsersOfIdentity(ctx, dbsqlc.ListAcsUsersOfIdentityParams{
 		WorkspaceID:    i.WorkspaceID,
-		UserIdentityID: &i.UserIdentityID,
+		UserIdentityID: i.UserIdentityID,
 		AcsSystemID:    &system.AcsSystemID,
 	})
 	if err != nil {
@@ -85,7 +102,7 @@ func (s *Service) userOn(
 	}
 	return s.joinSystem(ctx, tx, i, system, domain.Invalidf(
 		"user_identity_id",
-		"The person has no user on the access system of the entrance, and no name to create one. "+
+		"The person has no user on the access system, and no name to create one. "+
 			"Set full_name with /user_identities/update first.",
 	))
 }

@@ -17,6 +17,8 @@ import (
 type Group struct {
 	ID, WorkspaceID, SystemID, AccountID uuid.UUID
 	Name                                 string
+	Warnings                             []Problem
+	Pending                              []PendingChange
 	CreatedAt                            time.Time // when it was first seen
 }
 
@@ -27,15 +29,29 @@ type Entrance struct {
 	CreatedAt                            time.Time // when it was first seen
 }
 
-func toGroup(r dbsqlc.AcsAccessGroup, account uuid.UUID) Group {
-	return Group{
+func toGroup(r dbsqlc.ListAcsAccessGroupsRow) Group {
+	g := Group{
 		ID:          r.AcsAccessGroupID,
 		WorkspaceID: r.WorkspaceID,
 		SystemID:    r.AcsSystemID,
-		AccountID:   account,
+		AccountID:   r.ConnectedAccountID,
 		Name:        r.Name,
 		CreatedAt:   r.CreatedAt,
 	}
+	switch {
+	case r.DeletionRequestedAt == nil:
+	case domain.Value(r.DeletionRefused):
+		g.Warnings = []Problem{{
+			Code:    "unknown_issue_with_acs_access_group",
+			Message: "The access system refuses to delete the group: " + text(r.DeletionError),
+			At:      *r.DeletionRequestedAt,
+		}}
+	default:
+		message := "The access group is being deleted from the access system."
+		g.Warnings = []Problem{{Code: "being_deleted", Message: message, At: *r.DeletionRequestedAt}}
+		g.Pending = []PendingChange{{Code: "deleting", Message: message, At: *r.DeletionRequestedAt}}
+	}
+	return g
 }
 
 func toEntrance(r dbsqlc.AcsEntrance, account uuid.UUID) Entrance {
@@ -55,28 +71,42 @@ func groupNotFound(id any) *domain.Error {
 
 // GetGroup returns an access group. It fails with NotFound.
 func (s *Service) GetGroup(ctx context.Context, p domain.Principal, id string) (Group, error) {
-	r, account, err := getGroup(ctx, s.db.Queries, p.WorkspaceID, id)
-	return toGroup(r, account), err
+	r, err := getGroup(ctx, s.db.Queries, p, id)
+	if err != nil {
+		return Group{}, err
+	}
+	return toGroup(dbsqlc.ListAcsAccessGroupsRow{
+		AcsAccessGroupID:    r.AcsAccessGroup.AcsAccessGroupID,
+		WorkspaceID:         r.AcsAccessGroup.WorkspaceID,
+		AcsSystemID:         r.AcsAccessGroup.AcsSystemID,
+		Name:                r.AcsAccessGroup.Name,
+		CreatedAt:           r.AcsAccessGroup.CreatedAt,
+		ConnectedAccountID:  r.ConnectedAccountID,
+		DeletionRequestedAt: r.DeletionRequestedAt,
+		DeletionRefused:     r.DeletionRefused,
+		DeletionError:       r.DeletionError,
+	}), nil
 }
 
 func getGroup(
 	ctx context.Context,
 	q *dbsqlc.Queries,
-	workspace uuid.UUID,
+	p domain.Principal,
 	id string,
-) (dbsqlc.AcsAccessGroup, uuid.UUID, error) {
+) (r dbsqlc.GetAcsAccessGroupRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return dbsqlc.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
+		return r, groupNotFound(id)
 	}
-	r, err := q.GetAcsAccessGroup(ctx, dbsqlc.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
+	r, err = q.GetAcsAccessGroup(ctx,
+		dbsqlc.GetAcsAccessGroupParams{WorkspaceID: p.WorkspaceID, AcsAccessGroupID: parsed})
 	switch {
-	case store.IsNoRows(err):
-		return r.AcsAccessGroup, uuid.Nil, groupNotFound(id)
+	case store.IsNoRows(err), err == nil && !p.CanSee(r.ConnectedAccountID):
+		return r, groupNotFound(id)
 	case err != nil:
-		return r.AcsAccessGroup, uuid.Nil, fmt.Errorf("read the access group %s: %w", id, err)
+		return r, fmt.Errorf("read the access group %s: %w", id, err)
 	}
-	return r.AcsAccessGroup, r.ConnectedAccountID, nil
+	return r, nil
 }
 
 // GroupFilter is a set of conditions that must all hold. Zero values match everything.
@@ -101,14 +131,7 @@ func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFil
 	}
 	out := make([]Group, len(rows))
 	for i, r := range rows {
-		out[i] = Group{
-			ID:          r.AcsAccessGroupID,
-			WorkspaceID: r.WorkspaceID,
-			SystemID:    r.AcsSystemID,
-			AccountID:   r.ConnectedAccountID,
-			Name:        r.Name,
-			CreatedAt:   r.CreatedAt,
-		}
+		out[i] = toGroup(r)
 	}
 	return out, nil
 }
@@ -193,20 +216,52 @@ func (s *Service) EntrancesOfUser(ctx context.Context, p domain.Principal, name 
 	if err != nil {
 		return nil, err
 	}
+	return s.entrancesBy(ctx, p, r.AcsUser.AcsSystemID, r.AcsUser.GroupRefs, r.AcsUser.EntranceRefs)
+}
+
+// EntrancesOfGroup lists the entrances of an access group, oldest first. It fails with NotFound.
+func (s *Service) EntrancesOfGroup(ctx context.Context, p domain.Principal, group string) ([]Entrance, error) {
+	g, err := getGroup(ctx, s.db.Queries, p, group)
+	if err != nil {
+		return nil, err
+	}
+	return s.entrancesBy(ctx, p, g.AcsAccessGroup.AcsSystemID, []string{g.AcsAccessGroup.VendorRef}, []string{})
+}
+
+// entrancesBy lists the entrances of a system that some groups open, and some more, oldest first.
+func (s *Service) entrancesBy(
+	ctx context.Context,
+	p domain.Principal,
+	system uuid.UUID,
+	groups, entrances []string,
+) ([]Entrance, error) {
 	rows, err := s.db.ListAcsEntrancesOfUser(ctx, dbsqlc.ListAcsEntrancesOfUserParams{
 		WorkspaceID:  p.WorkspaceID,
-		AcsSystemID:  r.AcsUser.AcsSystemID,
-		EntranceRefs: r.AcsUser.EntranceRefs,
-		GroupRefs:    r.AcsUser.GroupRefs,
+		AcsSystemID:  system,
+		EntranceRefs: entrances,
+		GroupRefs:    groups,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)
+		return nil, fmt.Errorf("list the entrances of access system %s: %w", system, err)
 	}
 	out := make([]Entrance, len(rows))
 	for i, e := range rows {
 		out[i] = toEntrance(e.AcsEntrance, e.ConnectedAccountID)
 	}
 	return out, nil
+}
+
+// UsersOfGroup lists the managed users of an access group, oldest first. It fails with NotFound.
+func (s *Service) UsersOfGroup(ctx context.Context, p domain.Principal, group string) ([]User, error) {
+	g, err := getGroup(ctx, s.db.Queries, p, group)
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := s.ListUsers(ctx, p, UserFilter{
+		SystemID: g.AcsAccessGroup.AcsSystemID.String(),
+		groupRef: g.AcsAccessGroup.VendorRef,
+	}, everything)
+	return out, err
 }
 
 // identifiers parses an optional list of identifiers. nil means no condition; invalid identifiers

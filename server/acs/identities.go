@@ -24,6 +24,8 @@ type Identity struct {
 	Phone       *string // E.164
 	FullName    *string
 	UserIDs     []uuid.UUID // the person's users on access systems
+	MergedIDs   []uuid.UUID // identities that were merged into it
+	MergedKeys  []string    // keys of those
 	Errors      []Problem
 	Warnings    []Problem
 	CreatedAt   time.Time
@@ -49,6 +51,9 @@ func (s *Service) CreateIdentity(ctx context.Context, p domain.Principal, n NewI
 	var out Identity
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := insertIdentity(ctx, tx, p.WorkspaceID, n)
+		if err == nil {
+			err = checkKeyUnmerged(ctx, tx, p.WorkspaceID, r.UserIdentityKey)
+		}
 		if err != nil {
 			return err
 		}
@@ -171,6 +176,10 @@ func noIdentity(id, key string) error {
 	return notFound("user_identity", "user_identity_key", key)
 }
 
+// NoUnmanagedIdentity returns the NotFound error for an unmanaged identity. There are none, because all identities are
+// created with the API.
+func NoUnmanagedIdentity(id string) error { return noIdentity(id, "") }
+
 // holdIdentity prevents the deletion of an identity until tx ends. It fails with NotFound.
 func holdIdentity(ctx context.Context, tx store.Tx, r dbsqlc.UserIdentity) error {
 	_, err := tx.ShareLockUserIdentity(ctx, r.UserIdentityID)
@@ -257,13 +266,16 @@ func (s *Service) UpdateIdentity(ctx context.Context, p domain.Principal, id str
 		if err != nil {
 			return err
 		}
-		return tx.UpdateUserIdentity(ctx, dbsqlc.UpdateUserIdentityParams{
-			UserIdentityID:  parsed,
+		if err := tx.UpdateUserIdentity(ctx, dbsqlc.UpdateUserIdentityParams{
+			UserIdentityID:  r.UserIdentityID,
 			UserIdentityKey: c.Key.applyTo(r.UserIdentityKey),
 			EmailAddress:    c.Email.applyTo(r.EmailAddress),
 			PhoneNumber:     c.Phone.applyTo(r.PhoneNumber),
 			FullName:        c.FullName.applyTo(r.FullName),
-		})
+		}); err != nil {
+			return err
+		}
+		return checkKeyUnmerged(ctx, tx, p.WorkspaceID, c.Key.To)
 	})
 	return identityConflict(err, c.Key.To, c.Email.To, c.Phone.To)
 }
@@ -291,6 +303,10 @@ func describe(
 	if err != nil {
 		return nil, fmt.Errorf("list the users of user identities: %w", err)
 	}
+	merged, err := mergedInto(ctx, q, workspace, ids)
+	if err != nil {
+		return nil, err
+	}
 	of := map[uuid.UUID][]dbsqlc.AcsUser{}
 	for _, u := range users {
 		of[*u.UserIdentityID] = append(of[*u.UserIdentityID], u)
@@ -306,32 +322,43 @@ func describe(
 			FullName:    r.FullName,
 			CreatedAt:   r.CreatedAt,
 		}
+		for _, m := range merged[r.UserIdentityID] {
+			d.MergedIDs = append(d.MergedIDs, m.MergedUserIdentityID)
+			if m.UserIdentityKey != nil {
+				d.MergedKeys = append(d.MergedKeys, *m.UserIdentityKey)
+			}
+		}
 		for _, u := range of[r.UserIdentityID] {
-			d.UserIDs = append(d.UserIDs, u.AcsUserID)
-			if u.ErrorCode != nil {
-				d.Errors = append(d.Errors, Problem{
-					Code:     "issue_with_acs_user",
-					Message:  text(u.ErrorMessage),
-					At:       *u.ErrorAt,
-					SystemID: u.AcsSystemID,
-					UserID:   u.AcsUserID,
-				})
-			}
-			if fields := mismatchedFields(r, u); len(fields) > 0 {
-				d.Warnings = append(
-					d.Warnings,
-					Problem{
-						Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
-						Message: fmt.Sprintf(
-							"The access system user %s has a different %s. Update the user or the identity.",
-							u.AcsUserID, strings.Join(fields, ", ")),
-					},
-				)
-			}
+			d.addUser(r, u)
 		}
 		out[i] = d
 	}
 	return out, nil
+}
+
+// addUser adds a user of an identity, with its errors and warnings.
+func (i *Identity) addUser(r dbsqlc.UserIdentity, u dbsqlc.AcsUser) {
+	i.UserIDs = append(i.UserIDs, u.AcsUserID)
+	if u.ErrorCode != nil {
+		i.Errors = append(i.Errors, Problem{
+			Code:     "issue_with_acs_user",
+			Message:  text(u.ErrorMessage),
+			At:       *u.ErrorAt,
+			SystemID: u.AcsSystemID,
+			UserID:   u.AcsUserID,
+		})
+	}
+	if fields := mismatchedFields(r, u); len(fields) > 0 {
+		i.Warnings = append(
+			i.Warnings,
+			Problem{
+				Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
+				Message: fmt.Sprintf(
+					"The access system user %s has a different %s. Update the user or the identity.",
+					u.AcsUserID, strings.Join(fields, ", ")),
+			},
+		)
+	}
 }
 
 // mismatchedFields names the fields in which a user differs from its identity. Unset fields never

@@ -56,12 +56,41 @@ func (s *Service) SetSuspended(ctx context.Context, p domain.Principal, name Use
 // system, and with NotFound.
 func (s *Service) AddToGroup(ctx context.Context, p domain.Principal, name UserName, group string) error {
 	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
-		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
-		if err == nil && !slices.Contains(r.GroupRefs, g.VendorRef) {
-			r.GroupRefs = append(r.GroupRefs, g.VendorRef)
-		}
-		return err
+		return joinGroup(ctx, tx, p, system, r, group)
 	})
+}
+
+// AddUserToGroup is AddToGroup for a user or a person. A person without a user on the system of the
+// group gets one like in CreateIdentity. It fails with Invalid unless exactly one of user and
+// identity is set, and for a person without a name.
+func (s *Service) AddUserToGroup(ctx context.Context, p domain.Principal, name UserName, group string) error {
+	if name.UserID != "" || name.IdentityID == "" {
+		return s.AddToGroup(ctx, p, name, group)
+	}
+	g, err := s.GetGroup(ctx, p, group)
+	if err != nil {
+		return err
+	}
+	return s.onUserOf(ctx, p, name.IdentityID, g.SystemID,
+		func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
+			return joinGroup(ctx, tx, p, system, r, group)
+		})
+}
+
+// joinGroup adds a group to the desired state of a user. The caller must hold the lock of the system.
+func joinGroup(
+	ctx context.Context,
+	tx store.Tx,
+	p domain.Principal,
+	system dbsqlc.AcsSystem,
+	r *dbsqlc.AcsUser,
+	group string,
+) error {
+	g, err := groupOn(ctx, tx, p, system, group)
+	if err == nil && !slices.Contains(r.GroupRefs, g.VendorRef) {
+		r.GroupRefs = append(slices.Clone(r.GroupRefs), g.VendorRef)
+	}
+	return err
 }
 
 // RemoveFromGroup removes a user from an access group. A person named without a system means the
@@ -75,7 +104,7 @@ func (s *Service) RemoveFromGroup(ctx context.Context, p domain.Principal, name 
 		name.SystemID = g.SystemID.String()
 	}
 	return s.onUser(ctx, p, name, func(tx store.Tx, system dbsqlc.AcsSystem, r *dbsqlc.AcsUser) error {
-		g, err := groupOn(ctx, tx, system, group, "acs_access_group_id")
+		g, err := groupOn(ctx, tx, p, system, group)
 		r.GroupRefs = slices.DeleteFunc(slices.Clone(r.GroupRefs), func(ref string) bool { return ref == g.VendorRef })
 		return err
 	})
@@ -178,7 +207,7 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r dbsqlc.Acs
 // deletes the identity.
 func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
 	rows, err := tx.ListAcsUsersOfIdentity(ctx,
-		dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+		dbsqlc.ListAcsUsersOfIdentityParams{WorkspaceID: workspace, UserIdentityID: identity})
 	if err != nil {
 		return err
 	}

@@ -146,19 +146,20 @@ func (s *Service) emitUser(
 	return s.events.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
-// groupOn returns a group of a system. field is the parameter that names the group. It fails with
-// NotFound, and with Invalid for a group of another system.
+// groupOn returns the group of a system that acs_access_group_id names. It fails with NotFound, and
+// with Invalid for a group of another system.
 func groupOn(
 	ctx context.Context,
 	tx store.Tx,
+	p domain.Principal,
 	system dbsqlc.AcsSystem,
-	id, field string,
+	id string,
 ) (dbsqlc.AcsAccessGroup, error) {
-	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
-	if err == nil && g.AcsSystemID != system.AcsSystemID {
-		return g, domain.Invalidf(field, "The access group belongs to another access system")
+	g, err := getGroup(ctx, tx.Queries, p, id)
+	if err == nil && g.AcsAccessGroup.AcsSystemID != system.AcsSystemID {
+		err = domain.Invalidf("acs_access_group_id", "The access group belongs to another access system")
 	}
-	return g, err
+	return g.AcsAccessGroup, err
 }
 
 // groupsOn returns the deduplicated references of the groups in acs_access_group_ids. It fails like

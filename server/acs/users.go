@@ -157,7 +157,7 @@ func findUser(ctx context.Context, q *dbsqlc.Queries, p domain.Principal, n User
 	if err != nil {
 		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
 	}
-	if arg.UserIdentityID = &identity; !(conditions{{n.SystemID, &arg.AcsSystemID}}).read() {
+	if arg.UserIdentityID = identity; !(conditions{{n.SystemID, &arg.AcsSystemID}}).read() {
 		return userRow{}, systemNotFound(n.SystemID)
 	}
 	rows, err := q.ListAcsUsersOfIdentity(ctx, arg)
@@ -234,6 +234,7 @@ type UserFilter struct {
 	Search                       string // in the data of the user and its identity
 	CreatedBefore                string
 	Unmanaged                    bool // true lists unmanaged users in place of managed ones
+	groupRef                     string
 }
 
 // ListUsers lists users, oldest first, and reports whether more follow the page. It fails with
@@ -253,6 +254,7 @@ func (s *Service) ListUsers(
 		IdentityEmail: nonEmpty(f.IdentityEmail),
 		IdentityPhone: nonEmpty(f.IdentityPhone),
 		Pattern:       store.SearchPattern(f.Search),
+		GroupRef:      nonEmpty(f.groupRef),
 		Scope:         p.Scope,
 	}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {

@@ -28,6 +28,13 @@ type AccessSystems interface {
 	PutUser(ctx context.Context, system SystemRef, u AccessUser) (UserRef, error)
 	// DeleteUser deletes a user. Deleting an absent user is not an error.
 	DeleteUser(ctx context.Context, system SystemRef, user UserRef) error
+	// DeleteGroup deletes a group. Its users stay. Deleting an absent group is not an error. It fails with NotSupported
+	// when the vendor does not let programs delete groups.
+	DeleteGroup(ctx context.Context, system SystemRef, group string) error
+	// UnlockEntrance unlocks an entrance once, and returns when the system has confirmed. It fails with Offline, with
+	// NotFound when the entrance does not exist, with NotSupported when the entrance cannot be unlocked remotely, with
+	// Invalid when the system refuses, and with Unconfirmed when the outcome is unknown.
+	UnlockEntrance(ctx context.Context, system SystemRef, entrance string) error
 	// Close releases the connections of the adapter.
 	Close() error
 }

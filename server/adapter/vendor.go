@@ -198,6 +198,8 @@ type Env struct {
 	Client Client
 	// Secrets stores what the adapter must remember; nil while connecting.
 	Secrets Secrets
+	// Budget counts the calls of the account; nil while connecting.
+	Budget Budget
 	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting.
 	// Former and future URLs follow, as keys rotate.
 	PushURLs func(ctx context.Context) ([]string, error)
@@ -291,9 +293,18 @@ const (
 	VerifiedProgram
 	// VerifiedSchema means that the adapter is tested against the vendor's schema and test server.
 	VerifiedSchema
+	// VerifiedSimulation means that the adapter is tested against a simulation in this repository of a contract that no
+	// vendor implements yet.
+	VerifiedSimulation
 	// VerifiedDocumentation means that the adapter follows the vendor's documentation and never met the vendor.
 	VerifiedDocumentation
 )
+
+// IsReadOnly reports whether new devices of an account start out unmanaged, so that the server writes nothing to them
+// until the operator allows it.
+func (v Verification) IsReadOnly() bool {
+	return v.Level == VerifiedDocumentation || v.Level == Unverified
+}
 
 // String describes the verification in the words of the documentation and the command line.
 func (v Verification) String() string {
@@ -305,6 +316,8 @@ func (v Verification) String() string {
 		return "against the vendor's program: " + with
 	case VerifiedSchema:
 		return "against the vendor's schema and test server: " + with
+	case VerifiedSimulation:
+		return "against a simulation: " + with
 	case VerifiedDocumentation:
 		return "from the vendor's documentation of " + v.Date + ", never against the vendor"
 	default:

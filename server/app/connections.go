@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -35,6 +37,8 @@ type ConnectedAccount struct {
 	account.Summary
 	// Connection is nil for simulated accounts.
 	Connection adapter.Connection
+	// CallsLeft is how many calls the vendor's limit leaves now, or a waiting time; empty without a limit.
+	CallsLeft string
 }
 
 // Accounts returns the accounts of all workspaces.
@@ -49,8 +53,27 @@ func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 		if out[i].Connection, err = a.Connecting.connection(r.Account); err != nil {
 			return nil, err
 		}
+		if out[i].CallsLeft, err = a.callsLeft(ctx, r.Account); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// callsLeft returns ConnectedAccount.CallsLeft.
+func (a *Admin) callsLeft(ctx context.Context, account account.Account) (string, error) {
+	v, ok := a.Connecting.vendorOf(account.Adapter)
+	if !ok || v.CallsPerHour == 0 {
+		return "", nil
+	}
+	left, err := a.Access.Accounts.CallsLeft(ctx, account.ID, bucketOf(v))
+	if err != nil {
+		return "", err
+	}
+	if left.Blocked > 0 {
+		return "in " + left.Blocked.Round(time.Second).String(), nil
+	}
+	return strconv.Itoa(max(0, int(left.Calls))), nil
 }
 
 // connection returns the connection of an account, or nil for a simulated account.
@@ -101,12 +124,14 @@ func newAccount(
 		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
 		Capabilities: v.Accepts,
 		Secrets:      secretsOf(found),
+		Unmanaged:    v.Verification.IsReadOnly() && !v.Simulated,
 	}, nil
 }
 
 // Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
 // *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected. Without a name,
-// the account is named after the vendor and the address.
+// the account is named after the vendor and the address. New devices of a vendor that the adapter never met start out
+// unmanaged, unless AllowWrites is set.
 func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c adapter.Connection) (uuid.UUID, error) {
 	v, ok := a.Connecting.vendorOf(c.Adapter())
 	if !ok {
@@ -124,6 +149,7 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 		return uuid.Nil, err
 	}
 	n.DisplayName = cmp.Or(name, n.DisplayName)
+	n.Unmanaged = n.Unmanaged && !a.AllowWrites
 	return a.Access.Accounts.ConnectAccount(ctx, n)
 }
 

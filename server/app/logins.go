@@ -45,6 +45,15 @@ func (c Connecting) connectable() []adapter.Vendor {
 	})
 }
 
+// paces returns the paces of vendors, by adapter.
+func (c Connecting) paces() map[string]adapter.Pace {
+	out := map[string]adapter.Pace{}
+	for _, v := range c.Registered() {
+		out[v.Adapter] = v.Pace
+	}
+	return out
+}
+
 // vendorOf returns the vendor of an adapter, or false for an unknown or simulated one.
 func (c Connecting) vendorOf(name string) (adapter.Vendor, bool) {
 	all := c.Registered()

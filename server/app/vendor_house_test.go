@@ -88,7 +88,8 @@ func (a *acme) vendor() adapter.Vendor {
 			},
 			SecretField: "password",
 		},
-		New: func() adapter.Connection { return &acmeConnection{acme: a} },
+		New:          func() adapter.Connection { return &acmeConnection{acme: a} },
+		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-05"},
 		AppPush: func(r *http.Request) (adapter.AppPush, error) {
 			lock := r.FormValue("lock")
 			if lock == "" {
@@ -275,12 +276,13 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
 	if all := accounts.ConnectedAccounts; len(all) != 1 || all[0].AccountType != "tedee" ||
 		all[0].AccountTypeDisplayName != "Acme" || all[0].UserIdentifier.Username != "jane" ||
-		all[0].DisplayName != "Acme of jane" {
+		all[0].DisplayName != "Acme of jane" || len(all[0].Warnings) != 1 ||
+		all[0].Warnings[0].WarningCode != "adapter_not_verified" {
 		t.Fatalf("the accounts are %+v", all)
 	}
-	apptest.Until(t, "its device is listed", func() bool {
-		var devices api.DevicesResponse
-		s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
+	apptest.Until(t, "its device is listed, and not managed", func() bool {
+		var devices api.UnmanagedDevicesResponse
+		s.PostAs(t, key, "/devices/unmanaged/list", map[string]any{}, &devices)
 		return len(devices.Devices) == 1
 	})
 

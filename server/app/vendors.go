@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -42,6 +43,7 @@ type vendors struct {
 	connecting Connecting // networks of gateways from connect pages
 	renewals   renewals   // of the secrets of all accounts
 	appPushes  appPushLimiters
+	unverified onceEach // warnings by adapter
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
@@ -94,6 +96,12 @@ func (v *vendors) opener(vendor adapter.Vendor) reconcile.Opener {
 		if err != nil {
 			return nil, err
 		}
+		if vendor.Verification.IsReadOnly() && !vendor.Simulated {
+			v.unverified.Do(vendor.Adapter, func() {
+				v.log.WarnContext(ctx, "the adapter of a vendor has never met the vendor",
+					"adapter", vendor.Adapter, "tested", vendor.Verification.String())
+			})
+		}
 		d, ok := c.(adapter.DeviceConnection)
 		if !ok {
 			return nil, fmt.Errorf("the adapter %q has no devices", vendor.Adapter)
@@ -142,6 +150,7 @@ func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.
 		at = v.url
 	}
 	if v.access != nil {
+		e.Budget = budgetOf(vendor, v.access.Accounts, account.ID, e.Log)
 		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
 	}
 	e.PushURLs = func(ctx context.Context) ([]string, error) {
@@ -252,4 +261,24 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	receiver.Receive(w, r)
+}
+
+// onceEach runs a function once for each key.
+type onceEach struct {
+	mu   sync.Mutex
+	done map[string]bool
+}
+
+// Do runs f unless it has run for the key.
+func (o *onceEach) Do(key string, f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done[key] {
+		return
+	}
+	if o.done == nil {
+		o.done = map[string]bool{}
+	}
+	o.done[key] = true
+	f()
 }

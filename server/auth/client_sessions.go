@@ -34,6 +34,7 @@ type ClientSession struct {
 	AccountIDs        []uuid.UUID // the accounts that it can see
 	WebviewIDs        []uuid.UUID // the newest MaxSessionWebviews
 	Devices           int         // the number of managed devices that it can see
+	grantedDevices    []uuid.UUID // those that it can see without their accounts
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 }
@@ -384,6 +385,7 @@ func (s *Service) readSessions(
 			AccountIDs:        has.Accounts,
 			WebviewIDs:        has.Webviews,
 			Devices:           int(has.Devices),
+			grantedDevices:    has.GrantedDevices,
 			CreatedAt:         r.CreatedAt,
 			ExpiresAt:         r.ExpiresAt,
 		}

@@ -34,7 +34,7 @@ func (s *Service) Recheck(ctx context.Context, p domain.Principal) (domain.Princ
 		return p, WorkspaceSuspended()
 	}
 	if p.Scope != nil {
-		p.Scope = append([]uuid.UUID{}, now.Accounts...) // nil would mean all accounts
+		p.Scope = append([]uuid.UUID{}, now.Scope...) // nil would mean all accounts
 	}
 	return p, nil
 }

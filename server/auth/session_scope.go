@@ -113,19 +113,22 @@ func (s *Service) setIdentity(ctx context.Context, tx store.Tx, r *dbsqlc.Client
 		if err != nil {
 			return missing
 		}
-		_, err = tx.HoldUserIdentity(ctx, dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		held, err := tx.HoldUserIdentity(
+			ctx,
+			dbsqlc.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id},
+		)
 		switch {
 		case store.IsNoRows(err):
 			return missing
 		case err != nil:
 			return err
-		case r.UserIdentityID != nil && *r.UserIdentityID != id:
+		case r.UserIdentityID != nil && *r.UserIdentityID != held:
 			return domain.Invalidf(
 				"user_identity_id",
 				"The client session belongs to another user identity. Create one for this user identity",
 			)
 		}
-		r.UserIdentityID = &id
+		r.UserIdentityID = &held // id may be that of a merged identity
 	}
 	return nil
 }
@@ -212,9 +215,9 @@ func (s *Service) authenticateSession(
 		CredentialID: r.ClientSessionID,
 		Kind:         domain.EndUser,
 		Suspended:    r.IsSuspended,
-		Scope:        r.Accounts,
+		Scope:        r.Scope,
 		Customer:     domain.Value(r.CustomerKey),
-		Unclaimed:    r.IsUnclaimed && len(r.Accounts) == 0,
+		Unclaimed:    r.IsUnclaimed && len(r.Scope) == 0,
 	}
 	if p.Scope == nil {
 		p.Scope = []uuid.UUID{} // nil would mean all accounts
@@ -232,7 +235,8 @@ func (s *Service) AsSeenBy(ctx context.Context, p domain.Principal, key string) 
 	if e, ok := domain.AsError(err); ok && e.Kind == domain.NotFound {
 		err = nil
 	}
-	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.CanSee(id) })
+	reach := slices.DeleteFunc(slices.Concat(c.AccountIDs, c.grantedDevices),
+		func(id uuid.UUID) bool { return !p.CanSee(id) })
 	if p.Scope = reach; reach == nil {
 		p.Scope = []uuid.UUID{}
 	}

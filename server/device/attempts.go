@@ -16,14 +16,15 @@ import (
 
 // Attempt is the progress of an asynchronous operation.
 type Attempt struct {
-	ID        uuid.UUID
-	Type      string // an action_type of the API
-	Status    AttemptStatus
-	DeviceID  uuid.UUID // zero: not about a device
-	CodeID    uuid.UUID // zero: not about a code
-	ErrorType string    // of a failed attempt
-	Message   string    // of a failed attempt
-	CreatedAt time.Time
+	ID          uuid.UUID
+	WorkspaceID uuid.UUID
+	Type        string // an action_type of the API
+	Status      AttemptStatus
+	DeviceID    uuid.UUID // zero: not about a device
+	CodeID      uuid.UUID // zero: not about a code
+	ErrorType   string    // of a failed attempt
+	Message     string    // of a failed attempt
+	CreatedAt   time.Time
 }
 
 // AttemptStatus is the state of an attempt.
@@ -44,14 +45,15 @@ type attemptOptions struct {
 
 func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 	return Attempt{
-		ID:        r.ActionAttemptID,
-		Type:      r.ActionType,
-		Status:    AttemptStatus(r.Status),
-		DeviceID:  domain.Value(r.DeviceID),
-		CodeID:    domain.Value(r.AccessCodeID),
-		ErrorType: domain.Value(r.ErrorType),
-		Message:   domain.Value(r.ErrorMessage),
-		CreatedAt: r.CreatedAt,
+		ID:          r.ActionAttemptID,
+		WorkspaceID: r.WorkspaceID,
+		Type:        r.ActionType,
+		Status:      AttemptStatus(r.Status),
+		DeviceID:    domain.Value(r.DeviceID),
+		CodeID:      domain.Value(r.AccessCodeID),
+		ErrorType:   domain.Value(r.ErrorType),
+		Message:     domain.Value(r.ErrorMessage),
+		CreatedAt:   r.CreatedAt,
 	}
 }
 
@@ -172,16 +174,20 @@ func (s *Service) ListAttempts(
 	return out, more, nil
 }
 
-// EndLateAttempts fails the attempts on a workspace itself whose deadline has passed.
+// EndLateAttempts fails the attempts on a workspace itself, and those on entrances, whose deadline has passed.
 func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
 	message := "The simulated devices did not answer in time. They appear when they answer. If they do not, " +
 		"reset the workspace again."
 	var ended []uuid.UUID
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		if err := s.endLateUnlocks(ctx, tx, workspace); err != nil {
+			return err
+		}
 		ended, err = tx.FailLateWorkspaceAttempts(
 			ctx,
 			dbsqlc.FailLateWorkspaceAttemptsParams{
 				WorkspaceID:  workspace,
+				ActionType:   domain.ResetSandboxWorkspace,
 				ErrorType:    new("action_attempt_expired"),
 				ErrorMessage: &message,
 			},

@@ -321,7 +321,7 @@ func (s *Service) GetCode(
 			dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed},
 		)
 		if store.IsNoRows(err) ||
-			(err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !domain.IsID(deviceID, r.AccessCode.DeviceID))) {
+			(err == nil && (!p.CanSeeDevice(r.CodeDevice.ConnectedAccountID, r.CodeDevice.DeviceID) || deviceID != "" && !domain.IsID(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
@@ -340,7 +340,7 @@ func (s *Service) GetCode(
 		PinMacs:     s.keys.MACs(pinScope(device), []byte(pin)),
 		Now:         s.opt.Now(),
 	})
-	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
+	if store.IsNoRows(err) || (err == nil && !p.CanSeeDevice(r.CodeDevice.ConnectedAccountID, r.CodeDevice.DeviceID)) {
 		return Code{}, codeNotFound("")
 	}
 	if err != nil {
@@ -397,7 +397,7 @@ func (s *Service) findCodes(
 	switch {
 	case f.DeviceID != "":
 		d, err := s.findDevice(ctx, p, f.DeviceID)
-		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
+		if err != nil || f.CustomerKey != "" && !slices.Contains(accounts, d.ConnectedAccountID) {
 			return nil, err
 		}
 		return s.db.ListAccessCodesOfDevice(ctx, dbsqlc.ListAccessCodesOfDeviceParams{

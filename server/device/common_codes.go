@@ -193,7 +193,7 @@ func lockManagedDevice(ctx context.Context, tx store.Tx, p domain.Principal, id 
 // mayWorkOn fails where the device cannot be changed. err is the error of its read.
 func mayWorkOn(d dbsqlc.Device, id uuid.UUID, p domain.Principal, err error) error {
 	switch {
-	case store.IsNoRows(err), err == nil && (!p.CanSee(d.ConnectedAccountID) || d.RemovedAt != nil):
+	case store.IsNoRows(err), err == nil && (!p.CanSeeDevice(d.ConnectedAccountID, d.DeviceID) || d.RemovedAt != nil):
 		return deviceNotFound("device_id", id.String())
 	case err == nil && !d.IsManaged:
 		return deviceUnmanaged()
@@ -366,7 +366,7 @@ func reachesAll(ctx context.Context, tx store.Tx, p domain.Principal, codes []db
 	devices, err := tx.DeviceOwners(ctx, ids)
 	there := map[uuid.UUID]bool{}
 	for _, d := range devices {
-		there[d.DeviceID] = p.CanSee(d.ConnectedAccountID)
+		there[d.DeviceID] = p.CanSeeDevice(d.ConnectedAccountID, d.DeviceID)
 	}
 	return !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return !there[id] }), err
 }

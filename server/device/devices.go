@@ -217,7 +217,7 @@ func (s *Service) findDevice(ctx context.Context, p domain.Principal, id string)
 	}
 	d, err = s.db.FindDevice(ctx, dbsqlc.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
 	switch {
-	case store.IsNoRows(err) || err == nil && !p.CanSee(d.ConnectedAccountID):
+	case store.IsNoRows(err) || err == nil && !p.CanSeeDevice(d.ConnectedAccountID, d.DeviceID):
 		return d, deviceNotFound("device_id", id)
 	case err != nil:
 		return d, fmt.Errorf("find the device: %w", err)
@@ -246,7 +246,7 @@ func (s *Service) getDevice(ctx context.Context, p domain.Principal, managed boo
 			DeviceID:    parsed,
 			IsManaged:   managed,
 		})
-		if err == nil && !p.CanSee(r.ConnectedAccountID) {
+		if err == nil && !p.CanSeeDevice(r.ConnectedAccountID, r.DeviceID) {
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {

@@ -25,8 +25,8 @@ type Principal struct {
 	Kind         CredentialKind
 	Name         string // of the credential; client sessions have none
 	Suspended    bool   // whether the workspace is suspended
-	// Scope are the accounts that the caller can see, with everything that belongs to them. nil means the whole
-	// workspace.
+	// Scope are the accounts that the caller can see, with everything that belongs to them, and single devices that it
+	// can see without their accounts. nil means the whole workspace.
 	Scope    []uuid.UUID
 	Customer string // the customer key of a client session that sees a customer's accounts
 	// Unclaimed is true for a client session that was created with a publishable key and reaches nothing.
@@ -40,4 +40,9 @@ func (p Principal) IsPublic() bool { return p.Kind == PublishableKey || p.Unclai
 // CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {
 	return p.Scope == nil || slices.Contains(p.Scope, account)
+}
+
+// CanSeeDevice reports whether the caller can see a device of an account, and what belongs to the device.
+func (p Principal) CanSeeDevice(account, device uuid.UUID) bool {
+	return p.CanSee(account) || p.CanSee(device)
 }

@@ -303,7 +303,8 @@ func (s *Service) latestEvent(
 	r, err = s.db.GetEvent(ctx, dbsqlc.GetEventParams{WorkspaceID: arg.WorkspaceID, EventID: parsed})
 	other := arg.DeviceID != nil && domain.Value(arg.DeviceID) != domain.Value(r.DeviceID) ||
 		arg.EventType != nil && *arg.EventType != r.EventType ||
-		arg.Scope != nil && !slices.Contains(arg.Scope, domain.Value(r.ConnectedAccountID))
+		arg.Scope != nil && !slices.Contains(arg.Scope, domain.Value(r.ConnectedAccountID)) &&
+			!slices.Contains(arg.Scope, domain.Value(r.DeviceID))
 	if err == nil && other {
 		return r, eventNotFound(id)
 	}

@@ -85,14 +85,14 @@ func lockIdentity(ctx context.Context, tx store.Tx, p domain.Principal, id strin
 	if err != nil {
 		return uuid.Nil, identityNotFound(id)
 	}
-	_, err = tx.LockUserIdentity(
+	r, err := tx.LockUserIdentity(
 		ctx,
 		dbsqlc.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed},
 	)
 	if store.IsNoRows(err) {
 		return uuid.Nil, identityNotFound(id)
 	}
-	return parsed, err
+	return r.UserIdentityID, err // parsed may be that of a merged identity
 }
 
 // Deactivate deletes a phone and emits phone.deactivated. A client session can deactivate only the phones of its own

@@ -124,7 +124,7 @@ func (p *pass) run(ctx context.Context) error {
 // readAndPlan reads the device, and records what it found and the first operation.
 func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
 	// Hold the memory of the answer until the codes are recorded.
-	held, release := adapter.WithMemoryPermit(ctx)
+	held, release := adapter.WithMemoryPermit(adapter.WithPriority(ctx, p.readPriority()))
 	defer release()
 	report, err := p.read(held)
 	if err != nil {
@@ -134,13 +134,25 @@ func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
 	return p.advance(ctx, report, p.next)
 }
 
+// readPriority returns the priority of a read that precedes all operations.
+func (p *pass) readPriority() adapter.Priority {
+	switch {
+	case p.nextOperation(p.work) != nil:
+		return adapter.PriorityWrite
+	case len(p.work.Operations) > 0: // sent before, and not confirmed
+		return adapter.PriorityConfirm
+	default:
+		return adapter.PriorityDrift
+	}
+}
+
 // recordAndPlan records the outcome of an operation and the next operation. After the last operation it reads the
 // device first, because many vendors show a write at once.
 func (p *pass) recordAndPlan(ctx context.Context, report device.Report) (*device.CodeOperation, error) {
 	if !p.showsAtOnce(report) || p.nextOperation(p.work) != nil {
 		return p.advance(ctx, report, p.next)
 	}
-	held, release := adapter.WithMemoryPermit(ctx)
+	held, release := adapter.WithMemoryPermit(adapter.WithPriority(ctx, adapter.PriorityConfirm))
 	defer release()
 	read, err := p.read(held)
 	if err != nil {
@@ -236,6 +248,7 @@ func (p *pass) nextOperation(w device.Work) *lockstate.Operation {
 // send sends an operation to the device, and returns its outcome.
 func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report, error) {
 	p.handled[op.Code], p.served = true, false
+	ctx = adapter.WithPriority(ctx, adapter.PriorityWrite)
 	var outcome *device.Outcome
 	var err error
 	switch op.Action {
@@ -261,6 +274,7 @@ func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
 func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
+	ctx = adapter.WithPriority(ctx, adapter.PriorityCommand)
 	if w.Command != nil {
 		if err := p.runLockCommand(ctx, *w.Command); err != nil {
 			return err

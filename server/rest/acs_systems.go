@@ -146,8 +146,8 @@ func toAcsAccessGroup(g acs.Group) api.AcsAccessGroup {
 		CreatedAt:                  g.CreatedAt,
 		IsManaged:                  true,
 		Errors:                     []api.Problem{},
-		Warnings:                   []api.Problem{},
-		PendingMutations:           []api.AcsUserMutation{},
+		Warnings:                   toACSWarnings(g.Warnings),
+		PendingMutations:           each(g.Pending, toACSMutation),
 	}
 }
 

@@ -287,20 +287,22 @@ func toAcsUser(u acs.User) api.AcsUser {
 		UserIdentityFullName:     u.Identity.FullName,
 		UserIdentityEmailAddress: u.Identity.Email,
 		UserIdentityPhoneNumber:  u.Identity.Phone,
-		PendingMutations: each(u.Pending, func(m acs.PendingChange) api.AcsUserMutation {
-			return api.AcsUserMutation{
-				MutationCode: m.Code,
-				Message:      m.Message,
-				CreatedAt:    m.At,
-				From:         m.From,
-				To:           m.To,
-			}
-		}),
+		PendingMutations:         each(u.Pending, toACSMutation),
 	}
 	if u.IdentityID != nil {
 		out.UserIdentityID = u.IdentityID.String()
 	}
 	return out
+}
+
+func toACSMutation(m acs.PendingChange) api.AcsUserMutation {
+	return api.AcsUserMutation{
+		MutationCode: m.Code,
+		Message:      m.Message,
+		CreatedAt:    m.At,
+		From:         m.From,
+		To:           m.To,
+	}
 }
 
 func toUnmanagedAcsUser(u acs.User) api.UnmanagedAcsUser {

@@ -123,7 +123,7 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 		t.Errorf("no request belongs to %+v", entries)
 	}
 	for path := range doc.Paths.Map() {
-		if changes(doc, path) && tried[path] == 0 {
+		if changes(doc, path) && tried[path] == 0 && !slices.Contains(findNothing, path) {
 			t.Errorf("%s was not carried out: try it in TestResponsesMatchContract", path)
 		}
 		for _, id := range made[path] {

@@ -125,7 +125,7 @@ func (h *handlers) toConnectedAccount(a account.ConnectedAccount) api.ConnectedA
 		CustomerKey:                   a.CustomerKey,
 		DisplayName:                   a.DisplayName,
 		Errors:                        toErrors(a.Errors),
-		Warnings:                      []api.Problem{},
+		Warnings:                      h.accountWarnings(a),
 		UserIdentifier: api.UserIdentifier{
 			APIURL:   a.User.APIURL,
 			Email:    a.User.Email,

@@ -27,6 +27,9 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 	person := func() any {
 		return must(t, s, "/user_identities/create", "user_identity", in{"full_name": "Jane Doe", "email_address": uuid.NewString() + "@example.com"})["user_identity_id"]
 	}
+	_, out = call(t, s, http.MethodPost, "/acs/access_groups/list", in{"acs_system_id": s.AccessSystem(t).ID})
+	spare := out["acs_access_groups"].([]any)
+	device := s.Device(t, "august")
 	named := func() in { return in{"acs_user_id": user()} }
 	member := func() in { return in{"acs_user_id": user(), "acs_access_group_id": group} }
 	joined := func() in {
@@ -42,6 +45,11 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 	belongs := func() in {
 		of := in{"acs_user_id": user(), "user_identity_id": person()}
 		must(t, s, "/user_identities/add_acs_user", "", of)
+		return of
+	}
+	granted := func() in {
+		of := in{"user_identity_id": person(), "device_id": device}
+		must(t, s, "/user_identities/grant_access_to_device", "", of)
 		return of
 	}
 	return map[string]func() in{
@@ -71,8 +79,20 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		"/acs/users/unmanaged/list":                 func() in { return in{"limit": 1} },
 		"/acs/access_groups/get":                    func() in { return in{"acs_access_group_id": group} },
 		"/acs/access_groups/list":                   func() in { return in{"acs_system_id": y.ID} },
-		"/acs/entrances/get":                        func() in { return in{"acs_entrance_id": entrance} },
-		"/acs/entrances/list":                       func() in { return in{"limit": 1} },
+		"/acs/access_groups/add_user":               member,
+		"/acs/access_groups/remove_user":            joined,
+		"/acs/access_groups/list_users":             func() in { joined(); return in{"acs_access_group_id": group} },
+		"/acs/access_groups/list_accessible_entrances": func() in {
+			return in{"acs_access_group_id": group}
+		},
+		"/acs/access_groups/delete": func() in {
+			one := spare[0].(in)["acs_access_group_id"]
+			spare = spare[1:]
+			return in{"acs_access_group_id": one}
+		},
+		"/acs/entrances/unlock": func() in { return in{"acs_entrance_id": entrance} },
+		"/acs/entrances/get":    func() in { return in{"acs_entrance_id": entrance} },
+		"/acs/entrances/list":   func() in { return in{"limit": 1} },
 		"/acs/entrances/grant_access": func() in {
 			return in{"acs_user_id": user(), "acs_entrance_id": entrance}
 		},
@@ -93,6 +113,27 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		"/user_identities/update": func() in {
 			return in{"user_identity_id": person(), "full_name": "Jane Roe", "email_address": nil}
 		},
-		"/user_identities/delete": func() in { return in{"user_identity_id": person()} },
+		"/user_identities/grant_access_to_device": func() in {
+			return in{"user_identity_id": person(), "device_id": device}
+		},
+		"/user_identities/revoke_access_to_device": granted,
+		"/user_identities/list_accessible_devices": func() in {
+			return in{"user_identity_id": granted()["user_identity_id"]}
+		},
+		"/user_identities/list_accessible_entrances": func() in {
+			of := joined()
+			identity := person()
+			must(t, s, "/user_identities/add_acs_user", "", in{
+				"acs_user_id": of["acs_user_id"], "user_identity_id": identity,
+			})
+			return in{"user_identity_id": identity}
+		},
+		"/user_identities/merge": func() in {
+			return in{"user_identity_id": person(), "merged_user_identity_ids": []any{person(), person()}}
+		},
+		"/user_identities/unmanaged/list":   func() in { return in{"limit": 1} },
+		"/user_identities/unmanaged/get":    func() in { return nil }, // there are none
+		"/user_identities/unmanaged/update": func() in { return nil },
+		"/user_identities/delete":           func() in { return in{"user_identity_id": person()} },
 	}
 }

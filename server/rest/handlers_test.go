@@ -85,6 +85,9 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 	return object
 }
 
+// findNothing are the operations on what does not exist here.
+var findNothing = []string{"/user_identities/unmanaged/get", "/user_identities/unmanaged/update"}
+
 // Every operation, with every method, returns what the contract promises.
 func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
@@ -291,7 +294,7 @@ func TestResponsesMatchContract(t *testing.T) {
 			t.Errorf("%s is not tried", path)
 			continue
 		}
-		if slices.Contains(final, path) {
+		if slices.Contains(final, path) || slices.Contains(findNothing, path) {
 			continue
 		}
 		for method, op := range doc.Paths.Value(path).Operations() {

@@ -97,8 +97,8 @@ func toUserIdentity(i acs.Identity) api.UserIdentity {
 		PhoneNumber:            i.Phone,
 		CreatedAt:              i.CreatedAt,
 		AcsUserIds:             each(i.UserIDs, uuid.UUID.String),
-		MergedUserIdentityIds:  []string{},
-		MergedUserIdentityKeys: []string{},
+		MergedUserIdentityIds:  each(i.MergedIDs, uuid.UUID.String),
+		MergedUserIdentityKeys: append([]string{}, i.MergedKeys...),
 		Errors:                 toACSErrors(i.Errors),
 		Warnings:               toACSWarnings(i.Warnings),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // offeredProviders returns the vendors that can be connected in the caller's workspace: the simulated ones in a sandbox,
@@ -76,4 +77,19 @@ func (h *handlers) accountType(a account.ConnectedAccount) (name, display string
 	}
 	kind := accountTypes[a.Adapter]
 	return kind.name, kind.display
+}
+
+// accountWarnings returns the warnings of an account.
+func (h *handlers) accountWarnings(a account.ConnectedAccount) []api.Problem {
+	i := slices.IndexFunc(h.vendors, func(v adapter.Vendor) bool { return v.Adapter == a.Adapter })
+	if i < 0 || !h.vendors[i].Verification.IsReadOnly() {
+		return []api.Problem{}
+	}
+	return toWarnings([]domain.Problem{{
+		Code: "adapter_not_verified",
+		Message: "How this server reaches " + h.vendors[i].DisplayName + " was tested " +
+			h.vendors[i].Verification.String() + ". New devices start out unmanaged.",
+		Scope: domain.OfAccount,
+		At:    a.CreatedAt,
+	}})
 }

@@ -41,6 +41,9 @@ var (
 	unavailable          = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
 	systemNotFound       = kind{http.StatusNotFound, "SYSTEM_NOT_FOUND"}
 	userNotFound         = kind{http.StatusNotFound, "USER_NOT_FOUND"}
+	groupNotFound        = kind{http.StatusNotFound, "GROUP_NOT_FOUND"}
+	entranceNotFound     = kind{http.StatusNotFound, "ENTRANCE_NOT_FOUND"}
+	unlockRefused        = kind{http.StatusConflict, "UNLOCK_REFUSED"}
 	systemOffline        = kind{http.StatusConflict, "SYSTEM_OFFLINE"}
 	systemFull           = kind{http.StatusConflict, "SYSTEM_FULL"}
 	invalidUser          = kind{http.StatusUnprocessableEntity, "INVALID_USER"}

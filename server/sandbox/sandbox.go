@@ -77,12 +77,15 @@
 //	                                       group_ids, entrance_ids} → the user
 //	PUT    /systems/{system}/users/{user}  the same; absent fields are cleared
 //	DELETE /systems/{system}/users/{user}
+//	DELETE /systems/{system}/groups/{group}
+//	POST   /systems/{system}/entrances/{entrance}/unlock  unlocks it once
 //
 // external_id makes creation repeatable: the same one on the same system updates the same user. An entrance opens for
 // a user that is in one of its groups or has it in entrance_ids, is not suspended, and is within starts_at and ends_at,
 // either of which may be null. entrance_ids is absent if it is empty.
 // A system that is offline returns SYSTEM_OFFLINE for everything except the list of systems. Further status codes:
-// 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL; 422 INVALID_USER.
+// 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND, GROUP_NOT_FOUND, ENTRANCE_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL,
+// UNLOCK_REFUSED; 422 INVALID_USER. A cloud that cannot do it returns 422 NOT_SUPPORTED for the last two requests.
 //
 // # Time
 //

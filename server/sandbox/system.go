@@ -93,8 +93,9 @@ type systemUser struct {
 }
 
 type entrance struct {
-	ID   string `json:"entrance_id"`
-	Name string `json:"name"`
+	ID      string `json:"entrance_id"`
+	Name    string `json:"name"`
+	Unlocks int    `json:"unlocks,omitempty"` // how often it was unlocked through the API
 }
 
 type group struct {

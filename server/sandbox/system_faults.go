@@ -18,6 +18,10 @@ type SystemFaults struct {
 	FailureRate map[string]float64 `json:"failure_rate,omitempty"`
 	// MaxUsers replaces the maximum number of users.
 	MaxUsers *int `json:"max_users,omitempty"`
+	// RefuseUnlocks makes the system refuse to unlock entrances.
+	RefuseUnlocks bool `json:"refuse_unlocks,omitempty"`
+	// RefuseGroupDeletions makes the system refuse to delete groups.
+	RefuseGroupDeletions bool `json:"refuse_group_deletions,omitempty"`
 }
 
 // systemFaults maps the classes of SystemFaults.FailureRate. An empty kind lets the request through.

@@ -15,6 +15,8 @@ func accessRoutes(r chi.Router) {
 	r.Post("/systems/{system}/users", onSystem(true, putUser))
 	r.Put("/systems/{system}/users/{user}", onSystem(true, putUser))
 	r.Delete("/systems/{system}/users/{user}", onSystem(true, deleteUser))
+	r.Delete("/systems/{system}/groups/{group}", onSystem(true, deleteKnownGroup))
+	r.Post("/systems/{system}/entrances/{entrance}/unlock", onSystem(true, unlockEntrance))
 }
 
 // accessControls registers the controls of access systems, below /sandbox/systems/{system}.
@@ -179,6 +181,39 @@ func setSystem(set func(*systemMemory)) systemHandler {
 		defer y.mu.Unlock()
 		return done, y.commit(func(m *systemMemory) *problem { set(m); return nil })
 	}
+}
+
+// deleteKnownGroup is deleteGroup through the API, which reports an unknown group.
+func deleteKnownGroup(r *http.Request, y *system) (any, *problem) {
+	y.mu.Lock()
+	known := slices.ContainsFunc(y.mem.Groups, func(g group) bool { return g.ID == chi.URLParam(r, "group") })
+	refused := y.faults.RefuseGroupDeletions
+	y.mu.Unlock()
+	switch {
+	case !known:
+		return nil, refuse(groupNotFound, "The system has no such group.")
+	case refused:
+		return nil, refuse(notSupported, "The system does not let programs delete groups.")
+	}
+	return deleteGroup(r, y)
+}
+
+// unlockEntrance unlocks an entrance once.
+func unlockEntrance(r *http.Request, y *system) (any, *problem) {
+	id := chi.URLParam(r, "entrance")
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.faults.RefuseUnlocks {
+		return nil, refuse(unlockRefused, "The entrance is blocked at the system.")
+	}
+	return done, y.commit(func(m *systemMemory) *problem {
+		i := slices.IndexFunc(m.Entrances, func(e entrance) bool { return e.ID == id })
+		if i < 0 {
+			return refuse(entranceNotFound, "The system has no such entrance.")
+		}
+		m.Entrances[i].Unlocks++
+		return nil
+	})
 }
 
 // deleteGroup deletes a group and its memberships.

@@ -178,18 +178,23 @@ func (d Difference) excuses(path, complaint string) bool {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// parseDifferences reads the rows of all tables: | `path` | `what`, `what` | reason |.
+// parseDifferences reads the rows of all tables: | `path` | `what`, `what` | reason |. A missing path has two columns:
+// | `path` | reason |.
 func parseDifferences(text string) (list []Difference, err error) {
 	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) < 2 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
 			continue
 		}
-		if len(cells) != 5 || strings.TrimSpace(cells[3]) == "" {
-			return nil, fmt.Errorf("a row must have a path, differences, and a reason: %s", line)
+		whats := [][]string{{"", missingPath}}
+		if len(cells) == 5 {
+			whats = quoted.FindAllStringSubmatch(cells[2], -1)
+		}
+		if len(cells) < 4 || len(cells) > 5 || strings.TrimSpace(cells[len(cells)-2]) == "" {
+			return nil, fmt.Errorf("a row must have a path, differences unless it is missing, and a reason: %s", line)
 		}
 		for _, path := range quoted.FindAllStringSubmatch(cells[1], -1) {
-			for _, what := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			for _, what := range whats {
 				list = append(list, Difference{Path: path[1], What: what[1]})
 			}
 		}

@@ -33,6 +33,17 @@ func TestContractMatchesPublishedOne(t *testing.T) {
 	}
 }
 
+func TestMissingPathsAreListed(t *testing.T) {
+	t.Parallel()
+	unlisted, stale := open(t).MissingPaths()
+	for _, path := range unlisted {
+		t.Errorf("%s is published, but neither in our contract nor in the table of missing paths", path)
+	}
+	for _, path := range stale {
+		t.Errorf("the table of missing paths lists %s, which is in our contract or not published", path)
+	}
+}
+
 func TestListedDifferencesAreNotStale(t *testing.T) {
 	t.Parallel()
 	for _, what := range open(t).StaleDifferences() {

@@ -37,7 +37,7 @@ func (r *Checker) CompareContract() (unlisted, stale []string) {
 
 // ofContract reports whether the difference is one of the contract. Those of responses start with a place in the
 // response.
-func (d Difference) ofContract() bool { return d.What[0] != '/' }
+func (d Difference) ofContract() bool { return d.What[0] != '/' && d.What != missingPath }
 
 func (r *Checker) compare(ours, published *openapi3.PathItem) (differences []string) {
 	schemes, fallback := r.ours.Components.SecuritySchemes, r.ours.Security

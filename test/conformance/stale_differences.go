@@ -10,7 +10,7 @@ import (
 // StaleDifferences returns the listed differences of responses that the published description allows.
 func (r *Checker) StaleDifferences() (stale []string) {
 	for _, d := range r.differences {
-		if d.ofContract() || d.ofResource() {
+		if d.ofContract() || d.ofResource() || d.What == missingPath {
 			continue
 		}
 		published := r.published.Paths.Value(d.Path)

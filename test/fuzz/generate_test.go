@@ -114,6 +114,9 @@ var hints = map[string][]string{
 	"/acs/users/suspend":                        {"acs_user_id"},
 	"/acs/users/unsuspend":                      {"acs_user_id"},
 	"/acs/users/update":                         {"acs_user_id"},
+	"/acs/access_groups/add_user":               {"acs_user_id"},
+	"/acs/access_groups/remove_user":            {"acs_user_id"},
+	"/user_identities/merge":                    {"merged_user_identity_ids", "user_identity_id"},
 	"/user_identities/add_acs_user":             {"acs_user_id", "user_identity_id"},
 	"/user_identities/remove_acs_user":          {"acs_user_id", "user_identity_id"},
 	"/devices/unmanaged/get":                    {"device_id"},
@@ -190,7 +193,7 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
+		if len(items) == 0 && slices.Contains([]string{"device_ids", "merged_user_identity_ids", "user_identity_ids"}, name) {
 			items = make([]string, 1)
 		}
 		for i := range items {

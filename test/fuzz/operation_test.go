@@ -61,7 +61,11 @@ func FuzzOperation(f *testing.F) {
 }
 
 // neverGranted are operations on resources that do not exist here.
-var neverGranted = []string{"/networks/get"}
+var neverGranted = []string{
+	"/networks/get",
+	"/user_identities/unmanaged/get",
+	"/user_identities/unmanaged/update",
+}
 
 // seeds is the number of requests per operation in each test run.
 const seeds = 64
@@ -108,6 +112,7 @@ var spoilers = []string{
 	"/devices/delete",
 	"/connected_accounts/delete",
 	"/connected_accounts/simulate/disconnect",
+	"/acs/access_groups/delete",
 }
 
 func newBed(f *testing.F) *bed {
@@ -188,6 +193,11 @@ func newBed(f *testing.F) *bed {
 		}
 		return len(devices) == 18
 	})
+	var groups api.AcsAccessGroupsResponse
+	s.Post(f, "/acs/access_groups/list", map[string]any{"acs_system_id": s.AccessSystem(f).ID}, &groups)
+	for _, g := range groups.AcsAccessGroups {
+		b.learnAs("spoilt acs_access_group_id", g.AcsAccessGroupID)
+	}
 	b.learnAs("acs_system_id", s.AccessSystem(f).ID)
 	for _, path := range []string{
 		"/acs/access_groups/list",
@@ -233,6 +243,16 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 		b.learnAs("/user_identities/remove_acs_user "+name, id)
 	}
 	b.learnAs("/acs/users/get acs_user_id", user.AcsUser.AcsUserID)
+	b.learnAs("/acs/access_groups/add_user acs_user_id", user.AcsUser.AcsUserID)
+	for _, path := range []string{"/user_identities/grant_access_to_device", "/user_identities/merge"} {
+		b.learnAs(path+" user_identity_id", person.UserIdentity.UserIdentityID)
+	}
+	b.learnAs("/user_identities/grant_access_to_device device_id", s.Device(f, "august"))
+	for range 2 {
+		var duplicate api.UserIdentityResponse
+		s.Post(f, "/user_identities/create", map[string]any{}, &duplicate)
+		b.learnAs("/user_identities/merge merged_user_identity_id", duplicate.UserIdentity.UserIdentityID)
+	}
 	for _, path := range []string{"/phones/get", "/phones/deactivate", "/phones/deactivate", "/phones/deactivate"} {
 		var phone api.PhoneResponse
 		s.Post(f, "/phones/simulate/create_sandbox_phone", map[string]any{

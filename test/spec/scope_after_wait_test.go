@@ -113,6 +113,15 @@ func TestScope_RecheckedAfterWait(t *testing.T) {
 		begin("an account is deleted", "nuki", granted(func(account, _ string) {
 			madeBy(t, other, "/connected_accounts/delete", "", params{"connected_account_id": account})
 		})),
+		begin("the access to a device ends", "nuki", func(account string) (string, func()) {
+			lock := params{
+				"user_identity_id": newPerson(t, s, params{}).UserIdentityID,
+				"device_id":        devicesOf(t, s, s.APIKey, "/devices/list", params{"connected_account_id": account})[0],
+			}
+			madeBy(t, s, "/user_identities/grant_access_to_device", "", lock)
+			jane := session(t, s, params{"user_identity_id": lock["user_identity_id"]})
+			return jane.Token, func() { madeBy(t, other, "/user_identities/revoke_access_to_device", "", lock) }
+		}),
 		begin("the workspace is suspended", "nuki", func(string) (string, func()) {
 			return s.APIKey, func() { madeBy(t, other, "/workspaces/update", "", params{"is_suspended": true}) }
 		}),

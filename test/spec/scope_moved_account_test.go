@@ -56,6 +56,20 @@ func TestScope_AccountOfAnotherCustomer(t *testing.T) {
 				}, nil)
 			},
 		},
+		"a device granted to a person": {
+			first: func(person string) params {
+				return params{"customer_key": "first", "user_identity_id": person}
+			},
+			page: func(t *testing.T, s *apptest.Server, _ string) api.ConnectWebview {
+				return webview(t, s, params{"customer_key": "first"})
+			},
+			then: func(t *testing.T, s *apptest.Server, mine api.ClientSession, _ api.ConnectWebview) {
+				madeBy(t, s, "/user_identities/grant_access_to_device", "", params{
+					"user_identity_id": mine.UserIdentityID,
+					"device_id":        devicesOf(t, s, mine.Token, "/devices/list", params{})[0],
+				})
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

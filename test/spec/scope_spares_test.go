@@ -25,6 +25,12 @@ var with = map[string]string{
 	"/events/list":                                            "since",
 	"/acs/users/remove_from_access_group acs_access_group_id": "acs_user_id",
 	"/acs/entrances/grant_access acs_entrance_id":             "acs_user_id",
+	"/acs/access_groups/add_user acs_access_group_id":         "acs_user_id",
+	"/acs/access_groups/remove_user acs_access_group_id":      "acs_user_id",
+	"/user_identities/merge user_identity_id":                 "merged_user_identity_ids",
+	"/user_identities/merge user_identity_key":                "merged_user_identity_keys",
+	"/user_identities/merge merged_user_identity_id":          "user_identity_id",
+	"/user_identities/merge merged_user_identity_keys":        "user_identity_key",
 	"/user_identities/add_acs_user acs_user_id":               "user_identity_id",
 	"/client_sessions/grant_access client_session_id":         "connected_account_ids",
 	"/client_sessions/grant_access user_identifier_key":       "connected_account_ids",
@@ -56,12 +62,17 @@ var otherwise = map[string]string{
 	"client session /connect_webviews/create customer_key":               "400 invalid_input", // belongs to no customer
 	"client session /access_codes/create common_code_key":                "400 invalid_input", // it creates no keys
 	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
+	"/user_identities/unmanaged/get":                                     "404 user_identity_not_found", // all are managed
+	"/user_identities/unmanaged/update":                                  "404 user_identity_not_found",
 }
 
 // alike lists parameters, or all of an operation, for which own things are answered like absent ones.
 var alike = map[string]string{
 	"/noise_sensors/list":                                   "there are none; device_kinds_test.go has some",
 	"/thermostats/list":                                     "nor thermostats",
+	"/user_identities/unmanaged/get":                        "nor unmanaged people",
+	"/user_identities/unmanaged/list":                       "nor unmanaged people",
+	"/user_identities/unmanaged/update":                     "nor unmanaged people",
 	"/acs/access_groups/list search":                        "groups of all simulated systems are called the same",
 	"/acs/entrances/list search":                            "as are entrances",
 	"/acs/systems/list search":                              "and systems",
@@ -132,7 +143,7 @@ func take(t *testing.T, what string, from chan string) string {
 	}
 }
 
-const spareNames, spareAccounts, spareDevices = 18, 10, 16
+const spareNames, spareAccounts, spareDevices, spareGroups = 18, 10, 16, 8
 
 func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spareThings {
 	t.Helper()
@@ -213,7 +224,19 @@ func newSpares(t *testing.T, s, other *apptest.Server, own, foreign things) *spa
 		},
 		"/connected_accounts/update": {"connected_account_id": take(t, "accounts", p.account)},
 	}
+	groups := make(chan string, spareGroups)
+	for len(groups) < spareGroups {
+		y := s.AccessSystem(t)
+		p.accounts = append(p.accounts, y.AccountID)
+		madeBy(t, s, "/connected_accounts/update", "",
+			params{"connected_account_id": y.AccountID, "customer_key": own["customer_key"]})
+		groups <- groupNamed(t, s, y, "Everyone")
+		groups <- groupNamed(t, s, y, "Technicians")
+	}
 	p.freshly(s, own)
+	p.fresh["/acs/access_groups/delete"] = func(t *testing.T) things {
+		return things{"acs_access_group_id": take(t, "access groups", groups)}
+	}
 	for _, path := range []string{"/devices/simulate/connect_to_hub", "/devices/simulate/disconnect_from_hub"} {
 		p.fresh[path] = func(*testing.T) things { return things{"device_id": behind[0].DeviceID} }
 	}
@@ -316,9 +339,20 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 				"acs_user_id":       userOf(t, ""),
 			}
 		},
-		"/user_identities/remove_acs_user":          linked,
-		"/acs/users/create":                         func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
-		"/acs/entrances/grant_access":               linked,
+		"/user_identities/remove_acs_user": linked,
+		"/acs/users/create":                func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
+		"/acs/entrances/grant_access":      linked,
+		"/acs/access_groups/add_user":      linked,
+		"/acs/access_groups/remove_user":   linked,
+		"/user_identities/merge": func(t *testing.T) things {
+			one, other := person(t), person(t)
+			return things{
+				"user_identity_id":          one.UserIdentityID,
+				"user_identity_key":         *one.UserIdentityKey,
+				"merged_user_identity_id":   other.UserIdentityID,
+				"merged_user_identity_keys": *other.UserIdentityKey,
+			}
+		},
 		"/acs/users/delete":                         linked,
 		"/acs/users/suspend":                        linked,
 		"/acs/users/unsuspend":                      linked,

@@ -23,6 +23,7 @@ type things map[string]any
 var names = map[string][]string{
 	"user_identifier_key":         nil,
 	"user_identity_key":           nil,
+	"merged_user_identity_keys":   nil,
 	"customer_key":                nil,
 	"common_code_key":             nil,
 	"access_grant_key":            nil,
@@ -320,6 +321,8 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	apptest.Until(t, "the connected account appears", func() bool {
 		return len(devicesOf(t, s, s.APIKey, "/devices/list", params{"connect_webview_id": w.ConnectWebviewID})) > 0
 	})
+	duplicate := newPerson(t, s, params{"user_identity_key": mark + " duplicate"})
+	all["merged_user_identity_id"], all["merged_user_identity_keys"] = duplicate.UserIdentityID, mark+" duplicate"
 	all["user_identity_id"] = madeBy(t, s, "/user_identities/create", "user_identity", params{
 		"user_identity_key": all["user_identity_key"],
 		"full_name":         mark + " person",

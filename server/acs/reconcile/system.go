@@ -48,7 +48,10 @@ func (d *Reconciler) drainSystem(ctx context.Context, lease *worker.Lease, id uu
 	if err != nil {
 		return 0, err
 	}
-	pause, err := d.readAndApply(ctx, lease, a, system)
+	pause, err := d.unlockEntrances(ctx, lease, a, system)
+	if err == nil && pause == 0 {
+		pause, err = d.readAndApply(ctx, lease, a, system)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -89,6 +92,13 @@ func (d *Reconciler) readAndApply(
 	pause := max(jittered(d.opt.SystemInterval), min(d.access.Devices.InventoryDelay(system.AccountID), maxOwing))
 	if later > 0 {
 		pause = min(pause, later)
+	}
+	again, stop, err := d.deleteGroups(ctx, lease, a, system)
+	if err != nil || stop {
+		return again, err
+	}
+	if again > 0 {
+		pause = min(pause, again)
 	}
 	return d.write(ctx, lease, a, system, todo, pause, time.Since(began))
 }

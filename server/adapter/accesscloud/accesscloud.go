@@ -215,6 +215,38 @@ func (a *Adapter) DeleteUser(ctx context.Context, system adapter.SystemRef, user
 	return err
 }
 
+// errNoGroup is joined to the error of a GROUP_NOT_FOUND response.
+var errNoGroup = errors.New("no such group")
+
+// DeleteGroup implements adapter.AccessSystems.
+func (a *Adapter) DeleteGroup(ctx context.Context, system adapter.SystemRef, group string) error {
+	if !inPath(group) {
+		return adapter.Errorf(adapter.NotSupported, "the vendor's identifier of the group cannot be used in a URL")
+	}
+	err := a.do(ctx, http.MethodDelete, path(system)+"/groups/"+url.PathEscape(group), nil, nil)
+	if errors.Is(err, errNoGroup) {
+		return nil
+	}
+	return err
+}
+
+// UnlockEntrance implements adapter.AccessSystems.
+func (a *Adapter) UnlockEntrance(ctx context.Context, system adapter.SystemRef, entrance string) error {
+	if !inPath(entrance) {
+		return adapter.Errorf(adapter.NotSupported, "the vendor's identifier of the entrance cannot be used in a URL")
+	}
+	where := path(system) + "/entrances/" + url.PathEscape(entrance) + "/unlock"
+	err := a.do(ctx, http.MethodPost, where, struct{}{}, nil)
+	// A second command could open the door again.
+	if e := adapter.AsError(err); errors.Is(err, errUnclear) && e != nil {
+		return adapter.Errorf(adapter.Unconfirmed, "%s", e.Message)
+	}
+	return err
+}
+
+// errUnclear is joined to the error of a response that does not say whether a write was executed.
+var errUnclear = errors.New("the vendor failed")
+
 // Disconnect implements adapter.AccessSimulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
 	return a.do(ctx, http.MethodPost, "/sandbox/account/revoke", struct{}{}, nil)
@@ -232,7 +264,7 @@ const maxRefs = 1000
 const responseLimit = 16 << 20
 
 // words lists the fixed segments of paths; any other segment is an identifier.
-var words = []string{"systems", "users", "sandbox", "account", "revoke"}
+var words = []string{"systems", "users", "groups", "entrances", "unlock", "sandbox", "account", "revoke"}
 
 // do calls the vendor and decodes the response into out, which may be nil.
 func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (err error) {
@@ -319,10 +351,14 @@ var classes = map[string]adapter.Class{
 	"UNAUTHORIZED":        adapter.AuthRevoked,
 	"SYSTEM_NOT_FOUND":    adapter.NotFound,
 	"USER_NOT_FOUND":      adapter.NotFound,
+	"GROUP_NOT_FOUND":     adapter.NotFound,
+	"ENTRANCE_NOT_FOUND":  adapter.NotFound,
 	"SYSTEM_OFFLINE":      adapter.Offline,
 	"SYSTEM_FULL":         adapter.Full,
 	"INVALID_USER":        adapter.Invalid,
 	"INVALID_REQUEST":     adapter.Invalid,
+	"UNLOCK_REFUSED":      adapter.Invalid,
+	"NOT_SUPPORTED":       adapter.NotSupported,
 	"RATE_LIMITED":        adapter.Transient,
 	"SERVICE_UNAVAILABLE": adapter.Transient,
 }
@@ -362,8 +398,13 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 	e := a.failure(class, message)
 	e.RetryAfter = retryAfter(resp, w.RetryAfterMS)
 	a.log.Debug("the vendor refused", "method", method, "status", resp.StatusCode, "class", class)
-	if w.ErrorCode == "USER_NOT_FOUND" {
+	switch {
+	case w.ErrorCode == "USER_NOT_FOUND":
 		return fmt.Errorf("%w: %w", errNoUser, e)
+	case w.ErrorCode == "GROUP_NOT_FOUND":
+		return fmt.Errorf("%w: %w", errNoGroup, e)
+	case !known && resp.StatusCode >= 500 && resp.StatusCode != http.StatusServiceUnavailable:
+		return fmt.Errorf("%w: %w", errUnclear, e)
 	}
 	return e
 }

@@ -25,7 +25,7 @@ func Vendor() adapter.Vendor {
 		},
 		New: func() adapter.Connection { return &Connection{} },
 		Verification: adapter.Verification{
-			Level: adapter.VerifiedProgram,
+			Level: adapter.VerifiedSimulation,
 			With:  "the simulated access systems of this server",
 		},
 	}

@@ -26,7 +26,7 @@ func Vendor() adapter.Vendor {
 		},
 		New: func() adapter.Connection { return &Connection{} },
 		Verification: adapter.Verification{
-			Level: adapter.VerifiedProgram,
+			Level: adapter.VerifiedSimulation,
 			With:  "the simulated clouds of this server",
 		},
 	}

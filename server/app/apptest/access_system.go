@@ -53,8 +53,9 @@ type SystemMemory struct {
 	Users []PersonOnSystem `json:"users"`
 	// Entrances are the entrances of the system.
 	Entrances []struct {
-		ID   string `json:"entrance_id"`
-		Name string `json:"name"`
+		ID      string `json:"entrance_id"`
+		Name    string `json:"name"`
+		Unlocks int    `json:"unlocks"` // how often it was unlocked through the API
 	} `json:"entrances"`
 	// Groups are the access groups of the system.
 	Groups []struct {

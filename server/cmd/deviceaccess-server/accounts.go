@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ func accountsCommand() *cli.Command {
 			"you set here has no such limit.",
 		Flags: append(
 			[]cli.Flag{&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"}, allowGatewayFlag()},
-			databaseFlags()...),
+			append(vendorClientFlags(), databaseFlags()...)...),
 		Action: onAccount(changeAccount),
 	}
 	for _, vendor := range connectable() {
@@ -47,7 +48,11 @@ func accountsCommand() *cli.Command {
 					Name:  "workspace",
 					Usage: "add the locks to the workspace `ID` (default: the only workspace that is not a sandbox)",
 				},
-			}, databaseFlags()),
+				&cli.BoolFlag{
+					Name:  "allow-writes",
+					Usage: "manage the devices also if the adapter follows the vendor's documentation only",
+				},
+			}, vendorClientFlags(), databaseFlags()),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, vendor) })
 			},
@@ -75,6 +80,7 @@ func accountsCommand() *cli.Command {
 				},
 			},
 			change,
+			pushURLCommand(),
 			{
 				Name:      "disconnect",
 				Usage:     "disconnect an account: delete its credential and stop managing its devices and codes",
@@ -134,6 +140,14 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 	if err := to.Apply(set); err != nil {
 		return err
 	}
+	if a.Connecting.Clients, err = vendorClients(c); err != nil {
+		return err
+	}
+	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
+		return fmt.Errorf("%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
+			vendor.DisplayName)
+	}
+	a.AllowWrites = c.Bool("allow-writes")
 	checking, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	id, err := a.Connect(checking, workspace, c.String("name"), to)
@@ -145,6 +159,10 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 		"Connected %s. A running server discovers its locks; `deviceaccess-server accounts list` counts them.\n",
 		printable(to.Address()),
 	)
+	fmt.Fprintf(os.Stderr, "This adapter was tested %s.\n", vendor.Verification)
+	if vendor.Verification.IsReadOnly() && !a.AllowWrites {
+		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. --allow-writes manages them.")
+	}
 	fmt.Println(id)
 	return nil
 }
@@ -198,7 +216,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		return err
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tSTATE")
+	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
 	for _, one := range all {
 		address, state := "", "connected"
 		if one.Connection != nil {
@@ -209,13 +227,14 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		}
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+			"%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
 			one.ID,
 			one.Adapter,
 			printable(one.DisplayName),
 			one.WorkspaceID,
 			printable(address),
 			one.Devices,
+			cmp.Or(one.CallsLeft, "-"),
 			printable(state),
 		)
 	}
@@ -239,6 +258,9 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return nil
 	}
 	var err error
+	if a.Connecting.Clients, err = vendorClients(c); err != nil {
+		return err
+	}
 	if a.Connecting.AllowPrefixes, err = prefixes(
 		"allow-gateway-prefix",
 		c.StringSlice("allow-gateway-prefix"),

@@ -70,12 +70,27 @@ type ServerInterface interface {
 	// UpdateMultipleAccessCodes Update all codes of a `common_code_key`, or none of them.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
+	// AddUserToAcsAccessGroup Add a user to an access group.
+	// (POST /acs/access_groups/add_user)
+	AddUserToAcsAccessGroup(w http.ResponseWriter, r *http.Request)
+	// DeleteAcsAccessGroup Delete an access group from its access system.
+	// (POST /acs/access_groups/delete)
+	DeleteAcsAccessGroup(w http.ResponseWriter, r *http.Request)
 	// GetAcsAccessGroup Get an access group.
 	// (POST /acs/access_groups/get)
 	GetAcsAccessGroup(w http.ResponseWriter, r *http.Request)
 	// ListAcsAccessGroups List the access groups of the workspace.
 	// (POST /acs/access_groups/list)
 	ListAcsAccessGroups(w http.ResponseWriter, r *http.Request)
+	// ListEntrancesOfAcsAccessGroup List the entrances that the users of an access group can pass.
+	// (POST /acs/access_groups/list_accessible_entrances)
+	ListEntrancesOfAcsAccessGroup(w http.ResponseWriter, r *http.Request)
+	// ListUsersOfAcsAccessGroup List the managed users of an access group.
+	// (POST /acs/access_groups/list_users)
+	ListUsersOfAcsAccessGroup(w http.ResponseWriter, r *http.Request)
+	// RemoveUserFromAcsAccessGroup Remove a user from an access group.
+	// (POST /acs/access_groups/remove_user)
+	RemoveUserFromAcsAccessGroup(w http.ResponseWriter, r *http.Request)
 	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(w http.ResponseWriter, r *http.Request)
@@ -85,6 +100,9 @@ type ServerInterface interface {
 	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(w http.ResponseWriter, r *http.Request)
+	// UnlockAcsEntrance Unlock an entrance.
+	// (POST /acs/entrances/unlock)
+	UnlockAcsEntrance(w http.ResponseWriter, r *http.Request)
 	// GetAcsSystem Get an access system.
 	// (POST /acs/systems/get)
 	GetAcsSystem(w http.ResponseWriter, r *http.Request)
@@ -309,18 +327,42 @@ type ServerInterface interface {
 	// GetUserIdentity Get a user identity by its identifier or its key.
 	// (POST /user_identities/get)
 	GetUserIdentity(w http.ResponseWriter, r *http.Request)
+	// GrantUserIdentityAccessToDevice Give a person access to a managed device.
+	// (POST /user_identities/grant_access_to_device)
+	GrantUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request)
 	// ListUserIdentities List the user identities of the workspace.
 	// (POST /user_identities/list)
 	ListUserIdentities(w http.ResponseWriter, r *http.Request)
+	// ListDevicesOfUserIdentity List the devices to which a person was given access.
+	// (POST /user_identities/list_accessible_devices)
+	ListDevicesOfUserIdentity(w http.ResponseWriter, r *http.Request)
+	// ListEntrancesOfUserIdentity List the entrances that the users of a person can pass.
+	// (POST /user_identities/list_accessible_entrances)
+	ListEntrancesOfUserIdentity(w http.ResponseWriter, r *http.Request)
 	// ListAcsSystemsOfUserIdentity List the access systems on which a person has a user.
 	// (POST /user_identities/list_acs_systems)
 	ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request)
 	// ListAcsUsersOfUserIdentity List the users of a person on access systems.
 	// (POST /user_identities/list_acs_users)
 	ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request)
+	// MergeUserIdentities Merge user identities of one person.
+	// (POST /user_identities/merge)
+	MergeUserIdentities(w http.ResponseWriter, r *http.Request)
 	// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 	// (POST /user_identities/remove_acs_user)
 	RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request)
+	// RevokeUserIdentityAccessToDevice End the access of a person to a device.
+	// (POST /user_identities/revoke_access_to_device)
+	RevokeUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request)
+	// GetUnmanagedUserIdentity Get an unmanaged user identity.
+	// (POST /user_identities/unmanaged/get)
+	GetUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request)
+	// ListUnmanagedUserIdentities List the unmanaged user identities of the workspace.
+	// (POST /user_identities/unmanaged/list)
+	ListUnmanagedUserIdentities(w http.ResponseWriter, r *http.Request)
+	// UpdateUnmanagedUserIdentity Convert an unmanaged user identity to managed.
+	// (POST /user_identities/unmanaged/update)
+	UpdateUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request)
 	// UpdateUserIdentity Update a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(w http.ResponseWriter, r *http.Request)
@@ -462,6 +504,18 @@ func (_ Unimplemented) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// AddUserToAcsAccessGroup Add a user to an access group.
+// (POST /acs/access_groups/add_user)
+func (_ Unimplemented) AddUserToAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteAcsAccessGroup Delete an access group from its access system.
+// (POST /acs/access_groups/delete)
+func (_ Unimplemented) DeleteAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // GetAcsAccessGroup Get an access group.
 // (POST /acs/access_groups/get)
 func (_ Unimplemented) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
@@ -471,6 +525,24 @@ func (_ Unimplemented) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request)
 // ListAcsAccessGroups List the access groups of the workspace.
 // (POST /acs/access_groups/list)
 func (_ Unimplemented) ListAcsAccessGroups(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListEntrancesOfAcsAccessGroup List the entrances that the users of an access group can pass.
+// (POST /acs/access_groups/list_accessible_entrances)
+func (_ Unimplemented) ListEntrancesOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListUsersOfAcsAccessGroup List the managed users of an access group.
+// (POST /acs/access_groups/list_users)
+func (_ Unimplemented) ListUsersOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RemoveUserFromAcsAccessGroup Remove a user from an access group.
+// (POST /acs/access_groups/remove_user)
+func (_ Unimplemented) RemoveUserFromAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -489,6 +561,12 @@ func (_ Unimplemented) GrantAcsEntranceAccess(w http.ResponseWriter, r *http.Req
 // ListAcsEntrances List the entrances of access systems.
 // (POST /acs/entrances/list)
 func (_ Unimplemented) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UnlockAcsEntrance Unlock an entrance.
+// (POST /acs/entrances/unlock)
+func (_ Unimplemented) UnlockAcsEntrance(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -938,9 +1016,27 @@ func (_ Unimplemented) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// GrantUserIdentityAccessToDevice Give a person access to a managed device.
+// (POST /user_identities/grant_access_to_device)
+func (_ Unimplemented) GrantUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ListUserIdentities List the user identities of the workspace.
 // (POST /user_identities/list)
 func (_ Unimplemented) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListDevicesOfUserIdentity List the devices to which a person was given access.
+// (POST /user_identities/list_accessible_devices)
+func (_ Unimplemented) ListDevicesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListEntrancesOfUserIdentity List the entrances that the users of a person can pass.
+// (POST /user_identities/list_accessible_entrances)
+func (_ Unimplemented) ListEntrancesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -956,9 +1052,39 @@ func (_ Unimplemented) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// MergeUserIdentities Merge user identities of one person.
+// (POST /user_identities/merge)
+func (_ Unimplemented) MergeUserIdentities(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 // (POST /user_identities/remove_acs_user)
 func (_ Unimplemented) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RevokeUserIdentityAccessToDevice End the access of a person to a device.
+// (POST /user_identities/revoke_access_to_device)
+func (_ Unimplemented) RevokeUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetUnmanagedUserIdentity Get an unmanaged user identity.
+// (POST /user_identities/unmanaged/get)
+func (_ Unimplemented) GetUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListUnmanagedUserIdentities List the unmanaged user identities of the workspace.
+// (POST /user_identities/unmanaged/list)
+func (_ Unimplemented) ListUnmanagedUserIdentities(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateUnmanagedUserIdentity Convert an unmanaged user identity to managed.
+// (POST /user_identities/unmanaged/update)
+func (_ Unimplemented) UpdateUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1275,6 +1401,34 @@ func (siw *ServerInterfaceWrapper) UpdateMultipleAccessCodes(w http.ResponseWrit
 	handler.ServeHTTP(w, r)
 }
 
+// AddUserToAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) AddUserToAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AddUserToAcsAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteAcsAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetAcsAccessGroup operation middleware
 func (siw *ServerInterfaceWrapper) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
 
@@ -1294,6 +1448,48 @@ func (siw *ServerInterfaceWrapper) ListAcsAccessGroups(w http.ResponseWriter, r 
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAcsAccessGroups(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListEntrancesOfAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) ListEntrancesOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListEntrancesOfAcsAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUsersOfAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) ListUsersOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUsersOfAcsAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveUserFromAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) RemoveUserFromAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveUserFromAcsAccessGroup(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1336,6 +1532,20 @@ func (siw *ServerInterfaceWrapper) ListAcsEntrances(w http.ResponseWriter, r *ht
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAcsEntrances(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlockAcsEntrance operation middleware
+func (siw *ServerInterfaceWrapper) UnlockAcsEntrance(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlockAcsEntrance(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2381,11 +2591,53 @@ func (siw *ServerInterfaceWrapper) GetUserIdentity(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// GrantUserIdentityAccessToDevice operation middleware
+func (siw *ServerInterfaceWrapper) GrantUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantUserIdentityAccessToDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListUserIdentities operation middleware
 func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListUserIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDevicesOfUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) ListDevicesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDevicesOfUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListEntrancesOfUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) ListEntrancesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListEntrancesOfUserIdentity(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2423,11 +2675,81 @@ func (siw *ServerInterfaceWrapper) ListAcsUsersOfUserIdentity(w http.ResponseWri
 	handler.ServeHTTP(w, r)
 }
 
+// MergeUserIdentities operation middleware
+func (siw *ServerInterfaceWrapper) MergeUserIdentities(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.MergeUserIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RemoveAcsUserFromUserIdentity operation middleware
 func (siw *ServerInterfaceWrapper) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RemoveAcsUserFromUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeUserIdentityAccessToDevice operation middleware
+func (siw *ServerInterfaceWrapper) RevokeUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeUserIdentityAccessToDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUnmanagedUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) GetUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUnmanagedUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUnmanagedUserIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListUnmanagedUserIdentities(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUnmanagedUserIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateUnmanagedUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) UpdateUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateUnmanagedUserIdentity(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2990,6 +3312,21 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/acs/access_groups/list", wrapper.ListAcsAccessGroups)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/add_user", wrapper.AddUserToAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/remove_user", wrapper.RemoveUserFromAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/list_users", wrapper.ListUsersOfAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/list_accessible_entrances", wrapper.ListEntrancesOfAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/delete", wrapper.DeleteAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/acs/entrances/get", wrapper.GetAcsEntrance)
 	})
 	r.Group(func(r chi.Router) {
@@ -2997,6 +3334,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/acs/entrances/grant_access", wrapper.GrantAcsEntranceAccess)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/entrances/unlock", wrapper.UnlockAcsEntrance)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/user_identities/create", wrapper.CreateUserIdentity)
@@ -3024,6 +3364,30 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/user_identities/list_acs_systems", wrapper.ListAcsSystemsOfUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/grant_access_to_device", wrapper.GrantUserIdentityAccessToDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/revoke_access_to_device", wrapper.RevokeUserIdentityAccessToDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/list_accessible_devices", wrapper.ListDevicesOfUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/list_accessible_entrances", wrapper.ListEntrancesOfUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/merge", wrapper.MergeUserIdentities)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/unmanaged/get", wrapper.GetUnmanagedUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/unmanaged/list", wrapper.ListUnmanagedUserIdentities)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/unmanaged/update", wrapper.UpdateUnmanagedUserIdentity)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/action_attempts/get", wrapper.GetActionAttempt)
@@ -4306,6 +4670,148 @@ func (response UpdateMultipleAccessCodes404JSONResponse) VisitUpdateMultipleAcce
 	return err
 }
 
+type AddUserToAcsAccessGroupRequestObject struct {
+	Body *AddUserToAcsAccessGroupJSONRequestBody
+}
+
+type AddUserToAcsAccessGroupResponseObject interface {
+	VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type AddUserToAcsAccessGroup200JSONResponse OkResponse
+
+func (response AddUserToAcsAccessGroup200JSONResponse) VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddUserToAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response AddUserToAcsAccessGroup400JSONResponse) VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddUserToAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response AddUserToAcsAccessGroup401JSONResponse) VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddUserToAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response AddUserToAcsAccessGroup404JSONResponse) VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddUserToAcsAccessGroup409JSONResponse struct{ ConflictJSONResponse }
+
+func (response AddUserToAcsAccessGroup409JSONResponse) VisitAddUserToAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsAccessGroupRequestObject struct {
+	Body *DeleteAcsAccessGroupJSONRequestBody
+}
+
+type DeleteAcsAccessGroupResponseObject interface {
+	VisitDeleteAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type DeleteAcsAccessGroup200JSONResponse OkResponse
+
+func (response DeleteAcsAccessGroup200JSONResponse) VisitDeleteAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteAcsAccessGroup400JSONResponse) VisitDeleteAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteAcsAccessGroup401JSONResponse) VisitDeleteAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteAcsAccessGroup404JSONResponse) VisitDeleteAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetAcsAccessGroupRequestObject struct {
 	Body *GetAcsAccessGroupJSONRequestBody
 }
@@ -4416,6 +4922,198 @@ func (response ListAcsAccessGroups401JSONResponse) VisitListAcsAccessGroupsRespo
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsAccessGroupRequestObject struct {
+	Body *ListEntrancesOfAcsAccessGroupJSONRequestBody
+}
+
+type ListEntrancesOfAcsAccessGroupResponseObject interface {
+	VisitListEntrancesOfAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type ListEntrancesOfAcsAccessGroup200JSONResponse AcsEntrancesOfUserResponse
+
+func (response ListEntrancesOfAcsAccessGroup200JSONResponse) VisitListEntrancesOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListEntrancesOfAcsAccessGroup400JSONResponse) VisitListEntrancesOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListEntrancesOfAcsAccessGroup401JSONResponse) VisitListEntrancesOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListEntrancesOfAcsAccessGroup404JSONResponse) VisitListEntrancesOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUsersOfAcsAccessGroupRequestObject struct {
+	Body *ListUsersOfAcsAccessGroupJSONRequestBody
+}
+
+type ListUsersOfAcsAccessGroupResponseObject interface {
+	VisitListUsersOfAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type ListUsersOfAcsAccessGroup200JSONResponse AcsUsersOfUserIdentityResponse
+
+func (response ListUsersOfAcsAccessGroup200JSONResponse) VisitListUsersOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUsersOfAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListUsersOfAcsAccessGroup400JSONResponse) VisitListUsersOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUsersOfAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListUsersOfAcsAccessGroup401JSONResponse) VisitListUsersOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUsersOfAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListUsersOfAcsAccessGroup404JSONResponse) VisitListUsersOfAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveUserFromAcsAccessGroupRequestObject struct {
+	Body *RemoveUserFromAcsAccessGroupJSONRequestBody
+}
+
+type RemoveUserFromAcsAccessGroupResponseObject interface {
+	VisitRemoveUserFromAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type RemoveUserFromAcsAccessGroup200JSONResponse OkResponse
+
+func (response RemoveUserFromAcsAccessGroup200JSONResponse) VisitRemoveUserFromAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveUserFromAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RemoveUserFromAcsAccessGroup400JSONResponse) VisitRemoveUserFromAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveUserFromAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RemoveUserFromAcsAccessGroup401JSONResponse) VisitRemoveUserFromAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveUserFromAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RemoveUserFromAcsAccessGroup404JSONResponse) VisitRemoveUserFromAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4594,6 +5292,84 @@ func (response ListAcsEntrances401JSONResponse) VisitListAcsEntrancesResponse(w 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockAcsEntranceRequestObject struct {
+	Body *UnlockAcsEntranceJSONRequestBody
+}
+
+type UnlockAcsEntranceResponseObject interface {
+	VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error
+}
+
+type UnlockAcsEntrance200JSONResponse ActionAttemptResponse
+
+func (response UnlockAcsEntrance200JSONResponse) VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockAcsEntrance400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UnlockAcsEntrance400JSONResponse) VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockAcsEntrance401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UnlockAcsEntrance401JSONResponse) VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockAcsEntrance404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UnlockAcsEntrance404JSONResponse) VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockAcsEntrance409JSONResponse struct{ ConflictJSONResponse }
+
+func (response UnlockAcsEntrance409JSONResponse) VisitUnlockAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -9208,6 +9984,70 @@ func (response GetUserIdentity404JSONResponse) VisitGetUserIdentityResponse(w ht
 	return err
 }
 
+type GrantUserIdentityAccessToDeviceRequestObject struct {
+	Body *GrantUserIdentityAccessToDeviceJSONRequestBody
+}
+
+type GrantUserIdentityAccessToDeviceResponseObject interface {
+	VisitGrantUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error
+}
+
+type GrantUserIdentityAccessToDevice200JSONResponse OkResponse
+
+func (response GrantUserIdentityAccessToDevice200JSONResponse) VisitGrantUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantUserIdentityAccessToDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GrantUserIdentityAccessToDevice400JSONResponse) VisitGrantUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantUserIdentityAccessToDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GrantUserIdentityAccessToDevice401JSONResponse) VisitGrantUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantUserIdentityAccessToDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GrantUserIdentityAccessToDevice404JSONResponse) VisitGrantUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListUserIdentitiesRequestObject struct {
 	Body *ListUserIdentitiesJSONRequestBody
 }
@@ -9254,6 +10094,134 @@ func (response ListUserIdentities401JSONResponse) VisitListUserIdentitiesRespons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDevicesOfUserIdentityRequestObject struct {
+	Body *ListDevicesOfUserIdentityJSONRequestBody
+}
+
+type ListDevicesOfUserIdentityResponseObject interface {
+	VisitListDevicesOfUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type ListDevicesOfUserIdentity200JSONResponse DevicesOfUserIdentityResponse
+
+func (response ListDevicesOfUserIdentity200JSONResponse) VisitListDevicesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDevicesOfUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListDevicesOfUserIdentity400JSONResponse) VisitListDevicesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDevicesOfUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListDevicesOfUserIdentity401JSONResponse) VisitListDevicesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDevicesOfUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListDevicesOfUserIdentity404JSONResponse) VisitListDevicesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfUserIdentityRequestObject struct {
+	Body *ListEntrancesOfUserIdentityJSONRequestBody
+}
+
+type ListEntrancesOfUserIdentityResponseObject interface {
+	VisitListEntrancesOfUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type ListEntrancesOfUserIdentity200JSONResponse AcsEntrancesOfUserResponse
+
+func (response ListEntrancesOfUserIdentity200JSONResponse) VisitListEntrancesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListEntrancesOfUserIdentity400JSONResponse) VisitListEntrancesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListEntrancesOfUserIdentity401JSONResponse) VisitListEntrancesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListEntrancesOfUserIdentity404JSONResponse) VisitListEntrancesOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -9386,6 +10354,84 @@ func (response ListAcsUsersOfUserIdentity404JSONResponse) VisitListAcsUsersOfUse
 	return err
 }
 
+type MergeUserIdentitiesRequestObject struct {
+	Body *MergeUserIdentitiesJSONRequestBody
+}
+
+type MergeUserIdentitiesResponseObject interface {
+	VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type MergeUserIdentities200JSONResponse OkResponse
+
+func (response MergeUserIdentities200JSONResponse) VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MergeUserIdentities400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response MergeUserIdentities400JSONResponse) VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MergeUserIdentities401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response MergeUserIdentities401JSONResponse) VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MergeUserIdentities404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response MergeUserIdentities404JSONResponse) VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type MergeUserIdentities409JSONResponse struct{ ConflictJSONResponse }
+
+func (response MergeUserIdentities409JSONResponse) VisitMergeUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RemoveAcsUserFromUserIdentityRequestObject struct {
 	Body *RemoveAcsUserFromUserIdentityJSONRequestBody
 }
@@ -9439,6 +10485,248 @@ func (response RemoveAcsUserFromUserIdentity401JSONResponse) VisitRemoveAcsUserF
 type RemoveAcsUserFromUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response RemoveAcsUserFromUserIdentity404JSONResponse) VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeUserIdentityAccessToDeviceRequestObject struct {
+	Body *RevokeUserIdentityAccessToDeviceJSONRequestBody
+}
+
+type RevokeUserIdentityAccessToDeviceResponseObject interface {
+	VisitRevokeUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error
+}
+
+type RevokeUserIdentityAccessToDevice200JSONResponse OkResponse
+
+func (response RevokeUserIdentityAccessToDevice200JSONResponse) VisitRevokeUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeUserIdentityAccessToDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RevokeUserIdentityAccessToDevice400JSONResponse) VisitRevokeUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeUserIdentityAccessToDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RevokeUserIdentityAccessToDevice401JSONResponse) VisitRevokeUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeUserIdentityAccessToDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RevokeUserIdentityAccessToDevice404JSONResponse) VisitRevokeUserIdentityAccessToDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedUserIdentityRequestObject struct {
+	Body *GetUnmanagedUserIdentityJSONRequestBody
+}
+
+type GetUnmanagedUserIdentityResponseObject interface {
+	VisitGetUnmanagedUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type GetUnmanagedUserIdentity200JSONResponse UnmanagedUserIdentityResponse
+
+func (response GetUnmanagedUserIdentity200JSONResponse) VisitGetUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetUnmanagedUserIdentity400JSONResponse) VisitGetUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetUnmanagedUserIdentity401JSONResponse) VisitGetUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetUnmanagedUserIdentity404JSONResponse) VisitGetUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedUserIdentitiesRequestObject struct {
+	Body *ListUnmanagedUserIdentitiesJSONRequestBody
+}
+
+type ListUnmanagedUserIdentitiesResponseObject interface {
+	VisitListUnmanagedUserIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListUnmanagedUserIdentities200JSONResponse UnmanagedUserIdentitiesResponse
+
+func (response ListUnmanagedUserIdentities200JSONResponse) VisitListUnmanagedUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedUserIdentities400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListUnmanagedUserIdentities400JSONResponse) VisitListUnmanagedUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedUserIdentities401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListUnmanagedUserIdentities401JSONResponse) VisitListUnmanagedUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedUserIdentityRequestObject struct {
+	Body *UpdateUnmanagedUserIdentityJSONRequestBody
+}
+
+type UpdateUnmanagedUserIdentityResponseObject interface {
+	VisitUpdateUnmanagedUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type UpdateUnmanagedUserIdentity200JSONResponse OkResponse
+
+func (response UpdateUnmanagedUserIdentity200JSONResponse) VisitUpdateUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateUnmanagedUserIdentity400JSONResponse) VisitUpdateUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateUnmanagedUserIdentity401JSONResponse) VisitUpdateUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateUnmanagedUserIdentity404JSONResponse) VisitUpdateUnmanagedUserIdentityResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -10137,12 +11425,27 @@ type StrictServerInterface interface {
 	// UpdateMultipleAccessCodes Update all codes of a `common_code_key`, or none of them.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(ctx context.Context, request UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error)
+	// AddUserToAcsAccessGroup Add a user to an access group.
+	// (POST /acs/access_groups/add_user)
+	AddUserToAcsAccessGroup(ctx context.Context, request AddUserToAcsAccessGroupRequestObject) (AddUserToAcsAccessGroupResponseObject, error)
+	// DeleteAcsAccessGroup Delete an access group from its access system.
+	// (POST /acs/access_groups/delete)
+	DeleteAcsAccessGroup(ctx context.Context, request DeleteAcsAccessGroupRequestObject) (DeleteAcsAccessGroupResponseObject, error)
 	// GetAcsAccessGroup Get an access group.
 	// (POST /acs/access_groups/get)
 	GetAcsAccessGroup(ctx context.Context, request GetAcsAccessGroupRequestObject) (GetAcsAccessGroupResponseObject, error)
 	// ListAcsAccessGroups List the access groups of the workspace.
 	// (POST /acs/access_groups/list)
 	ListAcsAccessGroups(ctx context.Context, request ListAcsAccessGroupsRequestObject) (ListAcsAccessGroupsResponseObject, error)
+	// ListEntrancesOfAcsAccessGroup List the entrances that the users of an access group can pass.
+	// (POST /acs/access_groups/list_accessible_entrances)
+	ListEntrancesOfAcsAccessGroup(ctx context.Context, request ListEntrancesOfAcsAccessGroupRequestObject) (ListEntrancesOfAcsAccessGroupResponseObject, error)
+	// ListUsersOfAcsAccessGroup List the managed users of an access group.
+	// (POST /acs/access_groups/list_users)
+	ListUsersOfAcsAccessGroup(ctx context.Context, request ListUsersOfAcsAccessGroupRequestObject) (ListUsersOfAcsAccessGroupResponseObject, error)
+	// RemoveUserFromAcsAccessGroup Remove a user from an access group.
+	// (POST /acs/access_groups/remove_user)
+	RemoveUserFromAcsAccessGroup(ctx context.Context, request RemoveUserFromAcsAccessGroupRequestObject) (RemoveUserFromAcsAccessGroupResponseObject, error)
 	// GetAcsEntrance Get an entrance.
 	// (POST /acs/entrances/get)
 	GetAcsEntrance(ctx context.Context, request GetAcsEntranceRequestObject) (GetAcsEntranceResponseObject, error)
@@ -10152,6 +11455,9 @@ type StrictServerInterface interface {
 	// ListAcsEntrances List the entrances of access systems.
 	// (POST /acs/entrances/list)
 	ListAcsEntrances(ctx context.Context, request ListAcsEntrancesRequestObject) (ListAcsEntrancesResponseObject, error)
+	// UnlockAcsEntrance Unlock an entrance.
+	// (POST /acs/entrances/unlock)
+	UnlockAcsEntrance(ctx context.Context, request UnlockAcsEntranceRequestObject) (UnlockAcsEntranceResponseObject, error)
 	// GetAcsSystem Get an access system.
 	// (POST /acs/systems/get)
 	GetAcsSystem(ctx context.Context, request GetAcsSystemRequestObject) (GetAcsSystemResponseObject, error)
@@ -10376,18 +11682,42 @@ type StrictServerInterface interface {
 	// GetUserIdentity Get a user identity by its identifier or its key.
 	// (POST /user_identities/get)
 	GetUserIdentity(ctx context.Context, request GetUserIdentityRequestObject) (GetUserIdentityResponseObject, error)
+	// GrantUserIdentityAccessToDevice Give a person access to a managed device.
+	// (POST /user_identities/grant_access_to_device)
+	GrantUserIdentityAccessToDevice(ctx context.Context, request GrantUserIdentityAccessToDeviceRequestObject) (GrantUserIdentityAccessToDeviceResponseObject, error)
 	// ListUserIdentities List the user identities of the workspace.
 	// (POST /user_identities/list)
 	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
+	// ListDevicesOfUserIdentity List the devices to which a person was given access.
+	// (POST /user_identities/list_accessible_devices)
+	ListDevicesOfUserIdentity(ctx context.Context, request ListDevicesOfUserIdentityRequestObject) (ListDevicesOfUserIdentityResponseObject, error)
+	// ListEntrancesOfUserIdentity List the entrances that the users of a person can pass.
+	// (POST /user_identities/list_accessible_entrances)
+	ListEntrancesOfUserIdentity(ctx context.Context, request ListEntrancesOfUserIdentityRequestObject) (ListEntrancesOfUserIdentityResponseObject, error)
 	// ListAcsSystemsOfUserIdentity List the access systems on which a person has a user.
 	// (POST /user_identities/list_acs_systems)
 	ListAcsSystemsOfUserIdentity(ctx context.Context, request ListAcsSystemsOfUserIdentityRequestObject) (ListAcsSystemsOfUserIdentityResponseObject, error)
 	// ListAcsUsersOfUserIdentity List the users of a person on access systems.
 	// (POST /user_identities/list_acs_users)
 	ListAcsUsersOfUserIdentity(ctx context.Context, request ListAcsUsersOfUserIdentityRequestObject) (ListAcsUsersOfUserIdentityResponseObject, error)
+	// MergeUserIdentities Merge user identities of one person.
+	// (POST /user_identities/merge)
+	MergeUserIdentities(ctx context.Context, request MergeUserIdentitiesRequestObject) (MergeUserIdentitiesResponseObject, error)
 	// RemoveAcsUserFromUserIdentity Remove a user of an access system from a user identity.
 	// (POST /user_identities/remove_acs_user)
 	RemoveAcsUserFromUserIdentity(ctx context.Context, request RemoveAcsUserFromUserIdentityRequestObject) (RemoveAcsUserFromUserIdentityResponseObject, error)
+	// RevokeUserIdentityAccessToDevice End the access of a person to a device.
+	// (POST /user_identities/revoke_access_to_device)
+	RevokeUserIdentityAccessToDevice(ctx context.Context, request RevokeUserIdentityAccessToDeviceRequestObject) (RevokeUserIdentityAccessToDeviceResponseObject, error)
+	// GetUnmanagedUserIdentity Get an unmanaged user identity.
+	// (POST /user_identities/unmanaged/get)
+	GetUnmanagedUserIdentity(ctx context.Context, request GetUnmanagedUserIdentityRequestObject) (GetUnmanagedUserIdentityResponseObject, error)
+	// ListUnmanagedUserIdentities List the unmanaged user identities of the workspace.
+	// (POST /user_identities/unmanaged/list)
+	ListUnmanagedUserIdentities(ctx context.Context, request ListUnmanagedUserIdentitiesRequestObject) (ListUnmanagedUserIdentitiesResponseObject, error)
+	// UpdateUnmanagedUserIdentity Convert an unmanaged user identity to managed.
+	// (POST /user_identities/unmanaged/update)
+	UpdateUnmanagedUserIdentity(ctx context.Context, request UpdateUnmanagedUserIdentityRequestObject) (UpdateUnmanagedUserIdentityResponseObject, error)
 	// UpdateUserIdentity Update a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(ctx context.Context, request UpdateUserIdentityRequestObject) (UpdateUserIdentityResponseObject, error)
@@ -10998,6 +12328,68 @@ func (sh *strictHandler) UpdateMultipleAccessCodes(w http.ResponseWriter, r *htt
 	}
 }
 
+// AddUserToAcsAccessGroup operation middleware
+func (sh *strictHandler) AddUserToAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request AddUserToAcsAccessGroupRequestObject
+
+	var body AddUserToAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AddUserToAcsAccessGroup(ctx, request.(AddUserToAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddUserToAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AddUserToAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitAddUserToAcsAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAcsAccessGroup operation middleware
+func (sh *strictHandler) DeleteAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request DeleteAcsAccessGroupRequestObject
+
+	var body DeleteAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAcsAccessGroup(ctx, request.(DeleteAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitDeleteAcsAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetAcsAccessGroup operation middleware
 func (sh *strictHandler) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
 	var request GetAcsAccessGroupRequestObject
@@ -11056,6 +12448,99 @@ func (sh *strictHandler) ListAcsAccessGroups(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAcsAccessGroupsResponseObject); ok {
 		if err := validResponse.VisitListAcsAccessGroupsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEntrancesOfAcsAccessGroup operation middleware
+func (sh *strictHandler) ListEntrancesOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request ListEntrancesOfAcsAccessGroupRequestObject
+
+	var body ListEntrancesOfAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEntrancesOfAcsAccessGroup(ctx, request.(ListEntrancesOfAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEntrancesOfAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListEntrancesOfAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitListEntrancesOfAcsAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUsersOfAcsAccessGroup operation middleware
+func (sh *strictHandler) ListUsersOfAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request ListUsersOfAcsAccessGroupRequestObject
+
+	var body ListUsersOfAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUsersOfAcsAccessGroup(ctx, request.(ListUsersOfAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUsersOfAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUsersOfAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitListUsersOfAcsAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveUserFromAcsAccessGroup operation middleware
+func (sh *strictHandler) RemoveUserFromAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request RemoveUserFromAcsAccessGroupRequestObject
+
+	var body RemoveUserFromAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveUserFromAcsAccessGroup(ctx, request.(RemoveUserFromAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveUserFromAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemoveUserFromAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitRemoveUserFromAcsAccessGroupResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -11152,6 +12637,37 @@ func (sh *strictHandler) ListAcsEntrances(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAcsEntrancesResponseObject); ok {
 		if err := validResponse.VisitListAcsEntrancesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlockAcsEntrance operation middleware
+func (sh *strictHandler) UnlockAcsEntrance(w http.ResponseWriter, r *http.Request) {
+	var request UnlockAcsEntranceRequestObject
+
+	var body UnlockAcsEntranceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlockAcsEntrance(ctx, request.(UnlockAcsEntranceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlockAcsEntrance")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnlockAcsEntranceResponseObject); ok {
+		if err := validResponse.VisitUnlockAcsEntranceResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -13564,6 +15080,37 @@ func (sh *strictHandler) GetUserIdentity(w http.ResponseWriter, r *http.Request)
 	}
 }
 
+// GrantUserIdentityAccessToDevice operation middleware
+func (sh *strictHandler) GrantUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+	var request GrantUserIdentityAccessToDeviceRequestObject
+
+	var body GrantUserIdentityAccessToDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GrantUserIdentityAccessToDevice(ctx, request.(GrantUserIdentityAccessToDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GrantUserIdentityAccessToDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GrantUserIdentityAccessToDeviceResponseObject); ok {
+		if err := validResponse.VisitGrantUserIdentityAccessToDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListUserIdentities operation middleware
 func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
 	var request ListUserIdentitiesRequestObject
@@ -13591,6 +15138,68 @@ func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Reque
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListUserIdentitiesResponseObject); ok {
 		if err := validResponse.VisitListUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDevicesOfUserIdentity operation middleware
+func (sh *strictHandler) ListDevicesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request ListDevicesOfUserIdentityRequestObject
+
+	var body ListDevicesOfUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDevicesOfUserIdentity(ctx, request.(ListDevicesOfUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDevicesOfUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDevicesOfUserIdentityResponseObject); ok {
+		if err := validResponse.VisitListDevicesOfUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEntrancesOfUserIdentity operation middleware
+func (sh *strictHandler) ListEntrancesOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request ListEntrancesOfUserIdentityRequestObject
+
+	var body ListEntrancesOfUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEntrancesOfUserIdentity(ctx, request.(ListEntrancesOfUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEntrancesOfUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListEntrancesOfUserIdentityResponseObject); ok {
+		if err := validResponse.VisitListEntrancesOfUserIdentityResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -13660,6 +15269,37 @@ func (sh *strictHandler) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *ht
 	}
 }
 
+// MergeUserIdentities operation middleware
+func (sh *strictHandler) MergeUserIdentities(w http.ResponseWriter, r *http.Request) {
+	var request MergeUserIdentitiesRequestObject
+
+	var body MergeUserIdentitiesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.MergeUserIdentities(ctx, request.(MergeUserIdentitiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "MergeUserIdentities")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(MergeUserIdentitiesResponseObject); ok {
+		if err := validResponse.VisitMergeUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // RemoveAcsUserFromUserIdentity operation middleware
 func (sh *strictHandler) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
 	var request RemoveAcsUserFromUserIdentityRequestObject
@@ -13684,6 +15324,133 @@ func (sh *strictHandler) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RemoveAcsUserFromUserIdentityResponseObject); ok {
 		if err := validResponse.VisitRemoveAcsUserFromUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeUserIdentityAccessToDevice operation middleware
+func (sh *strictHandler) RevokeUserIdentityAccessToDevice(w http.ResponseWriter, r *http.Request) {
+	var request RevokeUserIdentityAccessToDeviceRequestObject
+
+	var body RevokeUserIdentityAccessToDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeUserIdentityAccessToDevice(ctx, request.(RevokeUserIdentityAccessToDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeUserIdentityAccessToDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeUserIdentityAccessToDeviceResponseObject); ok {
+		if err := validResponse.VisitRevokeUserIdentityAccessToDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUnmanagedUserIdentity operation middleware
+func (sh *strictHandler) GetUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request GetUnmanagedUserIdentityRequestObject
+
+	var body GetUnmanagedUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUnmanagedUserIdentity(ctx, request.(GetUnmanagedUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUnmanagedUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUnmanagedUserIdentityResponseObject); ok {
+		if err := validResponse.VisitGetUnmanagedUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUnmanagedUserIdentities operation middleware
+func (sh *strictHandler) ListUnmanagedUserIdentities(w http.ResponseWriter, r *http.Request) {
+	var request ListUnmanagedUserIdentitiesRequestObject
+
+	var body ListUnmanagedUserIdentitiesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUnmanagedUserIdentities(ctx, request.(ListUnmanagedUserIdentitiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUnmanagedUserIdentities")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUnmanagedUserIdentitiesResponseObject); ok {
+		if err := validResponse.VisitListUnmanagedUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateUnmanagedUserIdentity operation middleware
+func (sh *strictHandler) UpdateUnmanagedUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request UpdateUnmanagedUserIdentityRequestObject
+
+	var body UpdateUnmanagedUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateUnmanagedUserIdentity(ctx, request.(UpdateUnmanagedUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateUnmanagedUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateUnmanagedUserIdentityResponseObject); ok {
+		if err := validResponse.VisitUpdateUnmanagedUserIdentityResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -673,7 +673,7 @@ const ListAccessCodes = `-- name: ListAccessCodes :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.status, c.created_at, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.external_modification_allowed, c.prefer_native_scheduling, c.common_code_key, c.offline_kind, c.desired_gen, c.desired_at, c.vendor_ref, c.applied_gen, c.applied_at, c.applied_sealed, c.external_change, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.write_ref, c.write_pin_mac, c.attempts, c.next_attempt_at, c.removing_since, c.drift_count, c.drifted_at, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.vendor_name, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
-  and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
+  and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]) or d.device_id = any($5::uuid[]))
   and ($6::text is null or c.name ~ $6::text)
 order by c.created_at, c.access_code_id
 limit $7::integer

@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"time"
 )
 
 const BeginSecretRenewal = `-- name: BeginSecretRenewal :execrows
@@ -28,6 +29,21 @@ func (q *Queries) BeginSecretRenewal(ctx context.Context, arg BeginSecretRenewal
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const BlockAccountCalls = `-- name: BlockAccountCalls :exec
+insert into account_call_budgets as b (connected_account_id, remaining, blocked_until) values ($1, 0, now() + $2::interval)
+on conflict (connected_account_id) do update set blocked_until = greatest(b.blocked_until, excluded.blocked_until)
+`
+
+type BlockAccountCallsParams struct {
+	ConnectedAccountID uuid.UUID
+	After              time.Duration
+}
+
+func (q *Queries) BlockAccountCalls(ctx context.Context, arg BlockAccountCallsParams) error {
+	_, err := q.db.Exec(ctx, BlockAccountCalls, arg.ConnectedAccountID, arg.After)
+	return err
 }
 
 const DeleteAccountSecret = `-- name: DeleteAccountSecret :exec
@@ -51,6 +67,30 @@ delete from account_secrets where connected_account_id = $1
 func (q *Queries) DeleteAccountSecrets(ctx context.Context, connectedAccountID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, DeleteAccountSecrets, connectedAccountID)
 	return err
+}
+
+const GetAccountCalls = `-- name: GetAccountCalls :one
+select least($1::float8, remaining + greatest(0, extract(epoch from now() - updated_at)::float8) * $2::float8)::float8 as remaining,
+  greatest(0, coalesce(extract(epoch from blocked_until - now()), 0))::float8 as blocked_seconds
+from account_call_budgets where connected_account_id = $3
+`
+
+type GetAccountCallsParams struct {
+	Burst              float64
+	PerSecond          float64
+	ConnectedAccountID uuid.UUID
+}
+
+type GetAccountCallsRow struct {
+	Remaining      float64
+	BlockedSeconds float64
+}
+
+func (q *Queries) GetAccountCalls(ctx context.Context, arg GetAccountCallsParams) (GetAccountCallsRow, error) {
+	row := q.db.QueryRow(ctx, GetAccountCalls, arg.Burst, arg.PerSecond, arg.ConnectedAccountID)
+	var i GetAccountCallsRow
+	err := row.Scan(&i.Remaining, &i.BlockedSeconds)
+	return i, err
 }
 
 const GetAccountSecret = `-- name: GetAccountSecret :one
@@ -140,4 +180,39 @@ func (q *Queries) StoreRenewedSecret(ctx context.Context, arg StoreRenewedSecret
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const TakeAccountCalls = `-- name: TakeAccountCalls :one
+with given as (
+  select $1::uuid as connected_account_id, $2::float8 as burst, $3::float8 as per_second, $4::float8 as calls, $5::float8 as reserve
+)
+insert into account_call_budgets as b (connected_account_id, remaining)
+select connected_account_id, burst - calls from given
+on conflict (connected_account_id) do update set updated_at = now(),
+  remaining = (select least(burst, b.remaining + greatest(0, extract(epoch from now() - b.updated_at)::float8) * per_second) - calls from given)
+where coalesce(b.blocked_until <= now(), true)
+  and (select least(burst, b.remaining + greatest(0, extract(epoch from now() - b.updated_at)::float8) * per_second) - calls >= reserve from given)
+returning b.remaining
+`
+
+type TakeAccountCallsParams struct {
+	ConnectedAccountID uuid.UUID
+	Burst              float64
+	PerSecond          float64
+	Calls              float64
+	Reserve            float64
+}
+
+// Returns no row if fewer than reserve calls would remain, or while the vendor refuses calls.
+func (q *Queries) TakeAccountCalls(ctx context.Context, arg TakeAccountCallsParams) (float64, error) {
+	row := q.db.QueryRow(ctx, TakeAccountCalls,
+		arg.ConnectedAccountID,
+		arg.Burst,
+		arg.PerSecond,
+		arg.Calls,
+		arg.Reserve,
+	)
+	var remaining float64
+	err := row.Scan(&remaining)
+	return remaining, err
 }

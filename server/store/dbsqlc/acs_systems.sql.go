@@ -12,6 +12,29 @@ import (
 	"github.com/google/uuid"
 )
 
+const AcsGroupDeletionSent = `-- name: AcsGroupDeletionSent :exec
+update acs_group_deletions set attempts = attempts + 1, next_attempt_at = $1, is_refused = $2, error_message = $3
+where acs_access_group_id = $4
+`
+
+type AcsGroupDeletionSentParams struct {
+	NextAttemptAt    *time.Time
+	IsRefused        bool
+	ErrorMessage     *string
+	AcsAccessGroupID uuid.UUID
+}
+
+// Records a try. A message says why it failed.
+func (q *Queries) AcsGroupDeletionSent(ctx context.Context, arg AcsGroupDeletionSentParams) error {
+	_, err := q.db.Exec(ctx, AcsGroupDeletionSent,
+		arg.NextAttemptAt,
+		arg.IsRefused,
+		arg.ErrorMessage,
+		arg.AcsAccessGroupID,
+	)
+	return err
+}
+
 const AcsSystemDue = `-- name: AcsSystemDue :one
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = $1
 `
@@ -66,6 +89,26 @@ update acs_systems set empty_since = null, unlisted_at = null where acs_system_i
 
 func (q *Queries) ClearAcsSystemGracePeriods(ctx context.Context, acsSystemID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, ClearAcsSystemGracePeriods, acsSystemID)
+	return err
+}
+
+const CountAcsUnlocks = `-- name: CountAcsUnlocks :one
+select count(*) from acs_unlocks where acs_system_id = $1
+`
+
+func (q *Queries) CountAcsUnlocks(ctx context.Context, acsSystemID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, CountAcsUnlocks, acsSystemID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const DeleteAcsUnlock = `-- name: DeleteAcsUnlock :exec
+delete from acs_unlocks where action_attempt_id = $1
+`
+
+func (q *Queries) DeleteAcsUnlock(ctx context.Context, actionAttemptID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, DeleteAcsUnlock, actionAttemptID)
 	return err
 }
 
@@ -275,7 +318,8 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 }
 
 const GetAcsAccessGroup = `-- name: GetAcsAccessGroup :one
-select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.vendor_ref, g.name, g.entrance_refs, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.vendor_ref, g.name, g.entrance_refs, g.created_at, s.connected_account_id, d.requested_at as deletion_requested_at, d.is_refused as deletion_refused, d.error_message as deletion_error
+from acs_access_groups g join acs_systems s using (acs_system_id) left join acs_group_deletions d using (acs_access_group_id)
 where g.workspace_id = $1 and g.acs_access_group_id = $2
 `
 
@@ -285,8 +329,11 @@ type GetAcsAccessGroupParams struct {
 }
 
 type GetAcsAccessGroupRow struct {
-	AcsAccessGroup     AcsAccessGroup
-	ConnectedAccountID uuid.UUID
+	AcsAccessGroup      AcsAccessGroup
+	ConnectedAccountID  uuid.UUID
+	DeletionRequestedAt *time.Time
+	DeletionRefused     *bool
+	DeletionError       *string
 }
 
 func (q *Queries) GetAcsAccessGroup(ctx context.Context, arg GetAcsAccessGroupParams) (GetAcsAccessGroupRow, error) {
@@ -301,6 +348,9 @@ func (q *Queries) GetAcsAccessGroup(ctx context.Context, arg GetAcsAccessGroupPa
 		&i.AcsAccessGroup.EntranceRefs,
 		&i.AcsAccessGroup.CreatedAt,
 		&i.ConnectedAccountID,
+		&i.DeletionRequestedAt,
+		&i.DeletionRefused,
+		&i.DeletionError,
 	)
 	return i, err
 }
@@ -430,8 +480,25 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 	return i, err
 }
 
+const InsertAcsUnlock = `-- name: InsertAcsUnlock :exec
+insert into acs_unlocks (action_attempt_id, acs_system_id, entrance_ref) values ($1, $2, $3)
+`
+
+type InsertAcsUnlockParams struct {
+	ActionAttemptID uuid.UUID
+	AcsSystemID     uuid.UUID
+	EntranceRef     string
+}
+
+func (q *Queries) InsertAcsUnlock(ctx context.Context, arg InsertAcsUnlockParams) error {
+	_, err := q.db.Exec(ctx, InsertAcsUnlock, arg.ActionAttemptID, arg.AcsSystemID, arg.EntranceRef)
+	return err
+}
+
 const ListAcsAccessGroups = `-- name: ListAcsAccessGroups :many
-select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id,
+  d.requested_at as deletion_requested_at, d.is_refused as deletion_refused, d.error_message as deletion_error
+from acs_access_groups g join acs_systems s using (acs_system_id) left join acs_group_deletions d using (acs_access_group_id)
 where g.workspace_id = $1
   and ($2::uuid is null or g.acs_system_id = $2::uuid)
   and ($3::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
@@ -451,12 +518,15 @@ type ListAcsAccessGroupsParams struct {
 }
 
 type ListAcsAccessGroupsRow struct {
-	AcsAccessGroupID   uuid.UUID
-	WorkspaceID        uuid.UUID
-	AcsSystemID        uuid.UUID
-	Name               string
-	CreatedAt          time.Time
-	ConnectedAccountID uuid.UUID
+	AcsAccessGroupID    uuid.UUID
+	WorkspaceID         uuid.UUID
+	AcsSystemID         uuid.UUID
+	Name                string
+	CreatedAt           time.Time
+	ConnectedAccountID  uuid.UUID
+	DeletionRequestedAt *time.Time
+	DeletionRefused     *bool
+	DeletionError       *string
 }
 
 // Planned for each call, because the conditions are optional.
@@ -481,6 +551,59 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 			&i.AcsSystemID,
 			&i.Name,
 			&i.CreatedAt,
+			&i.ConnectedAccountID,
+			&i.DeletionRequestedAt,
+			&i.DeletionRefused,
+			&i.DeletionError,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListAcsEntrancesOfIdentity = `-- name: ListAcsEntrancesOfIdentity :many
+select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
+where e.workspace_id = $1 and s.removed_at is null
+  and ($2::uuid[] is null or s.connected_account_id = any($2::uuid[]))
+  and exists (select 1 from acs_users u where u.user_identity_id = $3::uuid and u.acs_system_id = e.acs_system_id and u.is_managed and u.deleting_at is null
+    and (e.vendor_ref = any(u.entrance_refs) or exists (select 1 from acs_access_groups g
+      where g.acs_system_id = u.acs_system_id and g.vendor_ref = any(u.group_refs) and e.vendor_ref = any(g.entrance_refs))))
+order by e.created_at, e.acs_entrance_id
+`
+
+type ListAcsEntrancesOfIdentityParams struct {
+	WorkspaceID    uuid.UUID
+	Scope          []uuid.UUID
+	UserIdentityID uuid.UUID
+}
+
+type ListAcsEntrancesOfIdentityRow struct {
+	AcsEntrance        AcsEntrance
+	ConnectedAccountID uuid.UUID
+}
+
+// The entrances that the users of a person can pass, through groups or because they were granted.
+func (q *Queries) ListAcsEntrancesOfIdentity(ctx context.Context, arg ListAcsEntrancesOfIdentityParams) ([]ListAcsEntrancesOfIdentityRow, error) {
+	rows, err := q.db.Query(ctx, ListAcsEntrancesOfIdentity, arg.WorkspaceID, arg.Scope, arg.UserIdentityID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAcsEntrancesOfIdentityRow{}
+	for rows.Next() {
+		var i ListAcsEntrancesOfIdentityRow
+		if err := rows.Scan(
+			&i.AcsEntrance.AcsEntranceID,
+			&i.AcsEntrance.WorkspaceID,
+			&i.AcsEntrance.AcsSystemID,
+			&i.AcsEntrance.VendorRef,
+			&i.AcsEntrance.Name,
+			&i.AcsEntrance.CreatedAt,
 			&i.ConnectedAccountID,
 		); err != nil {
 			return nil, err
@@ -536,6 +659,44 @@ func (q *Queries) ListAcsEntrancesOfUser(ctx context.Context, arg ListAcsEntranc
 			&i.AcsEntrance.Name,
 			&i.AcsEntrance.CreatedAt,
 			&i.ConnectedAccountID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListAcsGroupDeletions = `-- name: ListAcsGroupDeletions :many
+select g.acs_access_group_id, g.vendor_ref, d.attempts, d.next_attempt_at from acs_group_deletions d join acs_access_groups g using (acs_access_group_id)
+where g.acs_system_id = $1 and not d.is_refused order by d.requested_at, g.acs_access_group_id
+`
+
+type ListAcsGroupDeletionsRow struct {
+	AcsAccessGroupID uuid.UUID
+	VendorRef        string
+	Attempts         int32
+	NextAttemptAt    *time.Time
+}
+
+// The deletions that a system has not refused.
+func (q *Queries) ListAcsGroupDeletions(ctx context.Context, acsSystemID uuid.UUID) ([]ListAcsGroupDeletionsRow, error) {
+	rows, err := q.db.Query(ctx, ListAcsGroupDeletions, acsSystemID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAcsGroupDeletionsRow{}
+	for rows.Next() {
+		var i ListAcsGroupDeletionsRow
+		if err := rows.Scan(
+			&i.AcsAccessGroupID,
+			&i.VendorRef,
+			&i.Attempts,
+			&i.NextAttemptAt,
 		); err != nil {
 			return nil, err
 		}
@@ -688,6 +849,44 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 			&i.RemovedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListAcsUnlocks = `-- name: ListAcsUnlocks :many
+select u.action_attempt_id, u.entrance_ref, a.started_at, a.deadline_at from acs_unlocks u join action_attempts a using (action_attempt_id)
+where u.acs_system_id = $1 order by u.created_at, u.action_attempt_id
+`
+
+type ListAcsUnlocksRow struct {
+	ActionAttemptID uuid.UUID
+	EntranceRef     string
+	StartedAt       *time.Time
+	DeadlineAt      time.Time
+}
+
+// The pending commands to the entrances of a system, oldest first.
+func (q *Queries) ListAcsUnlocks(ctx context.Context, acsSystemID uuid.UUID) ([]ListAcsUnlocksRow, error) {
+	rows, err := q.db.Query(ctx, ListAcsUnlocks, acsSystemID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAcsUnlocksRow{}
+	for rows.Next() {
+		var i ListAcsUnlocksRow
+		if err := rows.Scan(
+			&i.ActionAttemptID,
+			&i.EntranceRef,
+			&i.StartedAt,
+			&i.DeadlineAt,
 		); err != nil {
 			return nil, err
 		}
@@ -852,6 +1051,18 @@ update acs_systems set removed_at = now(), due_at = null, error_message = null, 
 
 func (q *Queries) RemoveAcsSystem(ctx context.Context, acsSystemID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, RemoveAcsSystem, acsSystemID)
+	return err
+}
+
+const RequestAcsGroupDeletion = `-- name: RequestAcsGroupDeletion :exec
+insert into acs_group_deletions (acs_access_group_id) values ($1)
+on conflict (acs_access_group_id) do update set requested_at = now(), attempts = 0, next_attempt_at = null, is_refused = false, error_message = null
+where acs_group_deletions.is_refused
+`
+
+// A request after a refusal is a new one.
+func (q *Queries) RequestAcsGroupDeletion(ctx context.Context, acsAccessGroupID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, RequestAcsGroupDeletion, acsAccessGroupID)
 	return err
 }
 

@@ -359,15 +359,18 @@ select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
-  and ($6::uuid is null or u.user_identity_id = $6::uuid)
-  and ($7::uuid[] is null or s.connected_account_id = any($7::uuid[]))
-  and ($8::text is null or lower(i.email_address) = lower($8::text))
-  and ($9::text is null or i.phone_number = $9::text)
-  and ($10::timestamptz is null or u.created_at < $10::timestamptz)
-  and ($11::text is null or concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
-    u.user_identity_id::text, i.full_name, i.phone_number) ~ $11::text)
+  and ($6::uuid is null or u.user_identity_id = $6::uuid
+    or u.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = $1 and m.merged_user_identity_id = $6::uuid))
+  and ($7::text is null or $7::text = any(u.group_refs))
+  and ($8::uuid[] is null or s.connected_account_id = any($8::uuid[]))
+  and ($9::text is null or lower(i.email_address) = lower($9::text))
+  and ($10::text is null or i.phone_number = $10::text)
+  and ($11::timestamptz is null or u.created_at < $11::timestamptz)
+  and ($12::text is null or concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
+    u.user_identity_id::text, i.full_name, i.phone_number) ~ $12::text)
 order by u.created_at, u.acs_user_id
-limit $12::integer
+limit $13::integer
 `
 
 type FindAcsUsersParams struct {
@@ -377,6 +380,7 @@ type FindAcsUsersParams struct {
 	AfterID        uuid.UUID
 	AcsSystemID    *uuid.UUID
 	UserIdentityID *uuid.UUID
+	GroupRef       *string
 	Scope          []uuid.UUID
 	IdentityEmail  *string
 	IdentityPhone  *string
@@ -402,6 +406,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 		arg.AfterID,
 		arg.AcsSystemID,
 		arg.UserIdentityID,
+		arg.GroupRef,
 		arg.Scope,
 		arg.IdentityEmail,
 		arg.IdentityPhone,
@@ -706,14 +711,15 @@ func (q *Queries) ListAcsUserTombstones(ctx context.Context, arg ListAcsUserTomb
 const ListAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
 select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.created_at, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.desired_gen, u.changed_at, u.vendor_ref, u.applied, u.synced_at, u.written_gen, u.blocked_gen, u.blocked_by, u.write_at, u.attempts, u.next_attempt_at, u.drift_count, u.drifted_at, u.error_code, u.error_message, u.error_at, u.entrance_refs, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
-where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
+where u.workspace_id = $1 and u.is_managed and u.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m
+    where m.workspace_id = $1 and m.merged_user_identity_id = $2), $2)
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
 order by u.deleting_at nulls first, u.created_at, u.acs_user_id
 `
 
 type ListAcsUsersOfIdentityParams struct {
 	WorkspaceID    uuid.UUID
-	UserIdentityID *uuid.UUID
+	UserIdentityID uuid.UUID
 	AcsSystemID    *uuid.UUID
 }
 

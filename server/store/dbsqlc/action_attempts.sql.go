@@ -26,17 +26,23 @@ func (q *Queries) CountCommands(ctx context.Context, deviceID uuid.UUID) (int64,
 
 const FailLateWorkspaceAttempts = `-- name: FailLateWorkspaceAttempts :many
 update action_attempts set status = 'error', error_type = $1, error_message = $2, finished_at = now()
-where workspace_id = $3 and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id
+where workspace_id = $3 and device_id is null and action_type = $4 and status = 'pending' and deadline_at <= now() returning action_attempt_id
 `
 
 type FailLateWorkspaceAttemptsParams struct {
 	ErrorType    *string
 	ErrorMessage *string
 	WorkspaceID  uuid.UUID
+	ActionType   string
 }
 
 func (q *Queries) FailLateWorkspaceAttempts(ctx context.Context, arg FailLateWorkspaceAttemptsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, FailLateWorkspaceAttempts, arg.ErrorType, arg.ErrorMessage, arg.WorkspaceID)
+	rows, err := q.db.Query(ctx, FailLateWorkspaceAttempts,
+		arg.ErrorType,
+		arg.ErrorMessage,
+		arg.WorkspaceID,
+		arg.ActionType,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +104,7 @@ func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspa
 const GetActionAttempt = `-- name: GetActionAttempt :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, desired_gen, options, status, error_type, error_message, created_at, started_at, reported_at, deadline_at, finished_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
-    where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
+    where d.device_id = a.device_id and (d.connected_account_id = any($3::uuid[]) or d.device_id = any($3::uuid[]))))
 `
 
 type GetActionAttemptParams struct {
@@ -264,6 +270,37 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 		&i.FinishedAt,
 	)
 	return i, err
+}
+
+const LateUnlocks = `-- name: LateUnlocks :many
+select a.action_attempt_id, s.connected_account_id from action_attempts a left join acs_unlocks u using (action_attempt_id) left join acs_systems s using (acs_system_id)
+where a.workspace_id = $1 and a.device_id is null and a.action_type = 'UNLOCK_DOOR' and a.status = 'pending' and a.deadline_at <= now()
+`
+
+type LateUnlocksRow struct {
+	ActionAttemptID    uuid.UUID
+	ConnectedAccountID *uuid.UUID
+}
+
+// The pending commands to entrances whose deadline has passed.
+func (q *Queries) LateUnlocks(ctx context.Context, workspaceID uuid.UUID) ([]LateUnlocksRow, error) {
+	rows, err := q.db.Query(ctx, LateUnlocks, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LateUnlocksRow{}
+	for rows.Next() {
+		var i LateUnlocksRow
+		if err := rows.Scan(&i.ActionAttemptID, &i.ConnectedAccountID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const ListActionAttempts = `-- name: ListActionAttempts :many

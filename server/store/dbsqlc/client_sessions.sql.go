@@ -46,7 +46,8 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 
 const AuthenticateClientSession = `-- name: AuthenticateClientSession :one
 select s.client_session_id, s.workspace_id, s.user_identifier_key, s.customer_key, s.is_unclaimed, s.expires_at, s.mac, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
-  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id
+    union all select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id)::uuid[] as scope
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
 `
 
@@ -61,10 +62,10 @@ type AuthenticateClientSessionRow struct {
 	IsSuspended       bool
 	Revoked           bool
 	Expired           bool
-	Accounts          []uuid.UUID
+	Scope             []uuid.UUID
 }
 
-// With its current scope.
+// With its current scope: accounts and devices.
 func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byte) (AuthenticateClientSessionRow, error) {
 	row := q.db.QueryRow(ctx, AuthenticateClientSession, tokenHash)
 	var i AuthenticateClientSessionRow
@@ -79,7 +80,7 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 		&i.IsSuspended,
 		&i.Revoked,
 		&i.Expired,
-		&i.Accounts,
+		&i.Scope,
 	)
 	return i, err
 }
@@ -88,7 +89,8 @@ const ClaimSessionsWithScope = `-- name: ClaimSessionsWithScope :execrows
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
-    and (select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
+    and ((select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
+      or exists (select 1 from client_session_device_scope g where g.client_session_id = s.client_session_id))
   limit $2::integer for no key update of s skip locked
 )
 `
@@ -161,6 +163,7 @@ delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
     and not exists (select 1 from client_session_scope r where r.client_session_id = s.client_session_id)
+    and not exists (select 1 from client_session_device_scope g where g.client_session_id = s.client_session_id)
   order by s.created_at limit $3::integer for update of s skip locked
 ) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
@@ -267,8 +270,10 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 }
 
 const GetClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac from client_sessions
-where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
+select s.client_session_id, s.workspace_id, s.token_hash, s.token_sealed, s.user_identifier_key, s.user_identity_id, s.customer_key, s.is_unclaimed, s.created_at, s.expires_at, s.revoked_at, s.mac from client_sessions s
+where s.workspace_id = $1 and s.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m
+    where m.workspace_id = $1 and m.merged_user_identity_id = $2::uuid), $2::uuid)
+  and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
 
@@ -304,8 +309,11 @@ select s.client_session_id,
   array(select n.connect_webview_id from (
     select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
     order by 1 desc limit $1::integer) n order by 1)::uuid[] as webviews,
-  (select count(*) from client_session_scope r join devices d using (connected_account_id)
-    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
+  array(select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id order by 1)::uuid[] as granted_devices,
+  (select count(*) from (
+    select d.device_id from client_session_scope r join devices d using (connected_account_id)
+    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed
+    union select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id) seen)::integer as devices
 from client_sessions s where s.workspace_id = $2 and s.client_session_id = any($3::uuid[])
 `
 
@@ -319,6 +327,7 @@ type GetClientSessionScopesRow struct {
 	ClientSessionID uuid.UUID
 	Accounts        []uuid.UUID
 	Webviews        []uuid.UUID
+	GrantedDevices  []uuid.UUID
 	Devices         int32
 }
 
@@ -336,6 +345,7 @@ func (q *Queries) GetClientSessionScopes(ctx context.Context, arg GetClientSessi
 			&i.ClientSessionID,
 			&i.Accounts,
 			&i.Webviews,
+			&i.GrantedDevices,
 			&i.Devices,
 		); err != nil {
 			return nil, err
@@ -430,7 +440,9 @@ where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and ($4::uuid is null or s.client_session_id = $4::uuid)
   and ($5::text is null or s.user_identifier_key = $5::text)
   and (not $6::boolean or s.user_identifier_key is null)
-  and ($7::uuid is null or s.user_identity_id = $7::uuid)
+  and ($7::uuid is null or s.user_identity_id = $7::uuid
+    or s.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = $1 and m.merged_user_identity_id = $7::uuid))
   and ($8::uuid is null or exists (select 1 from client_session_webview_scope w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = $8::uuid))
 order by s.created_at, s.client_session_id
@@ -557,6 +569,21 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 	return err
 }
 
+const MoveSessionsToIdentity = `-- name: MoveSessionsToIdentity :exec
+update client_sessions set user_identity_id = $1 where workspace_id = $2 and user_identity_id = $3
+`
+
+type MoveSessionsToIdentityParams struct {
+	UserIdentityID       *uuid.UUID
+	WorkspaceID          uuid.UUID
+	MergedUserIdentityID *uuid.UUID
+}
+
+func (q *Queries) MoveSessionsToIdentity(ctx context.Context, arg MoveSessionsToIdentityParams) error {
+	_, err := q.db.Exec(ctx, MoveSessionsToIdentity, arg.UserIdentityID, arg.WorkspaceID, arg.MergedUserIdentityID)
+	return err
+}
+
 const RevokeClientSession = `-- name: RevokeClientSession :execrows
 update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = $1 and client_session_id = $2
 `
@@ -621,7 +648,8 @@ func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentit
 const StandingNow = `-- name: StandingNow :one
 select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good,
-  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = $1)::uuid[] as accounts
+  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = $1
+    union all select g.device_id from client_session_device_scope g where g.client_session_id = $1)::uuid[] as scope
 from workspaces w where w.workspace_id = $2
 `
 
@@ -633,7 +661,7 @@ type StandingNowParams struct {
 type StandingNowRow struct {
 	Good        bool
 	IsSuspended bool
-	Accounts    []uuid.UUID
+	Scope       []uuid.UUID
 }
 
 // Whether a credential of any kind is valid, whether the workspace is suspended, and the current scope of a client
@@ -641,7 +669,7 @@ type StandingNowRow struct {
 func (q *Queries) StandingNow(ctx context.Context, arg StandingNowParams) (StandingNowRow, error) {
 	row := q.db.QueryRow(ctx, StandingNow, arg.CredentialID, arg.WorkspaceID)
 	var i StandingNowRow
-	err := row.Scan(&i.Good, &i.IsSuspended, &i.Accounts)
+	err := row.Scan(&i.Good, &i.IsSuspended, &i.Scope)
 	return i, err
 }
 

@@ -554,7 +554,11 @@ pages as (
   where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
 granted as (
   delete from client_session_accounts g using moved, client_sessions s
-  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> $2::text)
+  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> $2::text),
+granted_devices as (
+  delete from user_identity_devices g using moved, devices d, client_sessions s
+  where d.connected_account_id = moved.connected_account_id and g.device_id = d.device_id and s.user_identity_id = g.user_identity_id
+    and s.workspace_id = $1 and s.customer_key <> $2::text)
 delete from user_identity_accounts g using moved, client_sessions s
 where g.connected_account_id = moved.connected_account_id and s.user_identity_id = g.user_identity_id and s.workspace_id = $1
   and s.customer_key <> $2::text

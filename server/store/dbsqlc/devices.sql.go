@@ -201,7 +201,7 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
   and ($6::uuid[] is null or d.connected_account_id = any($6::uuid[]))
-  and ($7::uuid[] is null or d.connected_account_id = any($7::uuid[]))
+  and ($7::uuid[] is null or d.connected_account_id = any($7::uuid[]) or d.device_id = any($7::uuid[]))
   and ($8::timestamptz is null or d.created_at < $8::timestamptz)
   and ($9::text[] is null or device_type = any($9::text[]))
   and ($10::text is null or case $10::text when 'thermostat' then capabilities ? 'thermostat'
@@ -469,7 +469,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 const GetDeviceByName = `-- name: GetDeviceByName :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at, door_open, keypad_battery, climate, noise from device_summaries
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
-  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
+  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]) or device_id = any($4::uuid[]))
 order by created_at, device_id limit 1
 `
 
@@ -962,7 +962,7 @@ func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID u
 
 const LockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where workspace_id = $1 and device_id = $2
-  and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
+  and ($3::uuid[] is null or connected_account_id = any($3::uuid[]) or device_id = any($3::uuid[]))
 for no key update
 `
 

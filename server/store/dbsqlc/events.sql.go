@@ -44,7 +44,7 @@ const GetLatestEvent = `-- name: GetLatestEvent :one
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where workspace_id = $1
   and ($2::uuid is null or device_id = $2::uuid)
   and ($3::text is null or event_type = $3::text)
-  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
+  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]) or device_id = any($4::uuid[]))
 order by created_at desc, event_id desc limit 1
 `
 
@@ -85,9 +85,9 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 const HasTimeline = `-- name: HasTimeline :one
 select (exists (select 1 from access_codes c join devices d using (device_id)
     where c.workspace_id = $1 and c.access_code_id = $2::uuid and not c.in_pool
-      and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[])))
+      and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[]) or d.device_id = any($3::uuid[])))
   or exists (select 1 from events e where e.workspace_id = $1 and e.access_code_id = $2::uuid
-      and ($3::uuid[] is null or e.connected_account_id = any($3::uuid[]))))::boolean as known
+      and ($3::uuid[] is null or e.connected_account_id = any($3::uuid[]) or e.device_id = any($3::uuid[]))))::boolean as known
 `
 
 type HasTimelineParams struct {
@@ -150,7 +150,7 @@ select event_id, workspace_id, event_type, device_id, access_code_id, connected_
   and ($7::text[] is null or event_type = any($7::text[]))
   and ($8::uuid[] is null or device_id = any($8::uuid[]))
   and ($9::uuid[] is null or access_code_id = any($9::uuid[]))
-  and ($10::uuid[] is null or connected_account_id = any($10::uuid[]))
+  and ($10::uuid[] is null or connected_account_id = any($10::uuid[]) or device_id = any($10::uuid[]))
   and ($11::uuid is null or connected_account_id = $11::uuid)
   and ($12::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = $12::text))
   and ($13::text is null or (payload ? 'customer_key' and payload ->> 'customer_key' = $13::text))
@@ -243,7 +243,7 @@ const TimelineAfter = `-- name: TimelineAfter :many
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
 where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
   and event_type = any($5::text[])
-  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]))
+  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]) or device_id = any($6::uuid[]))
 order by created_at
 limit $7::integer
 `
@@ -302,7 +302,7 @@ const TimelineBefore = `-- name: TimelineBefore :many
 select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
 where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
   and event_type = any($5::text[])
-  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]))
+  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]) or device_id = any($6::uuid[]))
 order by created_at desc
 limit $7::integer
 `

@@ -393,6 +393,14 @@ type IdempotencyKey struct {
 	IsPublic         bool
 }
 
+type MergedUserIdentity struct {
+	MergedUserIdentityID uuid.UUID
+	WorkspaceID          uuid.UUID
+	UserIdentityID       uuid.UUID
+	UserIdentityKey      *string
+	MergedAt             time.Time
+}
+
 type Phone struct {
 	DeviceID                uuid.UUID
 	WorkspaceID             uuid.UUID

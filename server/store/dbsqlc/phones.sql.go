@@ -88,9 +88,11 @@ func (q *Queries) DeletePhonesOfIdentity(ctx context.Context, arg DeletePhonesOf
 }
 
 const FindPhones = `-- name: FindPhones :many
-select device_id, workspace_id, user_identity_id, custom_sdk_installation_id, operating_system, device_model, seos_tsm_endpoint_id, created_at from phones
-where workspace_id = $1 and (created_at, device_id) > ($2::timestamptz, $3::uuid)
-  and ($4::uuid is null or user_identity_id = $4::uuid)
+select p.device_id, p.workspace_id, p.user_identity_id, p.custom_sdk_installation_id, p.operating_system, p.device_model, p.seos_tsm_endpoint_id, p.created_at from phones p
+where p.workspace_id = $1 and (created_at, device_id) > ($2::timestamptz, $3::uuid)
+  and ($4::uuid is null or p.user_identity_id = $4::uuid
+    or p.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = $1 and m.merged_user_identity_id = $4::uuid))
 order by created_at, device_id
 limit $5::integer
 `

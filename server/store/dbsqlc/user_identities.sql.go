@@ -26,6 +26,30 @@ func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentity
 	return err
 }
 
+const DevicesOfIdentity = `-- name: DevicesOfIdentity :many
+select device_id from user_identity_devices where user_identity_id = $1
+`
+
+func (q *Queries) DevicesOfIdentity(ctx context.Context, userIdentityID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, DevicesOfIdentity, userIdentityID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var device_id uuid.UUID
+		if err := rows.Scan(&device_id); err != nil {
+			return nil, err
+		}
+		items = append(items, device_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const EndSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
 delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, is_unclaimed, created_at, expires_at, revoked_at, mac
 `
@@ -72,7 +96,8 @@ const FindUserIdentities = `-- name: FindUserIdentities :many
 select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i
 where i.workspace_id = $1 and (i.created_at, i.user_identity_id) > ($2::timestamptz, $3::uuid)
   and ($4::timestamptz is null or i.created_at < $4::timestamptz)
-  and ($5::uuid[] is null or i.user_identity_id = any($5::uuid[]))
+  and ($5::uuid[] is null or i.user_identity_id = any($5::uuid[])
+    or i.user_identity_id in (select m.user_identity_id from merged_user_identities m where m.workspace_id = $1 and m.merged_user_identity_id = any($5::uuid[])))
   and ($6::uuid is null or i.user_identity_id = (select c.user_identity_id from client_sessions c where c.client_session_id = $6::uuid))
   and ($7::text is null
     or concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text) ~ $7::text)
@@ -129,8 +154,33 @@ func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentities
 	return items, nil
 }
 
+const GetMergedIdentity = `-- name: GetMergedIdentity :one
+select merged_user_identity_id, workspace_id, user_identity_id, user_identity_key, merged_at from merged_user_identities where workspace_id = $1
+  and (merged_user_identity_id = $2::uuid or user_identity_key = $3::text)
+`
+
+type GetMergedIdentityParams struct {
+	WorkspaceID          uuid.UUID
+	MergedUserIdentityID *uuid.UUID
+	UserIdentityKey      *string
+}
+
+// Where an identity was merged into, by its former identifier or key.
+func (q *Queries) GetMergedIdentity(ctx context.Context, arg GetMergedIdentityParams) (MergedUserIdentity, error) {
+	row := q.db.QueryRow(ctx, GetMergedIdentity, arg.WorkspaceID, arg.MergedUserIdentityID, arg.UserIdentityKey)
+	var i MergedUserIdentity
+	err := row.Scan(
+		&i.MergedUserIdentityID,
+		&i.WorkspaceID,
+		&i.UserIdentityID,
+		&i.UserIdentityKey,
+		&i.MergedAt,
+	)
+	return i, err
+}
+
 const GetUserIdentity = `-- name: GetUserIdentity :one
-select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_id = $2
+select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i where i.workspace_id = $1 and i.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m where m.workspace_id = $1 and m.merged_user_identity_id = $2), $2)
 `
 
 type GetUserIdentityParams struct {
@@ -138,6 +188,7 @@ type GetUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
+// The identifier of a merged identity names the one that it was merged into.
 func (q *Queries) GetUserIdentity(ctx context.Context, arg GetUserIdentityParams) (UserIdentity, error) {
 	row := q.db.QueryRow(ctx, GetUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i UserIdentity
@@ -154,7 +205,8 @@ func (q *Queries) GetUserIdentity(ctx context.Context, arg GetUserIdentityParams
 }
 
 const GetUserIdentityByKey = `-- name: GetUserIdentityByKey :one
-select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_key = $2::text
+select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i where i.workspace_id = $1 and (i.user_identity_key = $2::text
+  or i.user_identity_id = (select m.user_identity_id from merged_user_identities m where m.workspace_id = $1 and m.user_identity_key = $2::text))
 `
 
 type GetUserIdentityByKeyParams struct {
@@ -162,6 +214,7 @@ type GetUserIdentityByKeyParams struct {
 	UserIdentityKey string
 }
 
+// The key of a merged identity names the one that it was merged into.
 func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityByKeyParams) (UserIdentity, error) {
 	row := q.db.QueryRow(ctx, GetUserIdentityByKey, arg.WorkspaceID, arg.UserIdentityKey)
 	var i UserIdentity
@@ -177,8 +230,30 @@ func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityB
 	return i, err
 }
 
+const GrantDeviceToIdentity = `-- name: GrantDeviceToIdentity :execrows
+insert into user_identity_devices as g (user_identity_id, device_id)
+select $1, d.device_id from devices d
+where d.workspace_id = $2 and d.device_id = $3 and d.removed_at is null and d.is_managed for key share
+on conflict (user_identity_id, device_id) do update set device_id = g.device_id
+`
+
+type GrantDeviceToIdentityParams struct {
+	UserIdentityID uuid.UUID
+	WorkspaceID    uuid.UUID
+	DeviceID       uuid.UUID
+}
+
+// Grants a managed device of the workspace. Returns 0 if there is no such device.
+func (q *Queries) GrantDeviceToIdentity(ctx context.Context, arg GrantDeviceToIdentityParams) (int64, error) {
+	result, err := q.db.Exec(ctx, GrantDeviceToIdentity, arg.UserIdentityID, arg.WorkspaceID, arg.DeviceID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const HoldUserIdentity = `-- name: HoldUserIdentity :one
-select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for key share
+select i.user_identity_id from user_identities i where i.workspace_id = $1 and i.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m where m.workspace_id = $1 and m.merged_user_identity_id = $2), $2) for key share
 `
 
 type HoldUserIdentityParams struct {
@@ -186,7 +261,7 @@ type HoldUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-// Prevents its deletion until a reference to it is written.
+// Prevents its deletion until a reference to it is written. Resolves merged identities.
 func (q *Queries) HoldUserIdentity(ctx context.Context, arg HoldUserIdentityParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, HoldUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var user_identity_id uuid.UUID
@@ -241,6 +316,42 @@ func (q *Queries) InsertUserIdentity(ctx context.Context, arg InsertUserIdentity
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const ListMergedIdentities = `-- name: ListMergedIdentities :many
+select merged_user_identity_id, workspace_id, user_identity_id, user_identity_key, merged_at from merged_user_identities where workspace_id = $1 and user_identity_id = any($2::uuid[])
+order by merged_at, merged_user_identity_id
+`
+
+type ListMergedIdentitiesParams struct {
+	WorkspaceID uuid.UUID
+	Ids         []uuid.UUID
+}
+
+func (q *Queries) ListMergedIdentities(ctx context.Context, arg ListMergedIdentitiesParams) ([]MergedUserIdentity, error) {
+	rows, err := q.db.Query(ctx, ListMergedIdentities, arg.WorkspaceID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MergedUserIdentity{}
+	for rows.Next() {
+		var i MergedUserIdentity
+		if err := rows.Scan(
+			&i.MergedUserIdentityID,
+			&i.WorkspaceID,
+			&i.UserIdentityID,
+			&i.UserIdentityKey,
+			&i.MergedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const ListUsersOfIdentities = `-- name: ListUsersOfIdentities :many
@@ -306,8 +417,46 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 	return items, nil
 }
 
+const LockIdentitiesToMerge = `-- name: LockIdentitiesToMerge :many
+select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_id = any($2::uuid[]) order by user_identity_id for update
+`
+
+type LockIdentitiesToMergeParams struct {
+	WorkspaceID uuid.UUID
+	Ids         []uuid.UUID
+}
+
+// In a fixed order, to prevent deadlocks.
+func (q *Queries) LockIdentitiesToMerge(ctx context.Context, arg LockIdentitiesToMergeParams) ([]UserIdentity, error) {
+	rows, err := q.db.Query(ctx, LockIdentitiesToMerge, arg.WorkspaceID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UserIdentity{}
+	for rows.Next() {
+		var i UserIdentity
+		if err := rows.Scan(
+			&i.UserIdentityID,
+			&i.WorkspaceID,
+			&i.UserIdentityKey,
+			&i.EmailAddress,
+			&i.PhoneNumber,
+			&i.FullName,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockUserIdentity = `-- name: LockUserIdentity :one
-select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where workspace_id = $1 and user_identity_id = $2 for no key update
+select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i where i.workspace_id = $1 and i.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m where m.workspace_id = $1 and m.merged_user_identity_id = $2), $2) for no key update
 `
 
 type LockUserIdentityParams struct {
@@ -315,6 +464,7 @@ type LockUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
+// Resolves merged identities.
 func (q *Queries) LockUserIdentity(ctx context.Context, arg LockUserIdentityParams) (UserIdentity, error) {
 	row := q.db.QueryRow(ctx, LockUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	var i UserIdentity
@@ -345,6 +495,59 @@ func (q *Queries) LockUserIdentityForDelete(ctx context.Context, arg LockUserIde
 	var user_identity_id uuid.UUID
 	err := row.Scan(&user_identity_id)
 	return user_identity_id, err
+}
+
+const MergeUserIdentity = `-- name: MergeUserIdentity :exec
+with devices as (
+  insert into user_identity_devices (user_identity_id, device_id)
+  select $1, g.device_id from user_identity_devices g where g.user_identity_id = $3 on conflict do nothing
+), accounts as (
+  insert into user_identity_accounts (user_identity_id, connected_account_id)
+  select $1, g.connected_account_id from user_identity_accounts g where g.user_identity_id = $3 on conflict do nothing
+), webviews as (
+  insert into user_identity_webviews (user_identity_id, connect_webview_id)
+  select $1, g.connect_webview_id from user_identity_webviews g where g.user_identity_id = $3 on conflict do nothing
+), installed as (
+  update phones p set user_identity_id = $1,
+    custom_sdk_installation_id = case when not exists (select 1 from phones o where o.user_identity_id = $1
+      and o.custom_sdk_installation_id = p.custom_sdk_installation_id) then p.custom_sdk_installation_id end
+  where p.workspace_id = $2 and p.user_identity_id = $3
+), earlier as (
+  update merged_user_identities m set user_identity_id = $1 where m.user_identity_id = $3
+)
+insert into merged_user_identities (merged_user_identity_id, workspace_id, user_identity_id, user_identity_key)
+select i.user_identity_id, i.workspace_id, $1, i.user_identity_key from user_identities i
+where i.workspace_id = $2 and i.user_identity_id = $3
+`
+
+type MergeUserIdentityParams struct {
+	UserIdentityID       uuid.UUID
+	WorkspaceID          uuid.UUID
+	MergedUserIdentityID uuid.UUID
+}
+
+// Moves what belongs to an identity to another one, except users and client sessions. An installation that both have
+// stays with the phone of the other one.
+func (q *Queries) MergeUserIdentity(ctx context.Context, arg MergeUserIdentityParams) error {
+	_, err := q.db.Exec(ctx, MergeUserIdentity, arg.UserIdentityID, arg.WorkspaceID, arg.MergedUserIdentityID)
+	return err
+}
+
+const RevokeDeviceOfIdentity = `-- name: RevokeDeviceOfIdentity :execrows
+delete from user_identity_devices where user_identity_id = $1 and device_id = $2
+`
+
+type RevokeDeviceOfIdentityParams struct {
+	UserIdentityID uuid.UUID
+	DeviceID       uuid.UUID
+}
+
+func (q *Queries) RevokeDeviceOfIdentity(ctx context.Context, arg RevokeDeviceOfIdentityParams) (int64, error) {
+	result, err := q.db.Exec(ctx, RevokeDeviceOfIdentity, arg.UserIdentityID, arg.DeviceID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const ShareLockUserIdentity = `-- name: ShareLockUserIdentity :one

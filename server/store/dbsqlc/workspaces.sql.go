@@ -55,7 +55,7 @@ func (q *Queries) EraseDeliveryAttempts(ctx context.Context, workspaceID uuid.UU
 const EraseWorkspace = `-- name: EraseWorkspace :exec
 with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- cascades to devices, codes, and systems
   told as (delete from events e where e.workspace_id = $1), -- EraseDeliveries follows
-  attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
+  attempts as (delete from action_attempts t where t.workspace_id = $1 and (t.device_id is not null or t.action_type <> 'RESET_SANDBOX_WORKSPACE')),
   webviews as (delete from connect_webviews v where v.workspace_id = $1),
   answers as (delete from idempotency_keys i where i.workspace_id = $1),
   people as (delete from user_identities u where u.workspace_id = $1)

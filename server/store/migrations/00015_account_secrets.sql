@@ -11,3 +11,11 @@ create table account_secrets (
   renewing_since       timestamptz, -- a renewal has started, and its result is not stored
   primary key (connected_account_id, name)
 );
+
+-- The calls that the vendor's limit leaves to an account: a token bucket, which all instances share.
+create table account_call_budgets (
+  connected_account_id uuid primary key references connected_accounts on delete cascade,
+  remaining            double precision not null,
+  updated_at           timestamptz not null default now(),
+  blocked_until        timestamptz -- the vendor refuses calls until then
+);

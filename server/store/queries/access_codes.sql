@@ -29,7 +29,7 @@ select * from access_codes where workspace_id = @workspace_id and access_code_id
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
-  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;

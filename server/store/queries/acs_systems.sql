@@ -119,6 +119,46 @@ where e.workspace_id = @workspace_id and e.acs_system_id = @acs_system_id
     or e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = @acs_system_id and g.vendor_ref = any(@group_refs::text[])))
 order by e.created_at, e.acs_entrance_id;
 
+-- name: ListAcsEntrancesOfIdentity :many
+-- The entrances that the users of a person can pass, through groups or because they were granted.
+select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
+where e.workspace_id = @workspace_id and s.removed_at is null
+  and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and exists (select 1 from acs_users u where u.user_identity_id = @user_identity_id::uuid and u.acs_system_id = e.acs_system_id and u.is_managed and u.deleting_at is null
+    and (e.vendor_ref = any(u.entrance_refs) or exists (select 1 from acs_access_groups g
+      where g.acs_system_id = u.acs_system_id and g.vendor_ref = any(u.group_refs) and e.vendor_ref = any(g.entrance_refs))))
+order by e.created_at, e.acs_entrance_id;
+
+-- name: RequestAcsGroupDeletion :exec
+-- A request after a refusal is a new one.
+insert into acs_group_deletions (acs_access_group_id) values (@acs_access_group_id)
+on conflict (acs_access_group_id) do update set requested_at = now(), attempts = 0, next_attempt_at = null, is_refused = false, error_message = null
+where acs_group_deletions.is_refused;
+
+-- name: ListAcsGroupDeletions :many
+-- The deletions that a system has not refused.
+select g.acs_access_group_id, g.vendor_ref, d.attempts, d.next_attempt_at from acs_group_deletions d join acs_access_groups g using (acs_access_group_id)
+where g.acs_system_id = @acs_system_id and not d.is_refused order by d.requested_at, g.acs_access_group_id;
+
+-- name: AcsGroupDeletionSent :exec
+-- Records a try. A message says why it failed.
+update acs_group_deletions set attempts = attempts + 1, next_attempt_at = @next_attempt_at, is_refused = @is_refused, error_message = sqlc.narg('error_message')
+where acs_access_group_id = @acs_access_group_id;
+
+-- name: InsertAcsUnlock :exec
+insert into acs_unlocks (action_attempt_id, acs_system_id, entrance_ref) values (@action_attempt_id, @acs_system_id, @entrance_ref);
+
+-- name: CountAcsUnlocks :one
+select count(*) from acs_unlocks where acs_system_id = @acs_system_id;
+
+-- name: ListAcsUnlocks :many
+-- The pending commands to the entrances of a system, oldest first.
+select u.action_attempt_id, u.entrance_ref, a.started_at, a.deadline_at from acs_unlocks u join action_attempts a using (action_attempt_id)
+where u.acs_system_id = @acs_system_id order by u.created_at, u.action_attempt_id;
+
+-- name: DeleteAcsUnlock :exec
+delete from acs_unlocks where action_attempt_id = @action_attempt_id;
+
 -- name: PutAcsAccessGroup :exec
 insert into acs_access_groups as g (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
 values (@acs_access_group_id, @workspace_id, @acs_system_id, @vendor_ref, @name, @entrance_refs)
@@ -129,7 +169,8 @@ where (g.name, g.entrance_refs) <> (excluded.name, excluded.entrance_refs);
 delete from acs_access_groups where acs_system_id = @acs_system_id and not exists (select from unnest(@refs::text[]) as r(ref) where r.ref = vendor_ref) returning acs_access_group_id;
 
 -- name: GetAcsAccessGroup :one
-select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select sqlc.embed(g), s.connected_account_id, d.requested_at as deletion_requested_at, d.is_refused as deletion_refused, d.error_message as deletion_error
+from acs_access_groups g join acs_systems s using (acs_system_id) left join acs_group_deletions d using (acs_access_group_id)
 where g.workspace_id = @workspace_id and g.acs_access_group_id = @acs_access_group_id;
 
 -- name: FindAcsAccessGroups :many
@@ -138,7 +179,9 @@ where workspace_id = @workspace_id and acs_access_group_id = any(@acs_access_gro
 
 -- name: ListAcsAccessGroups :many
 -- Planned for each call, because the conditions are optional.
-select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id,
+  d.requested_at as deletion_requested_at, d.is_refused as deletion_refused, d.error_message as deletion_error
+from acs_access_groups g join acs_systems s using (acs_system_id) left join acs_group_deletions d using (acs_access_group_id)
 where g.workspace_id = @workspace_id
   and (sqlc.narg('acs_system_id')::uuid is null or g.acs_system_id = sqlc.narg('acs_system_id')::uuid)
   and (sqlc.narg('acs_user_id')::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u

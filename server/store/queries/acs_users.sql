@@ -13,7 +13,8 @@ where u.workspace_id = @workspace_id and u.acs_user_id = @acs_user_id and u.is_m
 -- name: ListAcsUsersOfIdentity :many
 select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
-where u.workspace_id = @workspace_id and u.user_identity_id = @user_identity_id and u.is_managed
+where u.workspace_id = @workspace_id and u.is_managed and u.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m
+    where m.workspace_id = @workspace_id and m.merged_user_identity_id = @user_identity_id), @user_identity_id)
   and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
 order by u.deleting_at nulls first, u.created_at, u.acs_user_id;
 
@@ -23,7 +24,10 @@ select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name,
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = @workspace_id and u.is_managed = @is_managed and (u.created_at, u.acs_user_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
-  and (sqlc.narg('user_identity_id')::uuid is null or u.user_identity_id = sqlc.narg('user_identity_id')::uuid)
+  and (sqlc.narg('user_identity_id')::uuid is null or u.user_identity_id = sqlc.narg('user_identity_id')::uuid
+    or u.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = @workspace_id and m.merged_user_identity_id = sqlc.narg('user_identity_id')::uuid))
+  and (sqlc.narg('group_ref')::text is null or sqlc.narg('group_ref')::text = any(u.group_refs))
   and (sqlc.narg('scope')::uuid[] is null or s.connected_account_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('identity_email')::text is null or lower(i.email_address) = lower(sqlc.narg('identity_email')::text))
   and (sqlc.narg('identity_phone')::text is null or i.phone_number = sqlc.narg('identity_phone')::text)

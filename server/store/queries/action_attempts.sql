@@ -16,12 +16,17 @@ where workspace_id = @workspace_id and action_type = @action_type and device_id 
 
 -- name: FailLateWorkspaceAttempts :many
 update action_attempts set status = 'error', error_type = @error_type, error_message = @error_message, finished_at = now()
-where workspace_id = @workspace_id and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id;
+where workspace_id = @workspace_id and device_id is null and action_type = @action_type and status = 'pending' and deadline_at <= now() returning action_attempt_id;
+
+-- name: LateUnlocks :many
+-- The pending commands to entrances whose deadline has passed.
+select a.action_attempt_id, s.connected_account_id from action_attempts a left join acs_unlocks u using (action_attempt_id) left join acs_systems s using (acs_system_id)
+where a.workspace_id = @workspace_id and a.device_id is null and a.action_type = 'UNLOCK_DOOR' and a.status = 'pending' and a.deadline_at <= now();
 
 -- name: GetActionAttempt :one
 select * from action_attempts a where a.workspace_id = @workspace_id and a.action_attempt_id = @action_attempt_id
   and (sqlc.narg('scope')::uuid[] is null or exists (select 1 from devices d
-    where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('scope')::uuid[])));
+    where d.device_id = a.device_id and (d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]))));
 
 -- name: ListActionAttempts :many
 -- Planned for each call: the number of identifiers decides between the primary key and the workspace index.

@@ -20,7 +20,8 @@ select count(*)::integer from (
 update client_sessions set is_unclaimed = false where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
-    and (select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
+    and ((select r.client_session_id from client_session_scope r where r.client_session_id = s.client_session_id limit 1) is not null
+      or exists (select 1 from client_session_device_scope g where g.client_session_id = s.client_session_id))
   limit @max_rows::integer for no key update of s skip locked
 );
 
@@ -30,6 +31,7 @@ delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
   where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - @age::interval
     and not exists (select 1 from client_session_scope r where r.client_session_id = s.client_session_id)
+    and not exists (select 1 from client_session_device_scope g where g.client_session_id = s.client_session_id)
   order by s.created_at limit @max_rows::integer for update of s skip locked
 ) returning *;
 
@@ -38,9 +40,10 @@ delete from client_sessions where client_session_id in (
 select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_session/' || @user_identifier_key::text, 0));
 
 -- name: AuthenticateClientSession :one
--- With its current scope.
+-- With its current scope: accounts and devices.
 select s.client_session_id, s.workspace_id, s.user_identifier_key, s.customer_key, s.is_unclaimed, s.expires_at, s.mac, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
-  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id)::uuid[] as accounts
+  array(select r.connected_account_id from client_session_scope r where r.client_session_id = s.client_session_id
+    union all select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id)::uuid[] as scope
 from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
 
 -- name: GetClientSession :one
@@ -54,8 +57,10 @@ order by created_at desc, client_session_id desc limit 1;
 
 -- name: GetClientSessionOfIdentity :one
 -- The valid one that belongs to no end user.
-select * from client_sessions
-where workspace_id = @workspace_id and user_identity_id = @user_identity_id::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
+select s.* from client_sessions s
+where s.workspace_id = @workspace_id and s.user_identity_id = coalesce((select m.user_identity_id from merged_user_identities m
+    where m.workspace_id = @workspace_id and m.merged_user_identity_id = @user_identity_id::uuid), @user_identity_id::uuid)
+  and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1;
 
 -- name: ListClientSessions :many
@@ -66,7 +71,9 @@ where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at >
   and (sqlc.narg('client_session_id')::uuid is null or s.client_session_id = sqlc.narg('client_session_id')::uuid)
   and (sqlc.narg('user_identifier_key')::text is null or s.user_identifier_key = sqlc.narg('user_identifier_key')::text)
   and (not @without_key::boolean or s.user_identifier_key is null)
-  and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid)
+  and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid
+    or s.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = @workspace_id and m.merged_user_identity_id = sqlc.narg('user_identity_id')::uuid))
   and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_webview_scope w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
 order by s.created_at, s.client_session_id
@@ -79,8 +86,11 @@ select s.client_session_id,
   array(select n.connect_webview_id from (
     select p.connect_webview_id from client_session_webview_scope p where p.client_session_id = s.client_session_id
     order by 1 desc limit @max_webviews::integer) n order by 1)::uuid[] as webviews,
-  (select count(*) from client_session_scope r join devices d using (connected_account_id)
-    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
+  array(select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id order by 1)::uuid[] as granted_devices,
+  (select count(*) from (
+    select d.device_id from client_session_scope r join devices d using (connected_account_id)
+    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed
+    union select g.device_id from client_session_device_scope g where g.client_session_id = s.client_session_id) seen)::integer as devices
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
 
 -- name: LockClientSession :one
@@ -109,6 +119,9 @@ order by connect_webview_id for key share;
 -- name: SetIdentityOfClientSession :exec
 update client_sessions set user_identity_id = @user_identity_id where client_session_id = @client_session_id;
 
+-- name: MoveSessionsToIdentity :exec
+update client_sessions set user_identity_id = @user_identity_id where workspace_id = @workspace_id and user_identity_id = @merged_user_identity_id;
+
 -- name: KeepWebviewsOfIdentity :exec
 -- Grants the session's webviews to its identity, which keeps them when the session is deleted.
 insert into user_identity_webviews (user_identity_id, connect_webview_id)
@@ -130,5 +143,6 @@ delete from client_sessions where workspace_id = @workspace_id and client_sessio
 -- session.
 select (exists (select 1 from credentials c where c.credential_id = @credential_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good,
-  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = @credential_id)::uuid[] as accounts
+  w.is_suspended, array(select r.connected_account_id from client_session_scope r where r.client_session_id = @credential_id
+    union all select g.device_id from client_session_device_scope g where g.client_session_id = @credential_id)::uuid[] as scope
 from workspaces w where w.workspace_id = @workspace_id;

@@ -111,7 +111,11 @@ pages as (
   where v.workspace_id = @workspace_id and v.connected_account_id = moved.connected_account_id and v.customer_key <> @customer_key::text),
 granted as (
   delete from client_session_accounts g using moved, client_sessions s
-  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> @customer_key::text)
+  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> @customer_key::text),
+granted_devices as (
+  delete from user_identity_devices g using moved, devices d, client_sessions s
+  where d.connected_account_id = moved.connected_account_id and g.device_id = d.device_id and s.user_identity_id = g.user_identity_id
+    and s.workspace_id = @workspace_id and s.customer_key <> @customer_key::text)
 delete from user_identity_accounts g using moved, client_sessions s
 where g.connected_account_id = moved.connected_account_id and s.user_identity_id = g.user_identity_id and s.workspace_id = @workspace_id
   and s.customer_key <> @customer_key::text;

@@ -7,7 +7,7 @@ select device_id, connected_account_id from devices where workspace_id = @worksp
 -- name: GetDeviceByName :one
 select * from device_summaries
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at, device_id limit 1;
 
 -- name: GetDeviceByID :one
@@ -31,7 +31,7 @@ update devices set vendor_ref = 'detached:' || device_id::text, due_at = now(), 
 -- name: LockWorkspaceDevice :one
 -- Devices out of scope are not locked, so the caller does not wait for them.
 select * from devices where workspace_id = @workspace_id and device_id = @device_id
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
 for no key update;
 
 -- name: ListDevices :many
@@ -49,7 +49,7 @@ where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is
   and (d.created_at, d.device_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('device_ids')::uuid[] is null or d.device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('account_ids')::uuid[] is null or d.connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
-  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or d.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
   and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'thermostat' then capabilities ? 'thermostat'

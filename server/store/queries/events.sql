@@ -18,7 +18,7 @@ select * from events where workspace_id = @workspace_id and event_id = @event_id
 select * from events where workspace_id = @workspace_id
   and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
   and (sqlc.narg('event_type')::text is null or event_type = sqlc.narg('event_type')::text)
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at desc, event_id desc limit 1;
 
 -- name: ListEvents :many
@@ -29,7 +29,7 @@ select * from events where workspace_id = @workspace_id
   and (sqlc.narg('event_types')::text[] is null or event_type = any(sqlc.narg('event_types')::text[]))
   and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('access_code_ids')::uuid[] is null or access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
   and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
   and (sqlc.narg('connect_webview_id')::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = sqlc.narg('connect_webview_id')::text))
   and (sqlc.narg('customer_key')::text is null or (payload ? 'customer_key' and payload ->> 'customer_key' = sqlc.narg('customer_key')::text))
@@ -44,7 +44,7 @@ order by created_at, event_id limit @max_rows::integer offset @skip_rows::intege
 select * from events
 where workspace_id = @workspace_id and access_code_id = @access_code_id::uuid and created_at > @after_at::timestamptz and created_at < @before_at::timestamptz
   and event_type = any(@event_types::text[])
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at
 limit @max_rows::integer;
 
@@ -52,13 +52,13 @@ limit @max_rows::integer;
 select * from events
 where workspace_id = @workspace_id and access_code_id = @access_code_id::uuid and created_at > @after_at::timestamptz and created_at < @before_at::timestamptz
   and event_type = any(@event_types::text[])
-  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]) or device_id = any(sqlc.narg('scope')::uuid[]))
 order by created_at desc
 limit @max_rows::integer;
 
 -- name: HasTimeline :one
 select (exists (select 1 from access_codes c join devices d using (device_id)
     where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id::uuid and not c.in_pool
-      and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[])))
+      and (sqlc.narg('scope')::uuid[] is null or d.connected_account_id = any(sqlc.narg('scope')::uuid[]) or d.device_id = any(sqlc.narg('scope')::uuid[])))
   or exists (select 1 from events e where e.workspace_id = @workspace_id and e.access_code_id = @access_code_id::uuid
-      and (sqlc.narg('scope')::uuid[] is null or e.connected_account_id = any(sqlc.narg('scope')::uuid[]))))::boolean as known;
+      and (sqlc.narg('scope')::uuid[] is null or e.connected_account_id = any(sqlc.narg('scope')::uuid[]) or e.device_id = any(sqlc.narg('scope')::uuid[]))))::boolean as known;

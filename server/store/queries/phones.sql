@@ -15,9 +15,11 @@ select count(*) from phones where workspace_id = @workspace_id and user_identity
 
 -- name: FindPhones :many
 -- Planned for each call, because the condition is optional.
-select * from phones
-where workspace_id = @workspace_id and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('user_identity_id')::uuid is null or user_identity_id = sqlc.narg('user_identity_id')::uuid)
+select p.* from phones p
+where p.workspace_id = @workspace_id and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('user_identity_id')::uuid is null or p.user_identity_id = sqlc.narg('user_identity_id')::uuid
+    or p.user_identity_id = (select m.user_identity_id from merged_user_identities m
+      where m.workspace_id = @workspace_id and m.merged_user_identity_id = sqlc.narg('user_identity_id')::uuid))
 order by created_at, device_id
 limit @max_rows::integer;
 

@@ -27,7 +27,7 @@ select from devices where connected_account_id = any(@account_ids::uuid[]) order
 -- Deletes everything but credentials, webhooks, and attempts on the workspace itself.
 with accounts as (delete from connected_accounts a where a.workspace_id = @workspace_id), -- cascades to devices, codes, and systems
   told as (delete from events e where e.workspace_id = @workspace_id), -- EraseDeliveries follows
-  attempts as (delete from action_attempts t where t.workspace_id = @workspace_id and t.device_id is not null),
+  attempts as (delete from action_attempts t where t.workspace_id = @workspace_id and (t.device_id is not null or t.action_type <> 'RESET_SANDBOX_WORKSPACE')),
   webviews as (delete from connect_webviews v where v.workspace_id = @workspace_id),
   answers as (delete from idempotency_keys i where i.workspace_id = @workspace_id),
   people as (delete from user_identities u where u.workspace_id = @workspace_id)

@@ -41,6 +41,35 @@ export const accessSystems = {
   '/acs/access_groups/list': async (call) => {
     ok((await call({ acs_system_id })).every((group) => group.acs_system_id === acs_system_id))
   },
+  '/acs/access_groups/add_user': async (call) => {
+    const { acs_access_group_id } = await aGroup()
+    const { acs_user_id } = await guest()
+    await call({ acs_access_group_id, acs_user_id })
+    ok((await entrancesOf(acs_user_id)).length > 0)
+  },
+  '/acs/access_groups/remove_user': async (call) => {
+    const { acs_user_id, acs_access_group_id } = await member()
+    await call({ acs_access_group_id, acs_user_id })
+    deepEqual(await entrancesOf(acs_user_id), [])
+  },
+  '/acs/access_groups/list_users': async (call) => {
+    const { acs_user_id, acs_access_group_id } = await member()
+    ok((await call({ acs_access_group_id })).some((user) => user.acs_user_id === acs_user_id))
+  },
+  '/acs/access_groups/list_accessible_entrances': async (call) => {
+    const { acs_access_group_id } = await aGroup()
+    ok((await call({ acs_access_group_id })).every((entrance) => entrance.acs_system_id === acs_system_id))
+  },
+  '/acs/access_groups/delete': async (call) => {
+    const { acs_access_group_id } = (await client.acs.accessGroups.list({ acs_system_id })).at(-1)
+    await call({ acs_access_group_id })
+    await isGone('the access group', () => client.acs.accessGroups.get({ acs_access_group_id }))
+  },
+  '/acs/entrances/unlock': async (call) => {
+    const { acs_entrance_id } = await anEntrance()
+    const attempt = await call({ acs_entrance_id, acs_credential_id: '00000000-0000-0000-0000-000000000000' })
+    deepEqual([attempt.action_type, attempt.status], ['UNLOCK_DOOR', 'success'])
+  },
   '/acs/entrances/get': async (call) => {
     const entrance = await anEntrance()
     deepEqual(await call({ acs_entrance_id: entrance.acs_entrance_id }), entrance)
@@ -130,6 +159,12 @@ export const accessSystems = {
   '/user_identities/list_acs_users': async (call) => {
     const { user_identity_id, acs_user_id } = await belonging()
     deepEqual((await call({ user_identity_id })).map((user) => user.acs_user_id), [acs_user_id])
+  },
+  '/user_identities/list_accessible_entrances': async (call) => {
+    const { user_identity_id, acs_user_id } = await belonging()
+    const { acs_entrance_id } = await anEntrance()
+    await client.acs.entrances.grantAccess({ acs_user_id, acs_entrance_id })
+    deepEqual((await call({ user_identity_id })).map((entrance) => entrance.acs_entrance_id), [acs_entrance_id])
   },
   '/user_identities/list_acs_systems': async (call) => {
     const { user_identity_id } = await belonging()

@@ -1,10 +1,14 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { client, isGone } from './setting.mjs'
+import { client, isGone, refusal, setting } from './setting.mjs'
 
 let people = 0
+const device_id = setting.devices.august
 
 // newIdentity creates a user identity.
 export const newIdentity = async () => await client.userIdentities.create({ user_identity_key: `walk-${++people}`, full_name: `Guest ${people}` })
+
+const devicesOf = async (user_identity_id) =>
+  (await client.userIdentities.listAccessibleDevices({ user_identity_id })).map((device) => device.device_id)
 
 export const userIdentities = {
   '/user_identities/create': async (call) => {
@@ -27,6 +31,39 @@ export const userIdentities = {
     const { user_identity_id } = await newIdentity()
     await call({ user_identity_id, full_name: 'John Doe' })
     equal((await client.userIdentities.get({ user_identity_id })).full_name, 'John Doe')
+  },
+  '/user_identities/grant_access_to_device': async (call) => {
+    const { user_identity_id } = await newIdentity()
+    await call({ user_identity_id, device_id })
+    deepEqual(await devicesOf(user_identity_id), [device_id])
+  },
+  '/user_identities/revoke_access_to_device': async (call) => {
+    const { user_identity_id } = await newIdentity()
+    await client.userIdentities.grantAccessToDevice({ user_identity_id, device_id })
+    await call({ user_identity_id, device_id })
+    deepEqual(await devicesOf(user_identity_id), [])
+  },
+  '/user_identities/list_accessible_devices': async (call) => {
+    const { user_identity_id } = await newIdentity()
+    await client.userIdentities.grantAccessToDevice({ user_identity_id, device_id })
+    deepEqual((await call({ user_identity_id })).map((device) => device.device_id), [device_id])
+  },
+  '/user_identities/merge': async (call) => {
+    const [primary, other] = [await newIdentity(), await newIdentity()]
+    await call({ user_identity_key: primary.user_identity_key, merged_user_identity_keys: [other.user_identity_key] })
+    const { user_identity_id } = other
+    equal((await client.userIdentities.get({ user_identity_id })).user_identity_id, primary.user_identity_id)
+  },
+  '/user_identities/unmanaged/list': async (call) => {
+    deepEqual(await call({}), [])
+  },
+  '/user_identities/unmanaged/get': async (call) => {
+    const { user_identity_id } = await newIdentity()
+    equal((await refusal(call({ user_identity_id }))).code, 'user_identity_not_found')
+  },
+  '/user_identities/unmanaged/update': async (call) => {
+    const { user_identity_id } = await newIdentity()
+    equal((await refusal(call({ user_identity_id, is_managed: true }))).code, 'user_identity_not_found')
   },
   '/user_identities/delete': async (call) => {
     const { user_identity_id } = await newIdentity()
