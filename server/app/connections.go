@@ -140,7 +140,9 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
 	}
-	found, err := c.Check(ctx, a.Connecting.env(v, nil))
+	env := a.Connecting.env(v, nil)
+	env.Workspace = workspace.String()
+	found, err := c.Check(ctx, env)
 	if err != nil {
 		return uuid.Nil, err
 	}

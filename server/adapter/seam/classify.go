@@ -32,6 +32,9 @@ var classes = map[string]adapter.Class{
 	"dormakaba_sites_disconnected": adapter.Offline,
 	"missing_device_credentials":   adapter.Offline,
 
+	// The workspace is its own upstream.
+	"upstream_loop": adapter.GatewayDown,
+
 	"device_not_found":      adapter.NotFound,
 	"device_removed":        adapter.NotFound,
 	"access_code_not_found": adapter.NotFound,
@@ -65,9 +68,6 @@ var classes = map[string]adapter.Class{
 	"too_many_requests":                 adapter.Transient,
 	"service_unavailable":               adapter.Transient,
 }
-
-// loopDetected is the type of the error of a server that is its own upstream.
-const loopDetected = "upstream_loop"
 
 // classify returns the error of a response other than 2xx. A response without the JSON of the API comes from a proxy:
 // its 400, 403, or 404 is Transient, because otherwise a wrong route would make every device look removed.

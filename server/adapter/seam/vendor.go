@@ -122,9 +122,9 @@ func isLoopback(host string) bool {
 // Check implements adapter.Connection. It refuses loops: a workspace cannot be its own upstream, nor that of its own
 // upstream.
 func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
-	a := New(Config{BaseURL: c.BaseURL, APIKey: c.APIKey, Workspace: env.Workspace, Guard: env.Guard, Log: env.Log})
+	a := New(Config{BaseURL: c.BaseURL, APIKey: c.APIKey, Guard: env.Guard, Log: env.Log})
 	defer a.Close() //nolint:errcheck // nothing was opened
-	workspace, err := a.checkWorkspace(ctx)
+	workspace, err := a.checkWorkspace(ctx, env.Workspace)
 	if err != nil {
 		return found, err
 	}
@@ -175,8 +175,8 @@ type wireWorkspace struct {
 	Name string `json:"name"`
 }
 
-// checkWorkspace returns the upstream workspace. It fails with Invalid for a loop.
-func (a *Adapter) checkWorkspace(ctx context.Context) (wireWorkspace, error) {
+// checkWorkspace returns the upstream workspace. It fails with Invalid for a loop with the workspace own.
+func (a *Adapter) checkWorkspace(ctx context.Context, own string) (wireWorkspace, error) {
 	var got struct {
 		Workspace wireWorkspace `json:"workspace"`
 	}
@@ -189,7 +189,7 @@ func (a *Adapter) checkWorkspace(ctx context.Context) (wireWorkspace, error) {
 	switch {
 	case !isID(got.Workspace.ID):
 		return got.Workspace, adapter.Errorf(adapter.Transient, "the server does not name the workspace of the API key")
-	case got.Workspace.ID == a.workspace:
+	case got.Workspace.ID == own:
 		return got.Workspace, adapter.Errorf(adapter.Invalid, "a workspace cannot be its own upstream")
 	}
 	var accounts struct {
@@ -204,7 +204,7 @@ func (a *Adapter) checkWorkspace(ctx context.Context) (wireWorkspace, error) {
 		return got.Workspace, err
 	}
 	for _, account := range accounts.List {
-		if account.Type == Name && a.workspace != "" && account.User.Username == a.workspace {
+		if account.Type == Name && own != "" && account.User.Username == own {
 			return got.Workspace, adapter.Errorf(
 				adapter.Invalid,
 				"the upstream workspace has this workspace as its own upstream",
