@@ -157,9 +157,12 @@ func TestUpstream_Story(t *testing.T) {
 		return ok && c.AccessCodeID == made.AccessCode.AccessCodeID && d.lock.Has(t, "5948")
 	})
 
-	// A code that is unmanaged upstream becomes managed there with the first change.
+	// A code that is unmanaged upstream becomes managed there first.
 	d.lock.Control(t, http.MethodPost, "/keypad/codes", map[string]string{"name": "Neighbor", "code": "7261"})
 	id = d.adopt("Neighbor")
+	if _, ok := d.upstreamCode("Neighbor"); !ok {
+		t.Error("the code is unmanaged upstream")
+	}
 	d.post("/access_codes/update", map[string]any{"access_code_id": id, "name": "Ms. Neighbor"}, nil)
 	apptest.Until(t, "the name upstream", func() bool {
 		_, ok := d.upstreamCode("Ms. Neighbor")

@@ -437,8 +437,33 @@ func (p *pass) read(ctx context.Context) (report device.Report, err error) {
 	report = device.Report{Seq: p.readSeq, Read: true, Found: make([]device.Found, len(codes.Codes))}
 	for i, c := range codes.Codes {
 		report.Found[i] = toFound(c)
+		if c.Unconverted && slices.Contains(p.work.Conversions, string(c.Ref)) {
+			if err := p.convert(ctx, &report.Found[i]); err != nil {
+				return device.Report{}, err
+			}
+		}
 	}
 	return report, nil
+}
+
+// convert asks the vendor to take over an unmanaged code that must become managed here. It returns an error if the
+// device cannot be reached.
+func (p *pass) convert(ctx context.Context, found *device.Found) error {
+	converter, ok := p.adapter.(adapter.Converter)
+	if !ok {
+		found.Unconvertible = "The adapter of this device cannot convert codes."
+		return nil
+	}
+	state, err := converter.ConvertCode(ctx, p.ref, adapter.CodeRef(found.Ref))
+	switch e := adapter.AsError(err); {
+	case err == nil:
+		found.Unconverted = state != adapter.Confirmed
+	case e == nil || isUnreachable(err) || ctx.Err() != nil:
+		return err
+	case e.Class == adapter.NotSupported:
+		found.Unconvertible = e.Message
+	}
+	return nil
 }
 
 // toFound returns an observed code in the terms of package device.
@@ -456,6 +481,8 @@ func toFound(c adapter.Code) device.Found {
 			Removing:   c.Removing,
 			ChangedAt:  c.ChangedAt,
 			Disabled:   c.Disabled,
+
+			Unconverted: c.Unconverted,
 		},
 	}
 	if c.Failed != nil {

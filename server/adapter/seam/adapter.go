@@ -7,7 +7,7 @@
 //   - The upstream server programs codes, applies their time frames, and repairs drift. A code is Confirmed when
 //     the server says `set`, and also when the server has accepted it for a later time.
 //   - Codes that other clients manage upstream, and codes that are unmanaged upstream, are codes on the device here.
-//     An unmanaged one becomes managed upstream with the first change.
+//     An unmanaged one becomes managed upstream when it becomes managed here.
 //   - The common_code_key of a created code is "deviceaccess-" and the key of the creation. It makes
 //     creations repeatable, because the hosted API documents no idempotency key. Servers that have Idempotency-Key
 //     receive one as well.
@@ -80,6 +80,7 @@ var (
 	_ adapter.Locker        = (*Adapter)(nil)
 	_ adapter.AutoLocker    = (*Adapter)(nil)
 	_ adapter.OfflineIssuer = (*Adapter)(nil)
+	_ adapter.Converter     = (*Adapter)(nil)
 )
 
 // New returns an adapter. It sends nothing.

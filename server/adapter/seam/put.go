@@ -287,6 +287,19 @@ func (a *Adapter) convert(ctx context.Context, device adapter.DeviceRef, code ad
 	return nil
 }
 
+// ConvertCode implements adapter.Converter.
+func (a *Adapter) ConvertCode(
+	ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef,
+) (adapter.State, error) {
+	if _, err := a.ready(ctx, device); err != nil {
+		return "", err
+	}
+	if err := a.convert(ctx, device, code); err != nil {
+		return "", err
+	}
+	return adapter.Confirmed, nil
+}
+
 // DeleteCode implements adapter.Adapter.
 func (a *Adapter) DeleteCode(
 	ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef,

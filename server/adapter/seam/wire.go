@@ -257,6 +257,7 @@ func (a *Adapter) code(w wireCode, hidePINs bool, now time.Time) adapter.Code {
 		c.PIN = ""
 	}
 	if !isTrue(w.Managed) { // it is on the device
+		c.Unconverted = true
 		return c
 	}
 	changing := slices.ContainsFunc(w.Mutations, func(m wireMutation) bool {
