@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // downstream is a workspace whose locks are those of an upstream workspace.
@@ -39,16 +40,16 @@ func vendorAt(base *string) adapter.Vendor {
 	return v
 }
 
-func startDownstream(t *testing.T) *downstream {
+func startDownstream(t *testing.T, opts ...apptest.Option) *downstream {
 	t.Helper()
 	var base string
 	d := &downstream{t: t, up: apptest.Shared(t, apptest.WithProfiles("august"))}
 	base = d.up.URL
-	d.server = apptest.Start(
-		t,
+	d.server = apptest.Start(t, append(
+		opts,
 		apptest.WithProfiles("august"),
 		apptest.WithConnecting(app.Connecting{Vendors: []adapter.Vendor{vendorAt(&base)}}),
-	)
+	)...)
 	d.at = d.up.Device(t, "august")
 	d.lock = d.up.Lock(t, d.at)
 	d.upKey, _ = d.up.Credential(t, auth.NewCredential{Kind: domain.APIKey, Name: "downstream", Sandbox: true})
@@ -132,7 +133,9 @@ func (d *downstream) upstreamCode(name string) (code api.AccessCode, ok bool) {
 // happens at the door.
 func TestUpstream_Story(t *testing.T) {
 	t.Parallel()
-	d := startDownstream(t)
+	var run secretscan.Run
+	d := startDownstream(t, run.Configure(t))
+	run.Learn("upstream key", d.upKey)
 	var made api.AccessCodeResponse
 	d.up.Post(t, "/access_codes/create", map[string]any{"device_id": d.at, "name": "Owner 2", "code": "4839"}, &made)
 
@@ -190,6 +193,7 @@ func TestUpstream_Story(t *testing.T) {
 	d.post("/access_codes/delete", map[string]any{"access_code_id": made.AccessCode.AccessCodeID}, nil)
 	apptest.Until(t, "the deletion", func() bool { return !d.lock.Has(t, "6173") })
 	d.checkWebhook()
+	run.Check(t, d.server.App, nil)
 }
 
 // checkWebhook requires that the account has one webhook upstream, and that an unsigned push is refused.
