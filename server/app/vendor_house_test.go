@@ -318,7 +318,7 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 
 func post(t *testing.T, to string, form url.Values) int {
 	t.Helper()
-	res, err := http.PostForm(to, form) //nolint:noctx // the test ends with the server
+	res, err := http.PostForm(to, form)
 	if err != nil {
 		t.Fatal(err)
 	}
