@@ -75,6 +75,8 @@ func (v Vendor) IsAccessSystem() bool { return len(v.Accepts) == 1 && v.Accepts[
 // Values of Vendor.Accepts.
 const (
 	Locks         = "lock"
+	Thermostats   = "thermostat"
+	NoiseSensors  = "noise_sensor"
 	AccessControl = "access_control"
 )
 
