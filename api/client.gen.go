@@ -682,6 +682,266 @@ type ClientInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListNoiseSensorsWithBody List the noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseSensors List the noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNoiseThresholdWithBody Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThreshold(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNoiseThresholdWithBody Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThreshold(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNoiseThresholdWithBody Get a noise threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNoiseThreshold Get a noise threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThreshold(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseThresholdsWithBody List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholds(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNoiseThresholdWithBody Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThreshold(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClimatePresetWithBody Create a climate preset.
+	//
+	// `properties.available_climate_presets` of the device has all presets.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+	CreateClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClimatePreset Create a climate preset.
+	//
+	// `properties.available_climate_presets` of the device has all presets.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+	CreateClimatePreset(ctx context.Context, body CreateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteClimatePresetWithBody Delete a climate preset.
+	//
+	// The fallback preset and presets of schedules and programs cannot be deleted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+	DeleteClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteClimatePreset Delete a climate preset.
+	//
+	// The fallback preset and presets of schedules and programs cannot be deleted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+	DeleteClimatePreset(ctx context.Context, body DeleteClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetThermostatWithBody Get a thermostat by its identifier or its name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+	GetThermostatWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetThermostat Get a thermostat by its identifier or its name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+	GetThermostat(ctx context.Context, body GetThermostatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostatsWithBody List the thermostats of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostats List the thermostats of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostats(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateThermostatScheduleWithBody Create a schedule.
+	//
+	// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+	CreateThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateThermostatSchedule Create a schedule.
+	//
+	// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+	CreateThermostatSchedule(ctx context.Context, body CreateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteThermostatScheduleWithBody Delete a schedule.
+	//
+	// If it is the current one, it ends.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+	DeleteThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteThermostatSchedule Delete a schedule.
+	//
+	// If it is the current one, it ends.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+	DeleteThermostatSchedule(ctx context.Context, body DeleteThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetThermostatScheduleWithBody Get a schedule.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+	GetThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetThermostatSchedule Get a schedule.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+	GetThermostatSchedule(ctx context.Context, body GetThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostatSchedulesWithBody List the schedules of a thermostat.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+	ListThermostatSchedulesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostatSchedules List the schedules of a thermostat.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+	ListThermostatSchedules(ctx context.Context, body ListThermostatSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateThermostatScheduleWithBody Update a schedule.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+	UpdateThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateThermostatSchedule Update a schedule.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+	UpdateThermostatSchedule(ctx context.Context, body UpdateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateClimatePresetWithBody Update a climate preset.
+	//
+	// If the preset is in effect, the thermostat is set to it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+	UpdateClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateClimatePreset Update a climate preset.
+	//
+	// If the preset is in effect, the thermostat is set to it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+	UpdateClimatePreset(ctx context.Context, body UpdateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AddAcsUserToUserIdentityWithBody Assign a user of an access system to a user identity.
 	//
 	// If no identity has the `user_identity_key`, the server creates one from the data of the user.
@@ -2241,6 +2501,586 @@ func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensorsWithBody List the noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensors List the noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNoiseThresholdWithBody Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *Client) CreateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *Client) CreateNoiseThreshold(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteNoiseThresholdWithBody Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *Client) DeleteNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *Client) DeleteNoiseThreshold(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetNoiseThresholdWithBody Get a noise threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *Client) GetNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetNoiseThreshold Get a noise threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *Client) GetNoiseThreshold(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseThresholdsWithBody List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *Client) ListNoiseThresholdsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseThresholdsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseThresholds List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *Client) ListNoiseThresholds(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseThresholdsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNoiseThresholdWithBody Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *Client) UpdateNoiseThresholdWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNoiseThresholdRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *Client) UpdateNoiseThreshold(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNoiseThresholdRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClimatePresetWithBody Create a climate preset.
+//
+// `properties.available_climate_presets` of the device has all presets.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+func (c *Client) CreateClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClimatePresetRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClimatePreset Create a climate preset.
+//
+// `properties.available_climate_presets` of the device has all presets.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+func (c *Client) CreateClimatePreset(ctx context.Context, body CreateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClimatePresetRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteClimatePresetWithBody Delete a climate preset.
+//
+// The fallback preset and presets of schedules and programs cannot be deleted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+func (c *Client) DeleteClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteClimatePresetRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteClimatePreset Delete a climate preset.
+//
+// The fallback preset and presets of schedules and programs cannot be deleted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+func (c *Client) DeleteClimatePreset(ctx context.Context, body DeleteClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteClimatePresetRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetThermostatWithBody Get a thermostat by its identifier or its name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+func (c *Client) GetThermostatWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetThermostatRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetThermostat Get a thermostat by its identifier or its name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+func (c *Client) GetThermostat(ctx context.Context, body GetThermostatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetThermostatRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostatsWithBody List the thermostats of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *Client) ListThermostatsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostats List the thermostats of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *Client) ListThermostats(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateThermostatScheduleWithBody Create a schedule.
+//
+// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+func (c *Client) CreateThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateThermostatScheduleRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateThermostatSchedule Create a schedule.
+//
+// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+func (c *Client) CreateThermostatSchedule(ctx context.Context, body CreateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateThermostatScheduleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteThermostatScheduleWithBody Delete a schedule.
+//
+// If it is the current one, it ends.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+func (c *Client) DeleteThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteThermostatScheduleRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteThermostatSchedule Delete a schedule.
+//
+// If it is the current one, it ends.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+func (c *Client) DeleteThermostatSchedule(ctx context.Context, body DeleteThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteThermostatScheduleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetThermostatScheduleWithBody Get a schedule.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+func (c *Client) GetThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetThermostatScheduleRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetThermostatSchedule Get a schedule.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+func (c *Client) GetThermostatSchedule(ctx context.Context, body GetThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetThermostatScheduleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostatSchedulesWithBody List the schedules of a thermostat.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+func (c *Client) ListThermostatSchedulesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatSchedulesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostatSchedules List the schedules of a thermostat.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+func (c *Client) ListThermostatSchedules(ctx context.Context, body ListThermostatSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatSchedulesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateThermostatScheduleWithBody Update a schedule.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+func (c *Client) UpdateThermostatScheduleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateThermostatScheduleRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateThermostatSchedule Update a schedule.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+func (c *Client) UpdateThermostatSchedule(ctx context.Context, body UpdateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateThermostatScheduleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateClimatePresetWithBody Update a climate preset.
+//
+// If the preset is in effect, the thermostat is set to it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+func (c *Client) UpdateClimatePresetWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateClimatePresetRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateClimatePreset Update a climate preset.
+//
+// If the preset is in effect, the thermostat is set to it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+func (c *Client) UpdateClimatePreset(ctx context.Context, body UpdateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateClimatePresetRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4265,6 +5105,646 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewListNoiseSensorsRequest calls the generic ListNoiseSensors builder with application/json body
+func NewListNoiseSensorsRequest(server string, body ListNoiseSensorsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListNoiseSensorsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListNoiseSensorsRequestWithBody constructs an http.Request for the ListNoiseSensors method, with any body, and a specified content type
+func NewListNoiseSensorsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateNoiseThresholdRequest calls the generic CreateNoiseThreshold builder with application/json body
+func NewCreateNoiseThresholdRequest(server string, body CreateNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateNoiseThresholdRequestWithBody constructs an http.Request for the CreateNoiseThreshold method, with any body, and a specified content type
+func NewCreateNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteNoiseThresholdRequest calls the generic DeleteNoiseThreshold builder with application/json body
+func NewDeleteNoiseThresholdRequest(server string, body DeleteNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteNoiseThresholdRequestWithBody constructs an http.Request for the DeleteNoiseThreshold method, with any body, and a specified content type
+func NewDeleteNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetNoiseThresholdRequest calls the generic GetNoiseThreshold builder with application/json body
+func NewGetNoiseThresholdRequest(server string, body GetNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetNoiseThresholdRequestWithBody constructs an http.Request for the GetNoiseThreshold method, with any body, and a specified content type
+func NewGetNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListNoiseThresholdsRequest calls the generic ListNoiseThresholds builder with application/json body
+func NewListNoiseThresholdsRequest(server string, body ListNoiseThresholdsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListNoiseThresholdsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListNoiseThresholdsRequestWithBody constructs an http.Request for the ListNoiseThresholds method, with any body, and a specified content type
+func NewListNoiseThresholdsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateNoiseThresholdRequest calls the generic UpdateNoiseThreshold builder with application/json body
+func NewUpdateNoiseThresholdRequest(server string, body UpdateNoiseThresholdJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNoiseThresholdRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateNoiseThresholdRequestWithBody constructs an http.Request for the UpdateNoiseThreshold method, with any body, and a specified content type
+func NewUpdateNoiseThresholdRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/noise_thresholds/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateClimatePresetRequest calls the generic CreateClimatePreset builder with application/json body
+func NewCreateClimatePresetRequest(server string, body CreateClimatePresetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateClimatePresetRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateClimatePresetRequestWithBody constructs an http.Request for the CreateClimatePreset method, with any body, and a specified content type
+func NewCreateClimatePresetRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/create_climate_preset")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteClimatePresetRequest calls the generic DeleteClimatePreset builder with application/json body
+func NewDeleteClimatePresetRequest(server string, body DeleteClimatePresetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteClimatePresetRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteClimatePresetRequestWithBody constructs an http.Request for the DeleteClimatePreset method, with any body, and a specified content type
+func NewDeleteClimatePresetRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/delete_climate_preset")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetThermostatRequest calls the generic GetThermostat builder with application/json body
+func NewGetThermostatRequest(server string, body GetThermostatJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetThermostatRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetThermostatRequestWithBody constructs an http.Request for the GetThermostat method, with any body, and a specified content type
+func NewGetThermostatRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListThermostatsRequest calls the generic ListThermostats builder with application/json body
+func NewListThermostatsRequest(server string, body ListThermostatsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListThermostatsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListThermostatsRequestWithBody constructs an http.Request for the ListThermostats method, with any body, and a specified content type
+func NewListThermostatsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateThermostatScheduleRequest calls the generic CreateThermostatSchedule builder with application/json body
+func NewCreateThermostatScheduleRequest(server string, body CreateThermostatScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateThermostatScheduleRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateThermostatScheduleRequestWithBody constructs an http.Request for the CreateThermostatSchedule method, with any body, and a specified content type
+func NewCreateThermostatScheduleRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/schedules/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteThermostatScheduleRequest calls the generic DeleteThermostatSchedule builder with application/json body
+func NewDeleteThermostatScheduleRequest(server string, body DeleteThermostatScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteThermostatScheduleRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteThermostatScheduleRequestWithBody constructs an http.Request for the DeleteThermostatSchedule method, with any body, and a specified content type
+func NewDeleteThermostatScheduleRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/schedules/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetThermostatScheduleRequest calls the generic GetThermostatSchedule builder with application/json body
+func NewGetThermostatScheduleRequest(server string, body GetThermostatScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetThermostatScheduleRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetThermostatScheduleRequestWithBody constructs an http.Request for the GetThermostatSchedule method, with any body, and a specified content type
+func NewGetThermostatScheduleRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/schedules/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListThermostatSchedulesRequest calls the generic ListThermostatSchedules builder with application/json body
+func NewListThermostatSchedulesRequest(server string, body ListThermostatSchedulesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListThermostatSchedulesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListThermostatSchedulesRequestWithBody constructs an http.Request for the ListThermostatSchedules method, with any body, and a specified content type
+func NewListThermostatSchedulesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/schedules/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateThermostatScheduleRequest calls the generic UpdateThermostatSchedule builder with application/json body
+func NewUpdateThermostatScheduleRequest(server string, body UpdateThermostatScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateThermostatScheduleRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateThermostatScheduleRequestWithBody constructs an http.Request for the UpdateThermostatSchedule method, with any body, and a specified content type
+func NewUpdateThermostatScheduleRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/schedules/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateClimatePresetRequest calls the generic UpdateClimatePreset builder with application/json body
+func NewUpdateClimatePresetRequest(server string, body UpdateClimatePresetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateClimatePresetRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateClimatePresetRequestWithBody constructs an http.Request for the UpdateClimatePreset method, with any body, and a specified content type
+func NewUpdateClimatePresetRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/update_climate_preset")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAddAcsUserToUserIdentityRequest calls the generic AddAcsUserToUserIdentity builder with application/json body
 func NewAddAcsUserToUserIdentityRequest(server string, body AddAcsUserToUserIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5422,6 +6902,266 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// ListNoiseSensorsWithBodyWithResponse List the noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// ListNoiseSensorsWithResponse List the noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// CreateNoiseThresholdWithBodyWithResponse Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error)
+
+	// CreateNoiseThresholdWithResponse Create a noise threshold on a noise sensor.
+	//
+	// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+	CreateNoiseThresholdWithResponse(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error)
+
+	// DeleteNoiseThresholdWithBodyWithResponse Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error)
+
+	// DeleteNoiseThresholdWithResponse Delete a noise threshold. It disappears when its device confirms.
+	//
+	// The action attempt is `DELETE_NOISE_THRESHOLD`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+	DeleteNoiseThresholdWithResponse(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error)
+
+	// GetNoiseThresholdWithBodyWithResponse Get a noise threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error)
+
+	// GetNoiseThresholdWithResponse Get a noise threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+	GetNoiseThresholdWithResponse(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error)
+
+	// ListNoiseThresholdsWithBodyWithResponse List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error)
+
+	// ListNoiseThresholdsWithResponse List the noise thresholds of a noise sensor.
+	//
+	// Those that clients created, and those that the server found on the device.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+	ListNoiseThresholdsWithResponse(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error)
+
+	// UpdateNoiseThresholdWithBodyWithResponse Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error)
+
+	// UpdateNoiseThresholdWithResponse Update the name, level, or time of day of a noise threshold.
+	//
+	// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+	UpdateNoiseThresholdWithResponse(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error)
+
+	// CreateClimatePresetWithBodyWithResponse Create a climate preset.
+	//
+	// `properties.available_climate_presets` of the device has all presets.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+	CreateClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClimatePresetResult, error)
+
+	// CreateClimatePresetWithResponse Create a climate preset.
+	//
+	// `properties.available_climate_presets` of the device has all presets.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+	CreateClimatePresetWithResponse(ctx context.Context, body CreateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClimatePresetResult, error)
+
+	// DeleteClimatePresetWithBodyWithResponse Delete a climate preset.
+	//
+	// The fallback preset and presets of schedules and programs cannot be deleted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+	DeleteClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteClimatePresetResult, error)
+
+	// DeleteClimatePresetWithResponse Delete a climate preset.
+	//
+	// The fallback preset and presets of schedules and programs cannot be deleted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+	DeleteClimatePresetWithResponse(ctx context.Context, body DeleteClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteClimatePresetResult, error)
+
+	// GetThermostatWithBodyWithResponse Get a thermostat by its identifier or its name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+	GetThermostatWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetThermostatResult, error)
+
+	// GetThermostatWithResponse Get a thermostat by its identifier or its name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+	GetThermostatWithResponse(ctx context.Context, body GetThermostatJSONRequestBody, reqEditors ...RequestEditorFn) (*GetThermostatResult, error)
+
+	// ListThermostatsWithBodyWithResponse List the thermostats of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error)
+
+	// ListThermostatsWithResponse List the thermostats of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithResponse(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error)
+
+	// CreateThermostatScheduleWithBodyWithResponse Create a schedule.
+	//
+	// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+	CreateThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateThermostatScheduleResult, error)
+
+	// CreateThermostatScheduleWithResponse Create a schedule.
+	//
+	// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+	CreateThermostatScheduleWithResponse(ctx context.Context, body CreateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateThermostatScheduleResult, error)
+
+	// DeleteThermostatScheduleWithBodyWithResponse Delete a schedule.
+	//
+	// If it is the current one, it ends.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+	DeleteThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteThermostatScheduleResult, error)
+
+	// DeleteThermostatScheduleWithResponse Delete a schedule.
+	//
+	// If it is the current one, it ends.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+	DeleteThermostatScheduleWithResponse(ctx context.Context, body DeleteThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteThermostatScheduleResult, error)
+
+	// GetThermostatScheduleWithBodyWithResponse Get a schedule.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+	GetThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetThermostatScheduleResult, error)
+
+	// GetThermostatScheduleWithResponse Get a schedule.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+	GetThermostatScheduleWithResponse(ctx context.Context, body GetThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*GetThermostatScheduleResult, error)
+
+	// ListThermostatSchedulesWithBodyWithResponse List the schedules of a thermostat.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+	ListThermostatSchedulesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatSchedulesResult, error)
+
+	// ListThermostatSchedulesWithResponse List the schedules of a thermostat.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+	ListThermostatSchedulesWithResponse(ctx context.Context, body ListThermostatSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatSchedulesResult, error)
+
+	// UpdateThermostatScheduleWithBodyWithResponse Update a schedule.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+	UpdateThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateThermostatScheduleResult, error)
+
+	// UpdateThermostatScheduleWithResponse Update a schedule.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+	UpdateThermostatScheduleWithResponse(ctx context.Context, body UpdateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateThermostatScheduleResult, error)
+
+	// UpdateClimatePresetWithBodyWithResponse Update a climate preset.
+	//
+	// If the preset is in effect, the thermostat is set to it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+	UpdateClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateClimatePresetResult, error)
+
+	// UpdateClimatePresetWithResponse Update a climate preset.
+	//
+	// If the preset is in effect, the thermostat is set to it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+	UpdateClimatePresetWithResponse(ctx context.Context, body UpdateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateClimatePresetResult, error)
 
 	// AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
 	//
@@ -8057,6 +9797,984 @@ func (r UnlockDoorResult) ContentType() string {
 	return ""
 }
 
+type ListNoiseSensorsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseSensorsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON200() *NoiseSensorsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNoiseSensorsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNoiseSensorsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNoiseSensorsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNoiseSensorsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdCreatedResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON200() *NoiseThresholdCreatedResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON200() *NoiseThresholdResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListNoiseThresholdsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseThresholdsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON200() *NoiseThresholdsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListNoiseThresholdsResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNoiseThresholdsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNoiseThresholdsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNoiseThresholdsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNoiseThresholdsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateNoiseThresholdResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateNoiseThresholdResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateNoiseThresholdResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateNoiseThresholdResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateNoiseThresholdResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateNoiseThresholdResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateClimatePresetResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateClimatePresetResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateClimatePresetResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateClimatePresetResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateClimatePresetResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateClimatePresetResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateClimatePresetResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateClimatePresetResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateClimatePresetResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteClimatePresetResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteClimatePresetResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteClimatePresetResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteClimatePresetResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteClimatePresetResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteClimatePresetResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteClimatePresetResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteClimatePresetResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteClimatePresetResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetThermostatResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetThermostatResult) GetJSON200() *ThermostatResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetThermostatResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetThermostatResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetThermostatResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetThermostatResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetThermostatResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetThermostatResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetThermostatResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListThermostatsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListThermostatsResult) GetJSON200() *ThermostatsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListThermostatsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListThermostatsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListThermostatsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListThermostatsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListThermostatsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListThermostatsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateThermostatScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatScheduleResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateThermostatScheduleResult) GetJSON200() *ThermostatScheduleResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateThermostatScheduleResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateThermostatScheduleResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateThermostatScheduleResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateThermostatScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateThermostatScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateThermostatScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateThermostatScheduleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteThermostatScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteThermostatScheduleResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteThermostatScheduleResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteThermostatScheduleResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteThermostatScheduleResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteThermostatScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteThermostatScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteThermostatScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteThermostatScheduleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetThermostatScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatScheduleResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetThermostatScheduleResult) GetJSON200() *ThermostatScheduleResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetThermostatScheduleResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetThermostatScheduleResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetThermostatScheduleResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetThermostatScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetThermostatScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetThermostatScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetThermostatScheduleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListThermostatSchedulesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatSchedulesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListThermostatSchedulesResult) GetJSON200() *ThermostatSchedulesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListThermostatSchedulesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListThermostatSchedulesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListThermostatSchedulesResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListThermostatSchedulesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListThermostatSchedulesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListThermostatSchedulesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListThermostatSchedulesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateThermostatScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateThermostatScheduleResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateThermostatScheduleResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateThermostatScheduleResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateThermostatScheduleResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateThermostatScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateThermostatScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateThermostatScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateThermostatScheduleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateClimatePresetResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateClimatePresetResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateClimatePresetResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateClimatePresetResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateClimatePresetResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateClimatePresetResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateClimatePresetResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateClimatePresetResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateClimatePresetResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AddAcsUserToUserIdentityResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9916,6 +12634,458 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 		return nil, err
 	}
 	return ParseUnlockDoorResult(rsp)
+}
+
+// ListNoiseSensorsWithBodyWithResponse List the noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensorsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// ListNoiseSensorsWithResponse List the noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensors(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// CreateNoiseThresholdWithBodyWithResponse Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *ClientWithResponses) CreateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error) {
+	rsp, err := c.CreateNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNoiseThresholdResult(rsp)
+}
+
+// CreateNoiseThresholdWithResponse Create a noise threshold on a noise sensor.
+//
+// The response comes immediately. The action attempt, `CREATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/create (the `CreateNoiseThreshold` operationId).
+func (c *ClientWithResponses) CreateNoiseThresholdWithResponse(ctx context.Context, body CreateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNoiseThresholdResult, error) {
+	rsp, err := c.CreateNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNoiseThresholdResult(rsp)
+}
+
+// DeleteNoiseThresholdWithBodyWithResponse Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *ClientWithResponses) DeleteNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error) {
+	rsp, err := c.DeleteNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNoiseThresholdResult(rsp)
+}
+
+// DeleteNoiseThresholdWithResponse Delete a noise threshold. It disappears when its device confirms.
+//
+// The action attempt is `DELETE_NOISE_THRESHOLD`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/delete (the `DeleteNoiseThreshold` operationId).
+func (c *ClientWithResponses) DeleteNoiseThresholdWithResponse(ctx context.Context, body DeleteNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteNoiseThresholdResult, error) {
+	rsp, err := c.DeleteNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNoiseThresholdResult(rsp)
+}
+
+// GetNoiseThresholdWithBodyWithResponse Get a noise threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *ClientWithResponses) GetNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error) {
+	rsp, err := c.GetNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNoiseThresholdResult(rsp)
+}
+
+// GetNoiseThresholdWithResponse Get a noise threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/get (the `GetNoiseThreshold` operationId).
+func (c *ClientWithResponses) GetNoiseThresholdWithResponse(ctx context.Context, body GetNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*GetNoiseThresholdResult, error) {
+	rsp, err := c.GetNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNoiseThresholdResult(rsp)
+}
+
+// ListNoiseThresholdsWithBodyWithResponse List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *ClientWithResponses) ListNoiseThresholdsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error) {
+	rsp, err := c.ListNoiseThresholdsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseThresholdsResult(rsp)
+}
+
+// ListNoiseThresholdsWithResponse List the noise thresholds of a noise sensor.
+//
+// Those that clients created, and those that the server found on the device.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/list (the `ListNoiseThresholds` operationId).
+func (c *ClientWithResponses) ListNoiseThresholdsWithResponse(ctx context.Context, body ListNoiseThresholdsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseThresholdsResult, error) {
+	rsp, err := c.ListNoiseThresholds(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseThresholdsResult(rsp)
+}
+
+// UpdateNoiseThresholdWithBodyWithResponse Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *ClientWithResponses) UpdateNoiseThresholdWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error) {
+	rsp, err := c.UpdateNoiseThresholdWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNoiseThresholdResult(rsp)
+}
+
+// UpdateNoiseThresholdWithResponse Update the name, level, or time of day of a noise threshold.
+//
+// The action attempt, `UPDATE_NOISE_THRESHOLD`, ends when the device confirms. Its result is the threshold.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/noise_thresholds/update (the `UpdateNoiseThreshold` operationId).
+func (c *ClientWithResponses) UpdateNoiseThresholdWithResponse(ctx context.Context, body UpdateNoiseThresholdJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNoiseThresholdResult, error) {
+	rsp, err := c.UpdateNoiseThreshold(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNoiseThresholdResult(rsp)
+}
+
+// CreateClimatePresetWithBodyWithResponse Create a climate preset.
+//
+// `properties.available_climate_presets` of the device has all presets.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+func (c *ClientWithResponses) CreateClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClimatePresetResult, error) {
+	rsp, err := c.CreateClimatePresetWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClimatePresetResult(rsp)
+}
+
+// CreateClimatePresetWithResponse Create a climate preset.
+//
+// `properties.available_climate_presets` of the device has all presets.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/create_climate_preset (the `CreateClimatePreset` operationId).
+func (c *ClientWithResponses) CreateClimatePresetWithResponse(ctx context.Context, body CreateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClimatePresetResult, error) {
+	rsp, err := c.CreateClimatePreset(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClimatePresetResult(rsp)
+}
+
+// DeleteClimatePresetWithBodyWithResponse Delete a climate preset.
+//
+// The fallback preset and presets of schedules and programs cannot be deleted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+func (c *ClientWithResponses) DeleteClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteClimatePresetResult, error) {
+	rsp, err := c.DeleteClimatePresetWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteClimatePresetResult(rsp)
+}
+
+// DeleteClimatePresetWithResponse Delete a climate preset.
+//
+// The fallback preset and presets of schedules and programs cannot be deleted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/delete_climate_preset (the `DeleteClimatePreset` operationId).
+func (c *ClientWithResponses) DeleteClimatePresetWithResponse(ctx context.Context, body DeleteClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteClimatePresetResult, error) {
+	rsp, err := c.DeleteClimatePreset(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteClimatePresetResult(rsp)
+}
+
+// GetThermostatWithBodyWithResponse Get a thermostat by its identifier or its name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+func (c *ClientWithResponses) GetThermostatWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetThermostatResult, error) {
+	rsp, err := c.GetThermostatWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetThermostatResult(rsp)
+}
+
+// GetThermostatWithResponse Get a thermostat by its identifier or its name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/get (the `GetThermostat` operationId).
+func (c *ClientWithResponses) GetThermostatWithResponse(ctx context.Context, body GetThermostatJSONRequestBody, reqEditors ...RequestEditorFn) (*GetThermostatResult, error) {
+	rsp, err := c.GetThermostat(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetThermostatResult(rsp)
+}
+
+// ListThermostatsWithBodyWithResponse List the thermostats of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *ClientWithResponses) ListThermostatsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error) {
+	rsp, err := c.ListThermostatsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatsResult(rsp)
+}
+
+// ListThermostatsWithResponse List the thermostats of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *ClientWithResponses) ListThermostatsWithResponse(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error) {
+	rsp, err := c.ListThermostats(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatsResult(rsp)
+}
+
+// CreateThermostatScheduleWithBodyWithResponse Create a schedule.
+//
+// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+func (c *ClientWithResponses) CreateThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateThermostatScheduleResult, error) {
+	rsp, err := c.CreateThermostatScheduleWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateThermostatScheduleResult(rsp)
+}
+
+// CreateThermostatScheduleWithResponse Create a schedule.
+//
+// The thermostat is set to the climate preset when the schedule starts, or now if it started in the past. When it ends, the fallback preset is set once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/create (the `CreateThermostatSchedule` operationId).
+func (c *ClientWithResponses) CreateThermostatScheduleWithResponse(ctx context.Context, body CreateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateThermostatScheduleResult, error) {
+	rsp, err := c.CreateThermostatSchedule(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateThermostatScheduleResult(rsp)
+}
+
+// DeleteThermostatScheduleWithBodyWithResponse Delete a schedule.
+//
+// If it is the current one, it ends.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+func (c *ClientWithResponses) DeleteThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteThermostatScheduleResult, error) {
+	rsp, err := c.DeleteThermostatScheduleWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteThermostatScheduleResult(rsp)
+}
+
+// DeleteThermostatScheduleWithResponse Delete a schedule.
+//
+// If it is the current one, it ends.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/delete (the `DeleteThermostatSchedule` operationId).
+func (c *ClientWithResponses) DeleteThermostatScheduleWithResponse(ctx context.Context, body DeleteThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteThermostatScheduleResult, error) {
+	rsp, err := c.DeleteThermostatSchedule(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteThermostatScheduleResult(rsp)
+}
+
+// GetThermostatScheduleWithBodyWithResponse Get a schedule.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+func (c *ClientWithResponses) GetThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetThermostatScheduleResult, error) {
+	rsp, err := c.GetThermostatScheduleWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetThermostatScheduleResult(rsp)
+}
+
+// GetThermostatScheduleWithResponse Get a schedule.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/get (the `GetThermostatSchedule` operationId).
+func (c *ClientWithResponses) GetThermostatScheduleWithResponse(ctx context.Context, body GetThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*GetThermostatScheduleResult, error) {
+	rsp, err := c.GetThermostatSchedule(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetThermostatScheduleResult(rsp)
+}
+
+// ListThermostatSchedulesWithBodyWithResponse List the schedules of a thermostat.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+func (c *ClientWithResponses) ListThermostatSchedulesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatSchedulesResult, error) {
+	rsp, err := c.ListThermostatSchedulesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatSchedulesResult(rsp)
+}
+
+// ListThermostatSchedulesWithResponse List the schedules of a thermostat.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/list (the `ListThermostatSchedules` operationId).
+func (c *ClientWithResponses) ListThermostatSchedulesWithResponse(ctx context.Context, body ListThermostatSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatSchedulesResult, error) {
+	rsp, err := c.ListThermostatSchedules(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatSchedulesResult(rsp)
+}
+
+// UpdateThermostatScheduleWithBodyWithResponse Update a schedule.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+func (c *ClientWithResponses) UpdateThermostatScheduleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateThermostatScheduleResult, error) {
+	rsp, err := c.UpdateThermostatScheduleWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateThermostatScheduleResult(rsp)
+}
+
+// UpdateThermostatScheduleWithResponse Update a schedule.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/schedules/update (the `UpdateThermostatSchedule` operationId).
+func (c *ClientWithResponses) UpdateThermostatScheduleWithResponse(ctx context.Context, body UpdateThermostatScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateThermostatScheduleResult, error) {
+	rsp, err := c.UpdateThermostatSchedule(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateThermostatScheduleResult(rsp)
+}
+
+// UpdateClimatePresetWithBodyWithResponse Update a climate preset.
+//
+// If the preset is in effect, the thermostat is set to it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+func (c *ClientWithResponses) UpdateClimatePresetWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateClimatePresetResult, error) {
+	rsp, err := c.UpdateClimatePresetWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateClimatePresetResult(rsp)
+}
+
+// UpdateClimatePresetWithResponse Update a climate preset.
+//
+// If the preset is in effect, the thermostat is set to it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/update_climate_preset (the `UpdateClimatePreset` operationId).
+func (c *ClientWithResponses) UpdateClimatePresetWithResponse(ctx context.Context, body UpdateClimatePresetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateClimatePresetResult, error) {
+	rsp, err := c.UpdateClimatePreset(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateClimatePresetResult(rsp)
 }
 
 // AddAcsUserToUserIdentityWithBodyWithResponse Assign a user of an access system to a user identity.
@@ -12091,6 +15261,744 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNoiseSensorsResult parses an HTTP response from a ListNoiseSensorsWithResponse call
+func ParseListNoiseSensorsResult(rsp *http.Response) (*ListNoiseSensorsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNoiseSensorsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseSensorsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateNoiseThresholdResult parses an HTTP response from a CreateNoiseThresholdWithResponse call
+func ParseCreateNoiseThresholdResult(rsp *http.Response) (*CreateNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdCreatedResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteNoiseThresholdResult parses an HTTP response from a DeleteNoiseThresholdWithResponse call
+func ParseDeleteNoiseThresholdResult(rsp *http.Response) (*DeleteNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetNoiseThresholdResult parses an HTTP response from a GetNoiseThresholdWithResponse call
+func ParseGetNoiseThresholdResult(rsp *http.Response) (*GetNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNoiseThresholdsResult parses an HTTP response from a ListNoiseThresholdsWithResponse call
+func ParseListNoiseThresholdsResult(rsp *http.Response) (*ListNoiseThresholdsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNoiseThresholdsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseThresholdsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateNoiseThresholdResult parses an HTTP response from a UpdateNoiseThresholdWithResponse call
+func ParseUpdateNoiseThresholdResult(rsp *http.Response) (*UpdateNoiseThresholdResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateNoiseThresholdResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateClimatePresetResult parses an HTTP response from a CreateClimatePresetWithResponse call
+func ParseCreateClimatePresetResult(rsp *http.Response) (*CreateClimatePresetResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateClimatePresetResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteClimatePresetResult parses an HTTP response from a DeleteClimatePresetWithResponse call
+func ParseDeleteClimatePresetResult(rsp *http.Response) (*DeleteClimatePresetResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteClimatePresetResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetThermostatResult parses an HTTP response from a GetThermostatWithResponse call
+func ParseGetThermostatResult(rsp *http.Response) (*GetThermostatResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetThermostatResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListThermostatsResult parses an HTTP response from a ListThermostatsWithResponse call
+func ParseListThermostatsResult(rsp *http.Response) (*ListThermostatsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListThermostatsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateThermostatScheduleResult parses an HTTP response from a CreateThermostatScheduleWithResponse call
+func ParseCreateThermostatScheduleResult(rsp *http.Response) (*CreateThermostatScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateThermostatScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatScheduleResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteThermostatScheduleResult parses an HTTP response from a DeleteThermostatScheduleWithResponse call
+func ParseDeleteThermostatScheduleResult(rsp *http.Response) (*DeleteThermostatScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteThermostatScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetThermostatScheduleResult parses an HTTP response from a GetThermostatScheduleWithResponse call
+func ParseGetThermostatScheduleResult(rsp *http.Response) (*GetThermostatScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetThermostatScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatScheduleResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListThermostatSchedulesResult parses an HTTP response from a ListThermostatSchedulesWithResponse call
+func ParseListThermostatSchedulesResult(rsp *http.Response) (*ListThermostatSchedulesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListThermostatSchedulesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatSchedulesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateThermostatScheduleResult parses an HTTP response from a UpdateThermostatScheduleWithResponse call
+func ParseUpdateThermostatScheduleResult(rsp *http.Response) (*UpdateThermostatScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateThermostatScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateClimatePresetResult parses an HTTP response from a UpdateClimatePresetWithResponse call
+func ParseUpdateClimatePresetResult(rsp *http.Response) (*UpdateClimatePresetResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateClimatePresetResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -114,3 +114,49 @@ func (c *Client) Webhooks(ctx context.Context) iter.Seq2[Webhook, error] {
 		return answer.Webhooks, Pagination{}, nil
 	})
 }
+
+// Thermostats lists the thermostats that match the request. The contract returns them on one page.
+func (c *Client) Thermostats(ctx context.Context, request ListThermostatsRequest) iter.Seq2[Device, error] {
+	return Pages(func(string) ([]Device, Pagination, error) {
+		answer, err := Call[ThermostatsResponse](ctx, c.ListThermostats, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.Thermostats, Pagination{}, nil
+	})
+}
+
+// ThermostatSchedules lists the schedules of a thermostat. The contract returns them on one page.
+func (c *Client) ThermostatSchedules(ctx context.Context, deviceID string) iter.Seq2[ThermostatSchedule, error] {
+	return Pages(func(string) ([]ThermostatSchedule, Pagination, error) {
+		request := ListThermostatSchedulesRequest{DeviceID: deviceID}
+		answer, err := Call[ThermostatSchedulesResponse](ctx, c.ListThermostatSchedules, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.ThermostatSchedules, Pagination{}, nil
+	})
+}
+
+// NoiseSensors lists the noise sensors that match the request. The contract returns them on one page.
+func (c *Client) NoiseSensors(ctx context.Context, request ListNoiseSensorsRequest) iter.Seq2[Device, error] {
+	return Pages(func(string) ([]Device, Pagination, error) {
+		answer, err := Call[NoiseSensorsResponse](ctx, c.ListNoiseSensors, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.NoiseSensors, Pagination{}, nil
+	})
+}
+
+// NoiseThresholds lists the thresholds of a noise sensor. The contract returns them on one page.
+func (c *Client) NoiseThresholds(ctx context.Context, deviceID string) iter.Seq2[NoiseThreshold, error] {
+	return Pages(func(string) ([]NoiseThreshold, Pagination, error) {
+		request := ListNoiseThresholdsRequest{DeviceID: deviceID}
+		answer, err := Call[NoiseThresholdsResponse](ctx, c.ListNoiseThresholds, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.NoiseThresholds, Pagination{}, nil
+	})
+}

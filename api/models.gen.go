@@ -1122,6 +1122,111 @@ type ClientSessionsResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// ClimatePreset A setting with a name.
+type ClimatePreset struct {
+	// CanDelete Whether it can be deleted.
+	CanDelete bool `json:"can_delete"`
+
+	// CanEdit Whether it can be updated.
+	CanEdit bool `json:"can_edit"`
+
+	// CanUseWithThermostatDailyPrograms Whether daily programs can use it.
+	CanUseWithThermostatDailyPrograms bool `json:"can_use_with_thermostat_daily_programs"`
+
+	// ClimatePresetKey The name that requests use, unique on the device.
+	ClimatePresetKey string `json:"climate_preset_key"`
+
+	// ClimatePresetMode What a climate preset is for.
+	ClimatePresetMode ClimatePresetMode `json:"climate_preset_mode,omitempty,omitzero"`
+
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DisplayName A text for people.
+	DisplayName string `json:"display_name"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacModeSetting The mode of a thermostat.
+	HvacModeSetting HvacMode `json:"hvac_mode_setting,omitempty,omitzero"`
+
+	// ManualOverrideAllowed A former form of `is_override_allowed` of schedules.
+	ManualOverrideAllowed bool `json:"manual_override_allowed"`
+
+	// Name Its name.
+	Name *string `json:"name,omitempty"`
+}
+
+// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+type ClimatePresetKey = string
+
+// ClimatePresetMode What a climate preset is for.
+type ClimatePresetMode = string
+
+// ClimatePresetRequest A climate preset of a device.
+type ClimatePresetRequest struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+}
+
+// ClimateSetting What a thermostat is set to.
+type ClimateSetting struct {
+	// CanDelete Whether it can be deleted.
+	CanDelete *bool `json:"can_delete,omitempty"`
+
+	// CanEdit Whether it can be updated.
+	CanEdit *bool `json:"can_edit,omitempty"`
+
+	// CanUseWithThermostatDailyPrograms Whether daily programs can use it.
+	CanUseWithThermostatDailyPrograms *bool `json:"can_use_with_thermostat_daily_programs,omitempty"`
+
+	// ClimatePresetKey The preset that is in effect.
+	ClimatePresetKey string `json:"climate_preset_key,omitempty,omitzero"`
+
+	// ClimatePresetMode What a climate preset is for.
+	ClimatePresetMode ClimatePresetMode `json:"climate_preset_mode,omitempty,omitzero"`
+
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DisplayName A text for people.
+	DisplayName string `json:"display_name,omitempty,omitzero"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacModeSetting The mode of a thermostat.
+	HvacModeSetting HvacMode `json:"hvac_mode_setting,omitempty,omitzero"`
+
+	// ManualOverrideAllowed A former form of `is_override_allowed` of schedules.
+	ManualOverrideAllowed *bool `json:"manual_override_allowed,omitempty"`
+
+	// Name Its name.
+	Name *string `json:"name,omitempty"`
+}
+
 // CodeConstraint A constraint on a PIN or a name.
 type CodeConstraint struct {
 	// ConstraintType The type of the constraint, such as `no_zeros`, `name_length`. New values may be added.
@@ -1347,6 +1452,21 @@ type ConvertAccessCodeRequest struct {
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
+// CoolThermostatRequest The cooling set point, in one of the units.
+type CoolThermostatRequest struct {
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // CreateAccessCodeRequest An access code to create. Two managed online codes of a device may have one PIN if both have a time frame, and one ends at least 15 minutes before the other starts. The server programs the later one when the earlier one has left the device.
 type CreateAccessCodeRequest struct {
 	// AllowExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
@@ -1459,6 +1579,42 @@ type CreateClientSessionRequest struct {
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
+// CreateClimatePresetRequest A climate preset. Activating it changes only the fields that it has.
+type CreateClimatePresetRequest struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
+
+	// ClimatePresetMode What a climate preset is for.
+	ClimatePresetMode ClimatePresetMode `json:"climate_preset_mode,omitempty,omitzero"`
+
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacModeSetting The mode of a thermostat.
+	HvacModeSetting HvacMode `json:"hvac_mode_setting,omitempty,omitzero"`
+
+	// ManualOverrideAllowed A former form of `is_override_allowed` of schedules.
+	ManualOverrideAllowed *bool `json:"manual_override_allowed,omitempty"`
+
+	// Name Its name. Defaults to the key.
+	Name string `json:"name,omitempty,omitzero"`
+}
+
 // CreateConnectWebviewRequest The vendors that the page offers, and settings of the new account.
 type CreateConnectWebviewRequest struct {
 	// AcceptedCapabilities The kinds of devices to use from the account. Vendors without such devices are not offered. Defaults to the kinds of the vendors in accepted_providers or provider_category, or else to `lock`.
@@ -1537,6 +1693,30 @@ type CreateMultipleAccessCodesRequest struct {
 // CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared What to do if a device does not accept the PIN: return an error, or use a random PIN on it.
 type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
+// CreateNoiseThresholdRequest A noise threshold to create. Exactly one of the two levels is required.
+type CreateNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold, in the same time zone. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at"`
+
+	// Name Its name. By default the server makes one from the times.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NoiseThresholdDecibels The level in decibels.
+	NoiseThresholdDecibels *float64 `json:"noise_threshold_decibels,omitempty"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score. Only NoiseAware sensors accept it.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day: `HH:MM:SS`, and optionally a time zone, such as `20:00:00[America/Los_Angeles]`. By default the time is that of the device.
+	StartsDailyAt string `json:"starts_daily_at"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // CreateSandboxPhoneRequest A simulated phone to create.
 type CreateSandboxPhoneRequest struct {
 	// AssaAbloyMetadata What a simulated phone reports to the ASSA ABLOY credential service.
@@ -1550,6 +1730,42 @@ type CreateSandboxPhoneRequest struct {
 
 	// UserIdentityID An identifier. Clients must treat it as opaque.
 	UserIdentityID ID `json:"user_identity_id"`
+}
+
+// CreateThermostatDailyProgramRequest A daily program of a thermostat.
+type CreateThermostatDailyProgramRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// Periods The parts of the day, by start. The first starts at 00:00:00.
+	Periods []ThermostatDailyProgramPeriod `json:"periods"`
+}
+
+// CreateThermostatScheduleRequest A schedule of a thermostat.
+type CreateThermostatScheduleRequest struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
+	EndsAt Timestamp `json:"ends_at"`
+
+	// IsOverrideAllowed Whether a change at the device lasts. Otherwise the server sets the device again.
+	IsOverrideAllowed bool `json:"is_override_allowed,omitempty,omitzero"`
+
+	// MaxOverridePeriodMinutes For how many minutes a change at the device lasts. Null means until the next schedule or period starts.
+	MaxOverridePeriodMinutes *int `json:"max_override_period_minutes,omitempty"`
+
+	// Name Its name.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
+	StartsAt Timestamp `json:"starts_at"`
 }
 
 // CreateUserIdentityRequest A user identity to create. Its key, email address and phone number must be unique in the workspace.
@@ -1633,6 +1849,18 @@ type DeleteConnectedAccountRequest struct {
 	Sync bool `json:"sync,omitempty,omitzero"`
 }
 
+// DeleteNoiseThresholdRequest Identifies the noise threshold to delete.
+type DeleteNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // DeleteUnmanagedAccessCodeRequest Identifies the unmanaged code to delete.
 type DeleteUnmanagedAccessCodeRequest struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
@@ -1647,17 +1875,38 @@ type Device struct {
 	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
+	// CanHvacCool Whether it has this capability.
+	CanHvacCool *bool `json:"can_hvac_cool,omitempty"`
+
+	// CanHvacHeat Whether it has this capability.
+	CanHvacHeat *bool `json:"can_hvac_heat,omitempty"`
+
+	// CanHvacHeatCool Whether it has this capability.
+	CanHvacHeatCool *bool `json:"can_hvac_heat_cool,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
 	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
+	// CanProgramThermostatProgramsAsDifferentEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsDifferentEachDay *bool `json:"can_program_thermostat_programs_as_different_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsSameEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsSameEachDay *bool `json:"can_program_thermostat_programs_as_same_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsWeekdayWeekend Whether it has this capability.
+	CanProgramThermostatProgramsAsWeekdayWeekend *bool `json:"can_program_thermostat_programs_as_weekday_weekend,omitempty"`
+
 	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
 	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
+
+	// CanRunThermostatPrograms Whether it has this capability.
+	CanRunThermostatPrograms *bool `json:"can_run_thermostat_programs,omitempty"`
 
 	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
@@ -1676,6 +1925,9 @@ type Device struct {
 
 	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
+
+	// CanTurnOffHvac Whether it has this capability.
+	CanTurnOffHvac *bool `json:"can_turn_off_hvac,omitempty"`
 
 	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
@@ -1806,6 +2058,9 @@ type DeviceProperties struct {
 	// AccessoryKeypad A separate keypad. Missing if none is connected.
 	AccessoryKeypad *AccessoryKeypad `json:"accessory_keypad,omitempty"`
 
+	// ActiveThermostatScheduleID The current schedule.
+	ActiveThermostatScheduleID Change[string] `json:"active_thermostat_schedule_id,omitempty,omitzero"`
+
 	// Appearance How its vendor shows it.
 	Appearance DeviceAppearance `json:"appearance"`
 
@@ -1814,6 +2069,18 @@ type DeviceProperties struct {
 
 	// AutoLockEnabled Whether it locks automatically.
 	AutoLockEnabled *bool `json:"auto_lock_enabled,omitempty"`
+
+	// AvailableClimatePresetModes What climate presets can be for.
+	AvailableClimatePresetModes []ClimatePresetMode `json:"available_climate_preset_modes,omitempty,omitzero"`
+
+	// AvailableClimatePresets The climate presets of the device itself, then those of the workspace.
+	AvailableClimatePresets *[]ClimatePreset `json:"available_climate_presets,omitempty"`
+
+	// AvailableFanModeSettings The modes of its fan.
+	AvailableFanModeSettings []FanMode `json:"available_fan_mode_settings,omitempty,omitzero"`
+
+	// AvailableHvacModeSettings The modes that it has.
+	AvailableHvacModeSettings []HvacMode `json:"available_hvac_mode_settings,omitempty,omitzero"`
 
 	// BackupAccessCodePoolEnabled Whether the server keeps backup codes on the device for codes that request them.
 	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
@@ -1827,8 +2094,20 @@ type DeviceProperties struct {
 	// CodeConstraints A constraint on a PIN or a name.
 	CodeConstraints []CodeConstraint `json:"code_constraints,omitempty,omitzero"`
 
+	// CurrentClimateSetting What a thermostat is set to.
+	CurrentClimateSetting *ClimateSetting `json:"current_climate_setting,omitempty"`
+
+	// CurrentlyTriggeringNoiseThresholdIds Of a noise sensor: the thresholds that the noise exceeds now.
+	CurrentlyTriggeringNoiseThresholdIds *[]ID `json:"currently_triggering_noise_threshold_ids,omitempty"`
+
 	// DoorOpen Whether the door is open. Missing if the lock does not report that.
 	DoorOpen *bool `json:"door_open,omitempty"`
+
+	// FallbackClimatePresetKey The climate preset that it is set to when a schedule ends.
+	FallbackClimatePresetKey Change[string] `json:"fallback_climate_preset_key,omitempty,omitzero"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
 
 	// HasDirectPower Whether it has another power supply than its battery. Missing if its vendor does not report that.
 	HasDirectPower *bool `json:"has_direct_power,omitempty"`
@@ -1842,6 +2121,18 @@ type DeviceProperties struct {
 	// ImageURL A picture.
 	ImageURL string `json:"image_url,omitempty,omitzero"`
 
+	// IsCooling Whether it cools now.
+	IsCooling *bool `json:"is_cooling,omitempty"`
+
+	// IsFanRunning Whether its fan runs now.
+	IsFanRunning *bool `json:"is_fan_running,omitempty"`
+
+	// IsHeating Whether it heats now.
+	IsHeating *bool `json:"is_heating,omitempty"`
+
+	// IsTemporaryManualOverrideActive Whether the setting differs from that of the current schedule or program.
+	IsTemporaryManualOverrideActive *bool `json:"is_temporary_manual_override_active,omitempty"`
+
 	// KeypadBattery The battery of a keypad.
 	KeypadBattery *KeypadBattery `json:"keypad_battery,omitempty"`
 
@@ -1854,11 +2145,56 @@ type DeviceProperties struct {
 	// MaxActiveCodesSupported How many codes the device holds. A scheduled code takes up a slot when the server programs it.
 	MaxActiveCodesSupported int `json:"max_active_codes_supported,omitempty,omitzero"`
 
+	// MaxCoolingSetPointCelsius The highest cooling set point in °C.
+	MaxCoolingSetPointCelsius *float64 `json:"max_cooling_set_point_celsius,omitempty"`
+
+	// MaxCoolingSetPointFahrenheit The highest cooling set point in °F.
+	MaxCoolingSetPointFahrenheit *float64 `json:"max_cooling_set_point_fahrenheit,omitempty"`
+
+	// MaxHeatingSetPointCelsius The highest heating set point in °C.
+	MaxHeatingSetPointCelsius *float64 `json:"max_heating_set_point_celsius,omitempty"`
+
+	// MaxHeatingSetPointFahrenheit The highest heating set point in °F.
+	MaxHeatingSetPointFahrenheit *float64 `json:"max_heating_set_point_fahrenheit,omitempty"`
+
+	// MaxThermostatDailyProgramPeriodsPerDay How many periods a daily program can have.
+	MaxThermostatDailyProgramPeriodsPerDay int `json:"max_thermostat_daily_program_periods_per_day,omitempty,omitzero"`
+
+	// MaxUniqueClimatePresetsPerThermostatWeeklyProgram How many climate presets the programs of a week can use.
+	MaxUniqueClimatePresetsPerThermostatWeeklyProgram int `json:"max_unique_climate_presets_per_thermostat_weekly_program,omitempty,omitzero"`
+
+	// MinCoolingSetPointCelsius The lowest cooling set point in °C.
+	MinCoolingSetPointCelsius *float64 `json:"min_cooling_set_point_celsius,omitempty"`
+
+	// MinCoolingSetPointFahrenheit The lowest cooling set point in °F.
+	MinCoolingSetPointFahrenheit *float64 `json:"min_cooling_set_point_fahrenheit,omitempty"`
+
+	// MinHeatingCoolingDeltaCelsius The least difference of the set points in heat_cool in °C.
+	MinHeatingCoolingDeltaCelsius *float64 `json:"min_heating_cooling_delta_celsius,omitempty"`
+
+	// MinHeatingCoolingDeltaFahrenheit The least difference of the set points in heat_cool in °F.
+	MinHeatingCoolingDeltaFahrenheit *float64 `json:"min_heating_cooling_delta_fahrenheit,omitempty"`
+
+	// MinHeatingSetPointCelsius The lowest heating set point in °C.
+	MinHeatingSetPointCelsius *float64 `json:"min_heating_set_point_celsius,omitempty"`
+
+	// MinHeatingSetPointFahrenheit The lowest heating set point in °F.
+	MinHeatingSetPointFahrenheit *float64 `json:"min_heating_set_point_fahrenheit,omitempty"`
+
+	// MinutMetadata What Minut reports of a noise sensor.
+	MinutMetadata *MinutMetadata `json:"minut_metadata,omitempty"`
+
 	// Model Its model.
 	Model DeviceModel `json:"model"`
 
 	// Name A former form of `display_name`.
 	Name string `json:"name"`
+
+	// NoiseLevelDecibels Of a noise sensor: the level of noise. Missing if unknown.
+	NoiseLevelDecibels *float64 `json:"noise_level_decibels,omitempty"`
+
+	// NoiseawareMetadata What NoiseAware reports of a noise sensor.
+	NoiseawareMetadata *NoiseawareMetadata `json:"noiseaware_metadata,omitempty"`
 
 	// OfflineAccessCodesEnabled Whether codes can be issued for it.
 	OfflineAccessCodesEnabled *bool `json:"offline_access_codes_enabled,omitempty"`
@@ -1868,6 +2204,9 @@ type DeviceProperties struct {
 
 	// OnlineAccessCodesEnabled Whether codes can be set on it.
 	OnlineAccessCodesEnabled *bool `json:"online_access_codes_enabled,omitempty"`
+
+	// RelativeHumidity The humidity of the air, 0 to 1.
+	RelativeHumidity *float64 `json:"relative_humidity,omitempty"`
 
 	// SerialNumber Its serial number.
 	SerialNumber string `json:"serial_number,omitempty,omitzero"`
@@ -1883,6 +2222,24 @@ type DeviceProperties struct {
 
 	// SupportsOfflineAccessCodes Whether codes can be issued for it.
 	SupportsOfflineAccessCodes *bool `json:"supports_offline_access_codes,omitempty"`
+
+	// TemperatureCelsius The temperature in the room in °C.
+	TemperatureCelsius *float64 `json:"temperature_celsius,omitempty"`
+
+	// TemperatureFahrenheit The temperature in the room in °F.
+	TemperatureFahrenheit *float64 `json:"temperature_fahrenheit,omitempty"`
+
+	// TemperatureThreshold The temperatures outside of which an event is emitted.
+	TemperatureThreshold *TemperatureThreshold `json:"temperature_threshold,omitempty"`
+
+	// ThermostatDailyProgramPeriodPrecisionMinutes Periods start at multiples of this.
+	ThermostatDailyProgramPeriodPrecisionMinutes int `json:"thermostat_daily_program_period_precision_minutes,omitempty,omitzero"`
+
+	// ThermostatDailyPrograms The daily programs, oldest first.
+	ThermostatDailyPrograms *[]ThermostatDailyProgram `json:"thermostat_daily_programs,omitempty"`
+
+	// ThermostatWeeklyProgram The daily programs of the week.
+	ThermostatWeeklyProgram Change[ThermostatWeeklyProgram] `json:"thermostat_weekly_program,omitempty,omitzero"`
 }
 
 // DevicePropertiesChange A former form of the name.
@@ -1896,17 +2253,38 @@ type DeviceProvider struct {
 	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
+	// CanHvacCool Whether it has this capability.
+	CanHvacCool *bool `json:"can_hvac_cool,omitempty"`
+
+	// CanHvacHeat Whether it has this capability.
+	CanHvacHeat *bool `json:"can_hvac_heat,omitempty"`
+
+	// CanHvacHeatCool Whether it has this capability.
+	CanHvacHeatCool *bool `json:"can_hvac_heat_cool,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
 	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
+	// CanProgramThermostatProgramsAsDifferentEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsDifferentEachDay *bool `json:"can_program_thermostat_programs_as_different_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsSameEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsSameEachDay *bool `json:"can_program_thermostat_programs_as_same_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsWeekdayWeekend Whether it has this capability.
+	CanProgramThermostatProgramsAsWeekdayWeekend *bool `json:"can_program_thermostat_programs_as_weekday_weekend,omitempty"`
+
 	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
 	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
+
+	// CanRunThermostatPrograms Whether it has this capability.
+	CanRunThermostatPrograms *bool `json:"can_run_thermostat_programs,omitempty"`
 
 	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
@@ -1925,6 +2303,9 @@ type DeviceProvider struct {
 
 	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
+
+	// CanTurnOffHvac Whether it has this capability.
+	CanTurnOffHvac *bool `json:"can_turn_off_hvac,omitempty"`
 
 	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
@@ -2081,6 +2462,9 @@ type EventsResponse struct {
 // ExternalModification Whether the server keeps changes made at the device, with a warning, instead of reverting them.
 type ExternalModification = bool
 
+// FanMode The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+type FanMode = string
+
 // GeneratedCode A PIN that the device accepts.
 type GeneratedCode struct {
 	// Code The PIN.
@@ -2233,6 +2617,45 @@ type HealthResponse struct {
 	// ServiceHealthStatuses The health of each part.
 	ServiceHealthStatuses []ServiceHealth `json:"service_health_statuses"`
 }
+
+// HeatCoolThermostatRequest The two set points, each in one of the units.
+type HeatCoolThermostatRequest struct {
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
+// HeatThermostatRequest The heating set point, in one of the units.
+type HeatThermostatRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
+// HvacMode The mode of a thermostat.
+type HvacMode = string
 
 // ID An identifier. Clients must treat it as opaque.
 type ID = string
@@ -2711,6 +3134,15 @@ type ListNoiseSensorsRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListNoiseThresholdsRequest The noise sensor, and optionally a filter.
+type ListNoiseThresholdsRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// IsProgrammed True: only those that are on the device. False: only those that are not.
+	IsProgrammed *bool `json:"is_programmed,omitempty"`
+}
+
 // ListPhonesRequest Filters for phones. All of them must match.
 type ListPhonesRequest struct {
 	// AcsCredentialID An identifier. Clients must treat it as opaque.
@@ -2718,6 +3150,15 @@ type ListPhonesRequest struct {
 
 	// OwnerUserIdentityID An identifier. Clients must treat it as opaque.
 	OwnerUserIdentityID ID `json:"owner_user_identity_id,omitempty,omitzero"`
+}
+
+// ListThermostatSchedulesRequest The thermostat.
+type ListThermostatSchedulesRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// UserIdentifierKey Only records of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
 // ListThermostatsRequest Filters for thermostats. All of them must match.
@@ -2966,6 +3407,30 @@ type MetadataFilterValue = any
 // MetadataValue A value of custom metadata.
 type MetadataValue = any
 
+// MinutMetadata What Minut reports of a noise sensor.
+type MinutMetadata struct {
+	// DeviceID Its identifier at Minut.
+	DeviceID string `json:"device_id"`
+
+	// DeviceName Its name at Minut.
+	DeviceName string `json:"device_name"`
+
+	// LatestSensorValues The latest values of its sensors.
+	LatestSensorValues *MinutSensorValues `json:"latest_sensor_values,omitempty"`
+}
+
+// MinutSensorValue A value.
+type MinutSensorValue struct {
+	// Value The level in decibels.
+	Value float64 `json:"value,omitempty,omitzero"`
+}
+
+// MinutSensorValues The latest values of its sensors.
+type MinutSensorValues struct {
+	// Sound A value.
+	Sound *MinutSensorValue `json:"sound,omitempty"`
+}
+
 // ModifiedField A field that was changed at the device.
 type ModifiedField struct {
 	// Field Its name.
@@ -3021,6 +3486,81 @@ type NoiseSensorsResponse struct {
 
 	// Ok True if the request succeeded.
 	Ok Ok `json:"ok"`
+}
+
+// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+type NoiseThreshold struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// NoiseThresholdDecibels The level in decibels. Of a threshold in NRS, it is what the device reports, and 0 before it has.
+	NoiseThresholdDecibels float64 `json:"noise_threshold_decibels"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score of NoiseAware. Missing if the level is in decibels.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day, such as `20:00:00[America/Los_Angeles]`.
+	StartsDailyAt string `json:"starts_daily_at"`
+}
+
+// NoiseThresholdCreatedResponse A noise threshold and the action attempt that sets it.
+type NoiseThresholdCreatedResponse struct {
+	// ActionAttempt The progress of an asynchronous operation.
+	ActionAttempt ActionAttempt `json:"action_attempt"`
+
+	// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+	NoiseThreshold NoiseThreshold `json:"noise_threshold"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseThresholdRequest Identifies a noise threshold.
+type NoiseThresholdRequest struct {
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+}
+
+// NoiseThresholdResponse A noise threshold.
+type NoiseThresholdResponse struct {
+	// NoiseThreshold A level of noise that a noise sensor reports when it is exceeded.
+	NoiseThreshold NoiseThreshold `json:"noise_threshold"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseThresholdsResponse Noise thresholds.
+type NoiseThresholdsResponse struct {
+	// NoiseThresholds The thresholds, oldest first.
+	NoiseThresholds []NoiseThreshold `json:"noise_thresholds"`
+
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+}
+
+// NoiseawareMetadata What NoiseAware reports of a noise sensor.
+type NoiseawareMetadata struct {
+	// DeviceID Its identifier at NoiseAware.
+	DeviceID string `json:"device_id"`
+
+	// DeviceName Its name at NoiseAware.
+	DeviceName string `json:"device_name"`
+
+	// NoiseLevelDecibel The level of noise in decibels.
+	NoiseLevelDecibel *float64 `json:"noise_level_decibel,omitempty"`
+
+	// NoiseLevelNrs The level of noise as a Noise Risk Score.
+	NoiseLevelNrs *float64 `json:"noise_level_nrs,omitempty"`
 }
 
 // Ok True if the request succeeded.
@@ -3308,6 +3848,81 @@ type ServiceHealth struct {
 // ServiceHealthStatus Its state.
 type ServiceHealthStatus string
 
+// SetFanModeRequest The mode of the fan.
+type SetFanModeRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// FanMode The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanMode FanMode `json:"fan_mode,omitempty,omitzero"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
+// SetHvacModeRequest A mode with its set points. The modes off and eco have none.
+type SetHvacModeRequest struct {
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacModeSetting The mode of a thermostat.
+	HvacModeSetting HvacMode `json:"hvac_mode_setting"`
+}
+
+// SetTemperatureThresholdRequest The limits, each in one of the units.
+type SetTemperatureThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// LowerLimitCelsius The least temperature in °C.
+	LowerLimitCelsius *float64 `json:"lower_limit_celsius,omitempty"`
+
+	// LowerLimitFahrenheit The least temperature in °F.
+	LowerLimitFahrenheit *float64 `json:"lower_limit_fahrenheit,omitempty"`
+
+	// UpperLimitCelsius The highest temperature in °C.
+	UpperLimitCelsius *float64 `json:"upper_limit_celsius,omitempty"`
+
+	// UpperLimitFahrenheit The highest temperature in °F.
+	UpperLimitFahrenheit *float64 `json:"upper_limit_fahrenheit,omitempty"`
+}
+
+// SimulateHvacModeAdjustedRequest A mode with its set points.
+type SimulateHvacModeAdjustedRequest struct {
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacMode The mode.
+	HvacMode string `json:"hvac_mode"`
+}
+
 // SimulateKeypadCodeEntryRequest The code to enter and the device.
 type SimulateKeypadCodeEntryRequest struct {
 	// Code The digits to enter. If they are not a code of the device, the door stays locked.
@@ -3315,6 +3930,18 @@ type SimulateKeypadCodeEntryRequest struct {
 
 	// DeviceID An identifier. Clients must treat it as opaque.
 	DeviceID ID `json:"device_id"`
+}
+
+// SimulateTemperatureReachedRequest The temperature, in one of the units.
+type SimulateTemperatureReachedRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// TemperatureCelsius The temperature in °C.
+	TemperatureCelsius *float64 `json:"temperature_celsius,omitempty"`
+
+	// TemperatureFahrenheit The temperature in °F.
+	TemperatureFahrenheit *float64 `json:"temperature_fahrenheit,omitempty"`
 }
 
 // SimulateUnmanagedAccessCodeRequest A code to enter at the keypad.
@@ -3331,6 +3958,162 @@ type SimulateUnmanagedAccessCodeRequest struct {
 
 // Sync Whether to respond only when the attempt has ended, or after ten seconds.
 type Sync = bool
+
+// TemperatureThreshold The temperatures outside of which an event is emitted.
+type TemperatureThreshold struct {
+	// LowerLimitCelsius The least temperature in °C.
+	LowerLimitCelsius *float64 `json:"lower_limit_celsius"`
+
+	// LowerLimitFahrenheit The least temperature in °F.
+	LowerLimitFahrenheit *float64 `json:"lower_limit_fahrenheit"`
+
+	// UpperLimitCelsius The highest temperature in °C.
+	UpperLimitCelsius *float64 `json:"upper_limit_celsius"`
+
+	// UpperLimitFahrenheit The highest temperature in °F.
+	UpperLimitFahrenheit *float64 `json:"upper_limit_fahrenheit"`
+}
+
+// ThermostatDailyProgram Climate presets by the time of the day.
+type ThermostatDailyProgram struct {
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// Name Its name.
+	Name *string `json:"name"`
+
+	// Periods The parts of the day, by start.
+	Periods []ThermostatDailyProgramPeriod `json:"periods"`
+
+	// ThermostatDailyProgramID An identifier. Clients must treat it as opaque.
+	ThermostatDailyProgramID ID `json:"thermostat_daily_program_id"`
+
+	// WorkspaceID An identifier. Clients must treat it as opaque.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// ThermostatDailyProgramPeriod A part of a day. It ends when the next one starts.
+type ThermostatDailyProgramPeriod struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
+
+	// StartsAtTime The time in the time zone of the device, such as `07:30:00`.
+	StartsAtTime string `json:"starts_at_time"`
+}
+
+// ThermostatDailyProgramRequest A daily program.
+type ThermostatDailyProgramRequest struct {
+	// ThermostatDailyProgramID An identifier. Clients must treat it as opaque.
+	ThermostatDailyProgramID ID `json:"thermostat_daily_program_id"`
+}
+
+// ThermostatDailyProgramResponse A daily program.
+type ThermostatDailyProgramResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// ThermostatDailyProgram Climate presets by the time of the day.
+	ThermostatDailyProgram ThermostatDailyProgram `json:"thermostat_daily_program"`
+}
+
+// ThermostatResponse A thermostat.
+type ThermostatResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// Thermostat A device and what it can do.
+	Thermostat Device `json:"thermostat"`
+}
+
+// ThermostatSchedule A time in which a thermostat is set to a climate preset.
+type ThermostatSchedule struct {
+	// ClimatePresetKey The preset that the thermostat is set to.
+	ClimatePresetKey string `json:"climate_preset_key"`
+
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsAt When it ends.
+	EndsAt time.Time `json:"ends_at"`
+
+	// Errors Why the device could not be set.
+	Errors []Problem `json:"errors"`
+
+	// IsOverrideAllowed Whether a change at the device lasts.
+	IsOverrideAllowed *bool `json:"is_override_allowed,omitempty"`
+
+	// MaxOverridePeriodMinutes For how many minutes a change at the device lasts. Absent or null means until the next schedule or period starts.
+	MaxOverridePeriodMinutes *int `json:"max_override_period_minutes,omitempty"`
+
+	// Name Its name.
+	Name *string `json:"name"`
+
+	// StartsAt When it starts.
+	StartsAt time.Time `json:"starts_at"`
+
+	// ThermostatScheduleID An identifier. Clients must treat it as opaque.
+	ThermostatScheduleID ID `json:"thermostat_schedule_id"`
+
+	// WorkspaceID An identifier. Clients must treat it as opaque.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// ThermostatScheduleRequest A schedule.
+type ThermostatScheduleRequest struct {
+	// ThermostatScheduleID An identifier. Clients must treat it as opaque.
+	ThermostatScheduleID ID `json:"thermostat_schedule_id"`
+}
+
+// ThermostatScheduleResponse A schedule.
+type ThermostatScheduleResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// ThermostatSchedule A time in which a thermostat is set to a climate preset.
+	ThermostatSchedule ThermostatSchedule `json:"thermostat_schedule"`
+}
+
+// ThermostatSchedulesResponse Schedules.
+type ThermostatSchedulesResponse struct {
+	// Ok True if the request succeeded.
+	Ok Ok `json:"ok"`
+
+	// ThermostatSchedules The schedules, by start.
+	ThermostatSchedules []ThermostatSchedule `json:"thermostat_schedules"`
+}
+
+// ThermostatWeeklyProgram The daily programs of the week.
+type ThermostatWeeklyProgram struct {
+	// CreatedAt When it was chosen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// FridayProgramID The daily program.
+	FridayProgramID *string `json:"friday_program_id"`
+
+	// MondayProgramID The daily program.
+	MondayProgramID *string `json:"monday_program_id"`
+
+	// SaturdayProgramID The daily program.
+	SaturdayProgramID *string `json:"saturday_program_id"`
+
+	// SundayProgramID The daily program.
+	SundayProgramID *string `json:"sunday_program_id"`
+
+	// ThursdayProgramID The daily program.
+	ThursdayProgramID *string `json:"thursday_program_id"`
+
+	// TuesdayProgramID The daily program.
+	TuesdayProgramID *string `json:"tuesday_program_id"`
+
+	// WednesdayProgramID The daily program.
+	WednesdayProgramID *string `json:"wednesday_program_id"`
+}
 
 // ThermostatsResponse Thermostats.
 type ThermostatsResponse struct {
@@ -3406,6 +4189,15 @@ type TimelineResources struct {
 
 // Timestamp A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 type Timestamp = string
+
+// TurnOffThermostatRequest The thermostat to turn off.
+type TurnOffThermostatRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
 
 // UnlockAcsEntranceRequest Identifies an entrance.
 type UnlockAcsEntranceRequest struct {
@@ -3568,17 +4360,38 @@ type UnmanagedDevice struct {
 	// CanConfigureAutoLock Whether it has this capability.
 	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
 
+	// CanHvacCool Whether it has this capability.
+	CanHvacCool *bool `json:"can_hvac_cool,omitempty"`
+
+	// CanHvacHeat Whether it has this capability.
+	CanHvacHeat *bool `json:"can_hvac_heat,omitempty"`
+
+	// CanHvacHeatCool Whether it has this capability.
+	CanHvacHeatCool *bool `json:"can_hvac_heat_cool,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it has this capability.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
 	// CanProgramOnlineAccessCodes Whether it has this capability.
 	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
 
+	// CanProgramThermostatProgramsAsDifferentEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsDifferentEachDay *bool `json:"can_program_thermostat_programs_as_different_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsSameEachDay Whether it has this capability.
+	CanProgramThermostatProgramsAsSameEachDay *bool `json:"can_program_thermostat_programs_as_same_each_day,omitempty"`
+
+	// CanProgramThermostatProgramsAsWeekdayWeekend Whether it has this capability.
+	CanProgramThermostatProgramsAsWeekdayWeekend *bool `json:"can_program_thermostat_programs_as_weekday_weekend,omitempty"`
+
 	// CanRemotelyLock Whether it has this capability.
 	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
 
 	// CanRemotelyUnlock Whether it has this capability.
 	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
+
+	// CanRunThermostatPrograms Whether it has this capability.
+	CanRunThermostatPrograms *bool `json:"can_run_thermostat_programs,omitempty"`
 
 	// CanSimulateConnection Whether it has this capability.
 	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
@@ -3597,6 +4410,9 @@ type UnmanagedDevice struct {
 
 	// CanSimulateRemoval Whether it has this capability.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
+
+	// CanTurnOffHvac Whether it has this capability.
+	CanTurnOffHvac *bool `json:"can_turn_off_hvac,omitempty"`
 
 	// CanUnlockWithCode Whether it has this capability.
 	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
@@ -3818,6 +4634,42 @@ type UpdateAcsUserRequest struct {
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
+// UpdateClimatePresetRequest A change of a climate preset. Omitted fields stay. A new mode removes the set points that it does not have.
+type UpdateClimatePresetRequest struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key"`
+
+	// ClimatePresetMode What a climate preset is for.
+	ClimatePresetMode ClimatePresetMode `json:"climate_preset_mode,omitempty,omitzero"`
+
+	// CoolingSetPointCelsius The temperature down to which it cools in °C.
+	CoolingSetPointCelsius *float64 `json:"cooling_set_point_celsius,omitempty"`
+
+	// CoolingSetPointFahrenheit The temperature down to which it cools in °F.
+	CoolingSetPointFahrenheit *float64 `json:"cooling_set_point_fahrenheit,omitempty"`
+
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// FanModeSetting The mode of a fan. It runs as necessary in auto and from time to time in circulate.
+	FanModeSetting FanMode `json:"fan_mode_setting,omitempty,omitzero"`
+
+	// HeatingSetPointCelsius The temperature up to which it heats in °C.
+	HeatingSetPointCelsius *float64 `json:"heating_set_point_celsius,omitempty"`
+
+	// HeatingSetPointFahrenheit The temperature up to which it heats in °F.
+	HeatingSetPointFahrenheit *float64 `json:"heating_set_point_fahrenheit,omitempty"`
+
+	// HvacModeSetting The mode of a thermostat.
+	HvacModeSetting HvacMode `json:"hvac_mode_setting,omitempty,omitzero"`
+
+	// ManualOverrideAllowed A former form of `is_override_allowed` of schedules.
+	ManualOverrideAllowed *bool `json:"manual_override_allowed,omitempty"`
+
+	// Name Its name. Null removes it.
+	Name Change[string] `json:"name,omitempty,omitzero"`
+}
+
 // UpdateConnectedAccountRequest A change of an account. Omitted fields stay.
 type UpdateConnectedAccountRequest struct {
 	// AcceptedCapabilities The kinds of devices to use from it.
@@ -3873,6 +4725,96 @@ type UpdateMultipleAccessCodesRequest struct {
 
 	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
+}
+
+// UpdateNoiseThresholdRequest A change of a noise threshold. Omitted fields stay. At most one of the two levels is allowed.
+type UpdateNoiseThresholdRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// EndsDailyAt When it ceases to hold, in the same time zone. A time before `starts_daily_at` is on the next day.
+	EndsDailyAt string `json:"ends_daily_at,omitempty,omitzero"`
+
+	// Name Its name.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NoiseThresholdDecibels The level in decibels.
+	NoiseThresholdDecibels *float64 `json:"noise_threshold_decibels,omitempty"`
+
+	// NoiseThresholdID An identifier. Clients must treat it as opaque.
+	NoiseThresholdID ID `json:"noise_threshold_id"`
+
+	// NoiseThresholdNrs The level as a Noise Risk Score. Only NoiseAware sensors accept it.
+	NoiseThresholdNrs *float64 `json:"noise_threshold_nrs,omitempty"`
+
+	// StartsDailyAt When it starts to hold each day: `HH:MM:SS`, and optionally a time zone, such as `20:00:00[America/Los_Angeles]`. By default the time is that of the device.
+	StartsDailyAt string `json:"starts_daily_at,omitempty,omitzero"`
+
+	// Sync Whether to respond only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
+// UpdateThermostatDailyProgramRequest A new name and new periods of a daily program.
+type UpdateThermostatDailyProgramRequest struct {
+	// Name Its name.
+	Name string `json:"name"`
+
+	// Periods The parts of the day, by start. The first starts at 00:00:00.
+	Periods []ThermostatDailyProgramPeriod `json:"periods"`
+
+	// ThermostatDailyProgramID An identifier. Clients must treat it as opaque.
+	ThermostatDailyProgramID ID `json:"thermostat_daily_program_id"`
+}
+
+// UpdateThermostatScheduleRequest A change of a schedule. Omitted fields stay.
+type UpdateThermostatScheduleRequest struct {
+	// ClimatePresetKey The name that requests use for a climate preset, unique on its device.
+	ClimatePresetKey ClimatePresetKey `json:"climate_preset_key,omitempty,omitzero"`
+
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
+	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
+
+	// IsOverrideAllowed Whether a change at the device lasts. Otherwise the server sets the device again.
+	IsOverrideAllowed *bool `json:"is_override_allowed,omitempty"`
+
+	// MaxOverridePeriodMinutes For how many minutes a change at the device lasts. Null means until the next schedule or period starts.
+	MaxOverridePeriodMinutes Change[int] `json:"max_override_period_minutes,omitempty,omitzero"`
+
+	// Name Its name. An empty string removes it.
+	Name *string `json:"name,omitempty"`
+
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z` or `2026-11-21T16:00:00+01:00`. A time without a zone is UTC, not the time of the device.
+	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
+
+	// ThermostatScheduleID An identifier. Clients must treat it as opaque.
+	ThermostatScheduleID ID `json:"thermostat_schedule_id"`
+}
+
+// UpdateThermostatWeeklyProgramRequest The daily programs of the week. A day without one has no program.
+type UpdateThermostatWeeklyProgramRequest struct {
+	// DeviceID An identifier. Clients must treat it as opaque.
+	DeviceID ID `json:"device_id"`
+
+	// FridayProgramID The daily program.
+	FridayProgramID string `json:"friday_program_id,omitempty,omitzero"`
+
+	// MondayProgramID The daily program.
+	MondayProgramID string `json:"monday_program_id,omitempty,omitzero"`
+
+	// SaturdayProgramID The daily program.
+	SaturdayProgramID string `json:"saturday_program_id,omitempty,omitzero"`
+
+	// SundayProgramID The daily program.
+	SundayProgramID string `json:"sunday_program_id,omitempty,omitzero"`
+
+	// ThursdayProgramID The daily program.
+	ThursdayProgramID string `json:"thursday_program_id,omitempty,omitzero"`
+
+	// TuesdayProgramID The daily program.
+	TuesdayProgramID string `json:"tuesday_program_id,omitempty,omitzero"`
+
+	// WednesdayProgramID The daily program.
+	WednesdayProgramID string `json:"wednesday_program_id,omitempty,omitzero"`
 }
 
 // UpdateUnmanagedAccessCodeRequest The conversion of an unmanaged code.
@@ -4501,6 +5443,24 @@ type ListNetworksJSONRequestBody = EmptyRequest
 // ListNoiseSensorsJSONRequestBody defines body for ListNoiseSensors for application/json ContentType.
 type ListNoiseSensorsJSONRequestBody = ListNoiseSensorsRequest
 
+// CreateNoiseThresholdJSONRequestBody defines body for CreateNoiseThreshold for application/json ContentType.
+type CreateNoiseThresholdJSONRequestBody = CreateNoiseThresholdRequest
+
+// DeleteNoiseThresholdJSONRequestBody defines body for DeleteNoiseThreshold for application/json ContentType.
+type DeleteNoiseThresholdJSONRequestBody = DeleteNoiseThresholdRequest
+
+// GetNoiseThresholdJSONRequestBody defines body for GetNoiseThreshold for application/json ContentType.
+type GetNoiseThresholdJSONRequestBody = NoiseThresholdRequest
+
+// ListNoiseThresholdsJSONRequestBody defines body for ListNoiseThresholds for application/json ContentType.
+type ListNoiseThresholdsJSONRequestBody = ListNoiseThresholdsRequest
+
+// UpdateNoiseThresholdJSONRequestBody defines body for UpdateNoiseThreshold for application/json ContentType.
+type UpdateNoiseThresholdJSONRequestBody = UpdateNoiseThresholdRequest
+
+// SimulateTriggerNoiseThresholdJSONRequestBody defines body for SimulateTriggerNoiseThreshold for application/json ContentType.
+type SimulateTriggerNoiseThresholdJSONRequestBody = DeviceRequest
+
 // DeactivatePhoneJSONRequestBody defines body for DeactivatePhone for application/json ContentType.
 type DeactivatePhoneJSONRequestBody = DeviceRequest
 
@@ -4513,8 +5473,80 @@ type ListPhonesJSONRequestBody = ListPhonesRequest
 // SimulateCreateSandboxPhoneJSONRequestBody defines body for SimulateCreateSandboxPhone for application/json ContentType.
 type SimulateCreateSandboxPhoneJSONRequestBody = CreateSandboxPhoneRequest
 
+// ActivateClimatePresetJSONRequestBody defines body for ActivateClimatePreset for application/json ContentType.
+type ActivateClimatePresetJSONRequestBody = ClimatePresetRequest
+
+// CoolThermostatJSONRequestBody defines body for CoolThermostat for application/json ContentType.
+type CoolThermostatJSONRequestBody = CoolThermostatRequest
+
+// CreateClimatePresetJSONRequestBody defines body for CreateClimatePreset for application/json ContentType.
+type CreateClimatePresetJSONRequestBody = CreateClimatePresetRequest
+
+// CreateThermostatDailyProgramJSONRequestBody defines body for CreateThermostatDailyProgram for application/json ContentType.
+type CreateThermostatDailyProgramJSONRequestBody = CreateThermostatDailyProgramRequest
+
+// DeleteThermostatDailyProgramJSONRequestBody defines body for DeleteThermostatDailyProgram for application/json ContentType.
+type DeleteThermostatDailyProgramJSONRequestBody = ThermostatDailyProgramRequest
+
+// UpdateThermostatDailyProgramJSONRequestBody defines body for UpdateThermostatDailyProgram for application/json ContentType.
+type UpdateThermostatDailyProgramJSONRequestBody = UpdateThermostatDailyProgramRequest
+
+// DeleteClimatePresetJSONRequestBody defines body for DeleteClimatePreset for application/json ContentType.
+type DeleteClimatePresetJSONRequestBody = ClimatePresetRequest
+
+// GetThermostatJSONRequestBody defines body for GetThermostat for application/json ContentType.
+type GetThermostatJSONRequestBody = GetDeviceRequest
+
+// HeatThermostatJSONRequestBody defines body for HeatThermostat for application/json ContentType.
+type HeatThermostatJSONRequestBody = HeatThermostatRequest
+
+// HeatCoolThermostatJSONRequestBody defines body for HeatCoolThermostat for application/json ContentType.
+type HeatCoolThermostatJSONRequestBody = HeatCoolThermostatRequest
+
 // ListThermostatsJSONRequestBody defines body for ListThermostats for application/json ContentType.
 type ListThermostatsJSONRequestBody = ListThermostatsRequest
+
+// TurnOffThermostatJSONRequestBody defines body for TurnOffThermostat for application/json ContentType.
+type TurnOffThermostatJSONRequestBody = TurnOffThermostatRequest
+
+// CreateThermostatScheduleJSONRequestBody defines body for CreateThermostatSchedule for application/json ContentType.
+type CreateThermostatScheduleJSONRequestBody = CreateThermostatScheduleRequest
+
+// DeleteThermostatScheduleJSONRequestBody defines body for DeleteThermostatSchedule for application/json ContentType.
+type DeleteThermostatScheduleJSONRequestBody = ThermostatScheduleRequest
+
+// GetThermostatScheduleJSONRequestBody defines body for GetThermostatSchedule for application/json ContentType.
+type GetThermostatScheduleJSONRequestBody = ThermostatScheduleRequest
+
+// ListThermostatSchedulesJSONRequestBody defines body for ListThermostatSchedules for application/json ContentType.
+type ListThermostatSchedulesJSONRequestBody = ListThermostatSchedulesRequest
+
+// UpdateThermostatScheduleJSONRequestBody defines body for UpdateThermostatSchedule for application/json ContentType.
+type UpdateThermostatScheduleJSONRequestBody = UpdateThermostatScheduleRequest
+
+// SetFallbackClimatePresetJSONRequestBody defines body for SetFallbackClimatePreset for application/json ContentType.
+type SetFallbackClimatePresetJSONRequestBody = ClimatePresetRequest
+
+// SetFanModeJSONRequestBody defines body for SetFanMode for application/json ContentType.
+type SetFanModeJSONRequestBody = SetFanModeRequest
+
+// SetHvacModeJSONRequestBody defines body for SetHvacMode for application/json ContentType.
+type SetHvacModeJSONRequestBody = SetHvacModeRequest
+
+// SetTemperatureThresholdJSONRequestBody defines body for SetTemperatureThreshold for application/json ContentType.
+type SetTemperatureThresholdJSONRequestBody = SetTemperatureThresholdRequest
+
+// SimulateHvacModeAdjustedJSONRequestBody defines body for SimulateHvacModeAdjusted for application/json ContentType.
+type SimulateHvacModeAdjustedJSONRequestBody = SimulateHvacModeAdjustedRequest
+
+// SimulateTemperatureReachedJSONRequestBody defines body for SimulateTemperatureReached for application/json ContentType.
+type SimulateTemperatureReachedJSONRequestBody = SimulateTemperatureReachedRequest
+
+// UpdateClimatePresetJSONRequestBody defines body for UpdateClimatePreset for application/json ContentType.
+type UpdateClimatePresetJSONRequestBody = UpdateClimatePresetRequest
+
+// UpdateThermostatWeeklyProgramJSONRequestBody defines body for UpdateThermostatWeeklyProgram for application/json ContentType.
+type UpdateThermostatWeeklyProgramJSONRequestBody = UpdateThermostatWeeklyProgramRequest
 
 // AddAcsUserToUserIdentityJSONRequestBody defines body for AddAcsUserToUserIdentity for application/json ContentType.
 type AddAcsUserToUserIdentityJSONRequestBody = AddAcsUserToUserIdentityRequest

@@ -23,6 +23,8 @@ type Reads struct {
 	devices    *listCache[Device]
 	acsUsers   *listCache[AcsUser]
 	identities *listCache[UserIdentity]
+	schedules  *listCache[ThermostatSchedule]
+	thresholds *listCache[NoiseThreshold]
 }
 
 // NewReads returns the Reads of a client, and makes the client report each write to it.
@@ -55,6 +57,14 @@ func NewReads(client *Client) *Reads {
 		identities: newListCache(
 			func(ctx context.Context, _ string) iter.Seq2[UserIdentity, error] { return client.UserIdentities(ctx) },
 			func(i *UserIdentity) (string, string) { return "", i.UserIdentityID },
+		),
+		schedules: newListCache(
+			client.ThermostatSchedules,
+			func(s *ThermostatSchedule) (string, string) { return s.DeviceID, s.ThermostatScheduleID },
+		),
+		thresholds: newListCache(
+			client.NoiseThresholds,
+			func(t *NoiseThreshold) (string, string) { return t.DeviceID, t.NoiseThresholdID },
 		),
 	}
 	client.Client = invalidating{client.Client, r}
@@ -110,6 +120,22 @@ func (r *Reads) UserIdentity(ctx context.Context, id string) *UserIdentity {
 	return r.identities.find(ctx, "", id)
 }
 
+// ThermostatSchedule returns a schedule from the list of its thermostat, or nil.
+func (r *Reads) ThermostatSchedule(ctx context.Context, deviceID, id string) *ThermostatSchedule {
+	if deviceID == "" {
+		return nil // servers list by device only
+	}
+	return r.schedules.find(ctx, deviceID, id)
+}
+
+// NoiseThreshold returns a threshold from the list of its noise sensor, or nil.
+func (r *Reads) NoiseThreshold(ctx context.Context, deviceID, id string) *NoiseThreshold {
+	if deviceID == "" {
+		return nil
+	}
+	return r.thresholds.find(ctx, deviceID, id)
+}
+
 func (r *Reads) invalidate(names []string) {
 	r.codes.invalidate(names)
 	r.unmanaged.invalidate(names)
@@ -117,6 +143,8 @@ func (r *Reads) invalidate(names []string) {
 	r.devices.invalidate(names)
 	r.acsUsers.invalidate(names)
 	r.identities.invalidate(names)
+	r.schedules.invalidate(names)
+	r.thresholds.invalidate(names)
 }
 
 // invalidating invalidates the cached lists after each write, whether the write succeeds or fails.
@@ -154,6 +182,8 @@ func namesIn(req *http.Request) []string {
 		AcsUserID      string   `json:"acs_user_id"`
 		DeviceID       string   `json:"device_id"`
 		DeviceIDs      []string `json:"device_ids"`
+		NoiseThreshold string   `json:"noise_threshold_id"`
+		ScheduleID     string   `json:"thermostat_schedule_id"`
 		UserIdentityID string   `json:"user_identity_id"`
 		WebhookID      string   `json:"webhook_id"`
 	}
@@ -165,6 +195,8 @@ func namesIn(req *http.Request) []string {
 		named.AcsSystemID,
 		named.AcsUserID,
 		named.DeviceID,
+		named.NoiseThreshold,
+		named.ScheduleID,
 		named.UserIdentityID,
 		named.WebhookID,
 	})

@@ -85,3 +85,52 @@ func TestDevices_ComeFromOneListUntilAWrite(t *testing.T) {
 		t.Errorf("after a write, the devices are %v", devices)
 	}
 }
+
+func TestRecordsOfDevices_ComeFromAListPerDeviceUntilAWrite(t *testing.T) {
+	t.Parallel()
+	s := newShelf()
+	const schedules, thresholds = "/thermostats/schedules/list", "/noise_sensors/noise_thresholds/list"
+	s.fails = func(path string) func(*http.Request) (*http.Response, error) {
+		switch path {
+		case schedules:
+			return says(200, `{"ok": true, "thermostat_schedules": [{"thermostat_schedule_id": "s1", "device_id": "d1"},
+				{"thermostat_schedule_id": "s2", "device_id": "d1"}]}`)
+		case thresholds:
+			return says(200, `{"ok": true, "noise_thresholds": [{"noise_threshold_id": "t1", "device_id": "d1"}]}`)
+		}
+		return nil
+	}
+	client, r := s.reading(t)
+	for id, want := range map[string]bool{"s1": true, "s2": true, "s3": false} {
+		if found := r.ThermostatSchedule(t.Context(), "d1", id); (found != nil) != want {
+			t.Errorf("the schedule %s is %v", id, found)
+		}
+	}
+	expectCount(t, s, schedules, 1)
+	if r.ThermostatSchedule(t.Context(), "", "s1") != nil || r.NoiseThreshold(t.Context(), "", "t1") != nil {
+		t.Error("records of an unknown device come from a list")
+	}
+	if r.NoiseThreshold(t.Context(), "d1", "t1") == nil {
+		t.Error("the threshold is not on the list")
+	}
+	expectCount(t, s, thresholds, 1)
+	for _, write := range []func() error{
+		func() error {
+			_, err := Call[OkResponse](t.Context(), client.UpdateThermostatSchedule,
+				UpdateThermostatScheduleRequest{ThermostatScheduleID: "s1"})
+			return err
+		},
+		func() error {
+			_, err := Call[OkResponse](t.Context(), client.UpdateNoiseThreshold,
+				UpdateNoiseThresholdRequest{NoiseThresholdID: "t1", DeviceID: "d1"})
+			return err
+		},
+	} {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.ThermostatSchedule(t.Context(), "d1", "s1") != nil || r.NoiseThreshold(t.Context(), "d1", "t1") != nil {
+		t.Error("records come from a list after a write")
+	}
+}

@@ -123,21 +123,23 @@ func cloneRequest(req *http.Request) (*http.Request, error) {
 
 // isRepeatable reports whether an operation is idempotent, by the naming scheme of the contract.
 func isRepeatable(urlPath string) bool {
-	switch path.Base(urlPath) {
+	name := path.Base(urlPath)
+	switch name {
 	case "update", "delete", "convert_to_managed", "configure_auto_lock":
 		return true
 	}
-	return isRead(urlPath)
+	return isRead(urlPath) || strings.HasPrefix(name, "update_") || strings.HasPrefix(name, "delete_")
 }
 
 // isCreation reports whether an operation without a key takes effect on each call: it creates a resource, moves a bolt,
 // or makes another secret.
 func isCreation(urlPath string) bool {
-	switch path.Base(urlPath) {
-	case "create", "create_multiple", "lock_door", "unlock_door", "pull_backup_access_code", "rotate_secret":
+	name := path.Base(urlPath)
+	switch name {
+	case "create", "lock_door", "unlock_door", "pull_backup_access_code", "rotate_secret":
 		return true
 	}
-	return false
+	return strings.HasPrefix(name, "create_")
 }
 
 // isRead reports whether an operation only reads, by the naming scheme of the contract.

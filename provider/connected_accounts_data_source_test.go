@@ -37,7 +37,7 @@ func TestServerConnectedAccountsAreListed(t *testing.T) {
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: these(""), ConfigStateChecks: has(1, map[string]knownvalue.Check{
 			"display_name": isText(
-				"Simulated locks",
+				"Simulated devices",
 			),
 			"account_type":                     isText("sandbox"),
 			"customer_key":                     knownvalue.Null(),

@@ -77,7 +77,12 @@ func TestDefaultTimeoutsReachEachResourceWithTimeouts(t *testing.T) {
 		create string // what is said of a creation
 		other  string // what is said of a change
 	}{
-		deviceType:  {"device_id = \"" + lockA + "\"\n  name = %q", "adopt device", "update device"},
+		deviceType: {"device_id = \"" + lockA + "\"\n  name = %q", "adopt device", "update device"},
+		thresholdType: {
+			"device_id = \"" + lockA + "\"\n  starts_daily_at = \"22:00:00\"\n  ends_daily_at = \"07:00:00\"\n  " +
+				"noise_threshold_decibels = 60\n  name = %q",
+			"create noise threshold", "update noise threshold",
+		},
 		acsUserType: {"acs_system_id = \"" + keeper + "\"\n  full_name = %q", "create user", "update user"},
 	}
 	for typeName, schema := range providerSchemas(t).ResourceSchemas {

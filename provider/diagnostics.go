@@ -161,6 +161,22 @@ var parameters = []string{
 	"acs_access_group_ids",
 	"acs_system_id",
 	"auto_lock_delay_seconds",
+	"climate_preset_key",
+	"climate_preset_mode",
+	"connect_webview_id",
+	"cooling_set_point_celsius",
+	"cooling_set_point_fahrenheit",
+	"ends_daily_at",
+	"fan_mode_setting",
+	"heating_set_point_celsius",
+	"heating_set_point_fahrenheit",
+	"hvac_mode_setting",
+	"is_override_allowed",
+	"manufacturer",
+	"max_override_period_minutes",
+	"noise_threshold_decibels",
+	"noise_threshold_nrs",
+	"starts_daily_at",
 }
 
 // nestedParameters maps the other request parameters to their attributes.
@@ -184,7 +200,9 @@ func attributeOf(parameter string) (path.Path, bool) {
 var parameterOf = map[string]string{
 	"acs_access_group_not_found": "acs_access_group_ids",
 	"acs_system_not_found":       "acs_system_id",
+	"climate_preset_not_found":   "climate_preset_key",
 	"device_not_found":           "device_id",
+	"duplicate_climate_preset":   "climate_preset_key",
 	"invalid_event_types":        "event_types",
 	"user_identity_not_found":    "user_identity_id",
 }

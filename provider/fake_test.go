@@ -38,7 +38,8 @@ type fake struct {
 	webviews map[string]map[string]any
 	removed  map[string]bool // devices that the owner has removed from the account
 
-	acsUsers, identities fakeRecords
+	acsUsers, identities  fakeRecords
+	schedules, thresholds fakeRecords
 
 	expandsWildcard bool     // stores the list of all event types instead of "*"
 	allTypes        []string // that list
@@ -101,6 +102,8 @@ func startFake(t *testing.T) *fake {
 		removed:    map[string]bool{},
 		acsUsers:   fakeRecords{},
 		identities: fakeRecords{},
+		schedules:  fakeRecords{},
+		thresholds: fakeRecords{},
 		pageSize:   1000,
 		workspace:  fakeWorkspace,
 		allTypes:   []string{"access_code.created", "device.connected", "device.disconnected"},
@@ -218,6 +221,7 @@ func (f *fake) route(path string) fakeHandler {
 	maps.Copy(routes, f.lists())
 	maps.Copy(routes, f.people())
 	maps.Copy(routes, f.connectWebviews())
+	maps.Copy(routes, f.climate())
 	if f.devices == nil {
 		delete(routes, "/devices/list")
 		delete(routes, "/devices/get")

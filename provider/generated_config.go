@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -41,7 +42,7 @@ func (s contextScrubber) GenerateResourceConfig(
 // trueByDefault lists the settings that are on if they are not configured. All others are off.
 var trueByDefault = map[string]bool{"automatically_manage_new_devices": true}
 
-// shortenConfig removes the settings that have their default and the secrets. The plan for the rest is the same,
+// shortenConfig removes the settings that have their default, the secrets, and the second one of two units. The plan for the rest is the same,
 // because a computed attribute that is not configured keeps its value.
 func shortenConfig(
 	schema *tfprotov6.Schema,
@@ -59,7 +60,8 @@ func shortenConfig(
 		return nil, fmt.Errorf("read the generated configuration: %w", err)
 	}
 	for _, a := range schema.Block.Attributes {
-		if a.Optional && a.Computed && (a.Sensitive || isDefault(a.Name, attributes[a.Name])) {
+		if a.Optional && a.Computed &&
+			(a.Sensitive || isDefault(a.Name, attributes[a.Name]) || isConverted(a.Name, attributes)) {
 			attributes[a.Name] = tftypes.NewValue(a.ValueType(), nil)
 		}
 	}
@@ -72,4 +74,17 @@ func isDefault(name string, value tftypes.Value) bool {
 	var on bool
 	return value.Type().Is(tftypes.Bool) && !value.IsNull() && value.IsKnown() && value.As(&on) == nil &&
 		on == trueByDefault[name]
+}
+
+// isConverted reports whether an attribute has the value of another one in another unit. A configuration has one of
+// them.
+func isConverted(name string, attributes map[string]tftypes.Value) bool {
+	other := "noise_threshold_nrs"
+	if quantity, ok := strings.CutSuffix(name, "_fahrenheit"); ok {
+		other = quantity + "_celsius"
+	} else if name != "noise_threshold_decibels" {
+		return false
+	}
+	value, exists := attributes[other]
+	return exists && !value.IsNull()
 }

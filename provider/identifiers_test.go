@@ -37,6 +37,11 @@ func TestMisspelledIdentifiers_RejectedInConfigurations(t *testing.T) {
 		"a code":                       data("access_code", "access_code_id", capitals),
 		"a webhook":                    data("webhook", "webhook_id", capitals),
 		"an account":                   data("connected_account", "connected_account_id", capitals),
+		"the device of a preset":       climatePreset(capitals, heatsTo70F),
+		"the device of a schedule":     scheduleOn(capitals, `"home"`, "2040-06-01T15:00:00Z", "2040-06-02T15:00:00Z", ""),
+		"the device of a threshold":    noiseThreshold(capitals, "noise_threshold_decibels = 60"),
+		"thermostats of an account":    data("thermostats", "connected_account_id", capitals),
+		"noise sensors of a webview":   data("noise_sensors", "connect_webview_id", capitals),
 		"users of an identity":         data("acs_users", "user_identity_id", capitals),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +79,9 @@ func TestMisspelledIdentifiers_RejectedInImports(t *testing.T) {
 		"a user of a system":       {visitor, acsUser(lockA, `full_name = "Jane"`), capitals},
 		"a user identity":          {guest, userIdentity(`full_name = "Jane"`), capitals},
 		"a webhook":                {hook, webhook("https://example.com/a", ""), capitals},
+		"a preset":                 {occupied, climatePreset(lockA, heatsTo70F), capitals + "/occupied"},
+		"a schedule":               {stay, schedule(`"home"`, ""), capitals},
+		"a threshold":              {night, noiseThreshold(lockA, "noise_threshold_decibels = 60"), capitals},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startCrowdedFake(t)
@@ -146,7 +154,7 @@ func TestImportsOfNothing_SayWhichIdentifier(t *testing.T) {
 				f.strictIDs = true
 				p := f.plugin(t)
 				id := c.id
-				if typeName == setType {
+				if typeName == setType || typeName == presetType {
 					id = lockA + "/" + id
 				}
 				answer, err := p.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{

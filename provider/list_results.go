@@ -5,6 +5,8 @@ import (
 	"iter"
 
 	"github.com/hashicorp/terraform-plugin-framework/list"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
 // listResults converts records to results of terraform query, up to its limit. An error ends the results and is a
@@ -30,6 +32,43 @@ func listResults[T any](
 			pushed++
 			if !push(result) || pushed == req.Limit {
 				return
+			}
+		}
+	}
+}
+
+// deviceRecord is a record of a device, such as a schedule, with the device.
+type deviceRecord[T any] struct {
+	record T
+	device api.Device
+}
+
+// devicesWith yields the device with an identifier, or all devices if it is empty.
+func devicesWith(devices iter.Seq2[api.Device, error], id string) iter.Seq2[api.Device, error] {
+	return func(yield func(api.Device, error) bool) {
+		for device, err := range devices {
+			if (err != nil || id == "" || device.DeviceID == id) && !yield(device, err) {
+				return
+			}
+		}
+	}
+}
+
+// recordsOfDevices yields the records of devices, one device after the other. An error ends them.
+func recordsOfDevices[T any](
+	devices iter.Seq2[api.Device, error],
+	records func(api.Device) iter.Seq2[T, error],
+) iter.Seq2[deviceRecord[T], error] {
+	return func(yield func(deviceRecord[T], error) bool) {
+		for device, err := range devices {
+			if err != nil {
+				yield(deviceRecord[T]{}, err)
+				return
+			}
+			for record, err := range records(device) {
+				if !yield(deviceRecord[T]{record, device}, err) || err != nil {
+					return
+				}
 			}
 		}
 	}

@@ -61,7 +61,17 @@ var (
 		"warnings",
 		"workspace_id",
 	}
-	ofDevices = []string{
+	ofThermostats = []string{ // the capabilities
+		"can_hvac_cool",
+		"can_hvac_heat",
+		"can_hvac_heat_cool",
+		"can_program_thermostat_programs_as_different_each_day",
+		"can_program_thermostat_programs_as_same_each_day",
+		"can_program_thermostat_programs_as_weekday_weekend",
+		"can_run_thermostat_programs",
+		"can_turn_off_hvac",
+	}
+	ofDevices = append([]string{
 		"properties",
 		"location",
 		"device_manufacturer",
@@ -84,7 +94,7 @@ var (
 		"can_simulate_paid_subscription",
 		"can_simulate_removal",
 		"can_unlock_with_code",
-	}
+	}, ofThermostats...)
 )
 
 func isErrors(field string) bool { return field == "errors" }
@@ -332,6 +342,58 @@ var parities = map[string]parity{
 			"workspace_id",
 		},
 	},
+	presetType: {
+		fill: func() (any, any) {
+			m, preset := climatePresetModel{}, full[api.ClimatePreset]()
+			preset.HvacModeSetting = "heat_cool"
+			m.fill(&preset)
+			return m, preset
+		},
+		notFilled: []string{"device_id"},
+		notShown:  []string{"can_use_with_thermostat_daily_programs", "display_name", "manual_override_allowed"},
+	},
+	scheduleType: {
+		fill: func() (any, any) {
+			m, schedule := thermostatScheduleModel{}, full[api.ThermostatSchedule]()
+			m.fill(&schedule, time.Now())
+			return m, schedule
+		},
+		notShown: []string{"workspace_id"},
+	},
+	thresholdType: {
+		fill: func() (any, any) {
+			m, threshold := noiseThresholdModel{}, full[api.NoiseThreshold]()
+			m.fill(&threshold)
+			return m, threshold
+		},
+		notFilled: []string{"timeouts"},
+	},
+	"data deviceaccess_thermostats": {
+		fill: func() (any, any) {
+			m, device := thermostatModel{}, full[api.Device]()
+			m.fill(&device)
+			return m, device
+		},
+		notShown: append([]string{
+			"created_at",
+			"can_program_online_access_codes",
+			"can_program_offline_access_codes",
+		}, ofDevices...),
+	},
+	"data deviceaccess_noise_sensors": {
+		fill: func() (any, any) {
+			m, device := noiseSensorModel{}, full[api.Device]()
+			m.fill(&device)
+			return m, device
+		},
+		notShown: append([]string{
+			"created_at",
+			"can_program_online_access_codes",
+			"can_program_offline_access_codes",
+		}, slices.DeleteFunc(slices.Clone(ofDevices), func(field string) bool {
+			return field == "capabilities_supported"
+		})...),
+	},
 	"data deviceaccess_access_code": {
 		fill: func() (any, any) {
 			m, code := accessCodeDataModel{}, full[api.AccessCode]()
@@ -378,7 +440,7 @@ var parities = map[string]parity{
 			m.fill(&vendor)
 			return m, vendor
 		},
-		notShown: []string{
+		notShown: append([]string{
 			"image_url",
 			"can_simulate_connection",
 			"can_simulate_disconnection",
@@ -387,7 +449,7 @@ var parities = map[string]parity{
 			"can_simulate_paid_subscription",
 			"can_simulate_removal",
 			"can_unlock_with_code",
-		},
+		}, ofThermostats...),
 	},
 }
 

@@ -43,6 +43,8 @@ type planChecks struct {
 	// planned has the new codes of this plan, by device.
 	planned map[string][]lockrules.HeldCode
 
+	presets sync.Map // the climate presets of this plan, by device_id/climate_preset_key
+
 	searches sync.Mutex // of missing; it is held during a request
 	// missing has the devices that are not on the list of devices.
 	missing map[string]missingDevice
@@ -70,6 +72,15 @@ func (p *planChecks) planCode(deviceID string, code lockrules.Code) []lockrules.
 		FrameIsUnknown: code.FrameIsUnknown,
 	})
 	return before
+}
+
+// planPreset records a climate preset that is planned, or stays.
+func (p *planChecks) planPreset(deviceID, key string) { p.presets.Store(deviceID+"/"+key, true) }
+
+// hasPreset reports whether this plan has a climate preset, as far as Terraform has planned it.
+func (p *planChecks) hasPreset(deviceID, key string) bool {
+	_, ok := p.presets.Load(deviceID + "/" + key)
+	return ok
 }
 
 // recordLeaving records that the plan replaces codes, so that their PINs, names, and slots count as free.

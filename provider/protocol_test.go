@@ -247,6 +247,26 @@ func (p *plugin) invokesWith(
 	return progress, diagnostics
 }
 
+// generates is the configuration that terraform generates for a listed or imported resource, attribute by attribute.
+func (p *plugin) generates(typeName string, state *tfprotov6.DynamicValue) (attributes map[string]tftypes.Value) {
+	p.t.Helper()
+	generated, err := p.server.GenerateResourceConfig(p.t.Context(), &tfprotov6.GenerateResourceConfigRequest{
+		TypeName: typeName, State: state,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.allow(generated.Diagnostics)
+	config, err := generated.Config.Unmarshal(p.stateType(typeName))
+	if err == nil {
+		err = config.As(&attributes)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return attributes
+}
+
 // providerSchemas are the schemas of all types.
 func providerSchemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()

@@ -4,7 +4,8 @@
 // Each resource is one file, x_resource.go, with its test; access_code_schema.go and access_code_plan.go hold the
 // larger parts of the access code. access_code_operations.go has the operations that several resources share, and
 // diagnostics.go the texts of errors. Checks of attributes are in package validators, rules for plans in package
-// planmodifiers, and rules of locks in package lockrules, against which plan_checks.go checks plans.
+// planmodifiers, and rules of locks in package lockrules, against which plan_checks.go checks plans. Rules of
+// thermostats are in thermostat_rules.go.
 package provider
 
 import (
@@ -58,8 +59,8 @@ func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, r
 
 func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages the access codes of door locks, the users of access systems, and the " +
-			"webhooks that report on them, through a Device Access server.",
+		MarkdownDescription: "Manages access codes of door locks, users of access systems, schedules of thermostats, " +
+			"thresholds of noise sensors, and webhooks, through a Device Access server.",
 		Attributes: map[string]schema.Attribute{
 			"api_key": schema.StringAttribute{
 				Optional:  true,
@@ -133,6 +134,9 @@ func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
 		newDeviceResource,
 		newACSUserResource,
 		newUserIdentityResource,
+		newClimatePresetResource,
+		newThermostatScheduleResource,
+		newNoiseThresholdResource,
 	}
 }
 
@@ -154,6 +158,8 @@ func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSour
 		newAccessCodeDataSource,
 		newWebhookDataSource,
 		newConnectedAccountDataSource,
+		newThermostatsDataSource,
+		newNoiseSensorsDataSource,
 	}
 }
 
@@ -180,5 +186,8 @@ func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource
 		newDeviceList,
 		newACSUserList,
 		newUserIdentityList,
+		newClimatePresetList,
+		newThermostatScheduleList,
+		newNoiseThresholdList,
 	}
 }

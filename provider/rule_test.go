@@ -55,6 +55,20 @@ func ruleRows() map[string]ruleRow {
 			config: "acs_system_id = \"" + keeper + "\"\n  full_name = \"Jane\"\n  is_suspended = true\n  " + wait,
 		},
 		identityType: {config: `full_name = "Jane"`},
+		presetType: {
+			config:    "device_id = \"" + lockA + "\"\n  climate_preset_key = \"occupied\"\n  " + heatsTo70F + "\n",
+			needsLock: true,
+		},
+		scheduleType: {
+			config: "device_id = \"" + lockA + "\"\n  climate_preset_key = \"occupied\"\n  " +
+				"starts_at = \"2040-06-01T15:00:00Z\"\n  ends_at = \"2040-06-02T15:00:00Z\"\n",
+			needsLock: true,
+		},
+		thresholdType: {
+			config: "device_id = \"" + lockA + "\"\n  starts_daily_at = \"22:00:00\"\n  ends_daily_at = \"07:00:00\"\n  " +
+				"noise_threshold_decibels = 60\n  " + wait,
+			needsLock: true,
+		},
 	}
 }
 
@@ -112,8 +126,11 @@ func startRuleWalk(t *testing.T, typeName string, row ruleRow) *ruleWalk {
 	return w
 }
 
-// removeLock is the owner who removes the lock from the account: its codes stay, out of reach.
+// removeLock is the owner who removes the lock from the account: its codes stay, out of reach. What it has as a
+// thermostat or a noise sensor goes with it.
 func (w *ruleWalk) removeLock() {
+	clear(w.f.schedules)
+	clear(w.f.thresholds)
 	w.f.removed[lockA] = true
 	w.f.devices = slices.DeleteFunc(w.f.devices, func(d map[string]any) bool { return d["device_id"] == lockA })
 	for _, code := range w.f.codes {
@@ -153,7 +170,9 @@ func (w *ruleWalk) locksAnswer(answer bool) {
 
 // exists reports whether the server has what the resource has created.
 func (w *ruleWalk) exists() bool {
-	return len(w.f.codes)+len(w.f.webhooks)+len(w.f.webviews)+len(w.f.acsUsers)+len(w.f.identities) > 0
+	_, presets := w.f.presets(lockA)
+	return len(w.f.codes)+len(w.f.webhooks)+len(w.f.webviews)+len(w.f.acsUsers)+len(w.f.identities)+
+		len(presets)+len(w.f.schedules)+len(w.f.thresholds) > 0
 }
 
 // deletions are the requests that take something off a door or a server.

@@ -144,7 +144,7 @@ func TestServerConnectedAccountIsFoundByIDAndByLogin(t *testing.T) {
 	byID := single(account, fmt.Sprintf("  connected_account_id = %q\n", id))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: onServer(srv, byID), ConfigStateChecks: []statecheck.StateCheck{
-			of(account, "display_name", isText("Simulated locks")),
+			of(account, "display_name", isText("Simulated devices")),
 			of(account, "errors", errorCodes()),
 		}},
 		{

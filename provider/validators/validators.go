@@ -183,6 +183,33 @@ func (EventType) ValidateString(_ context.Context, req validator.StringRequest, 
 	}
 }
 
+// DailyTime checks that a string is a time of day, such as 22:00:00 or 22:00:00[Europe/Paris]. It does not check that
+// the time zone exists: servers have another list than the machine that runs Terraform.
+type DailyTime struct{}
+
+var dailyTimeShape = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\[[A-Za-z][A-Za-z0-9_+/-]*\])?$`)
+
+// SplitDailyTime splits a time of day into the time and its time zone, which is empty for that of the device.
+func SplitDailyTime(text string) (clock, zone string) {
+	clock, zone, _ = strings.Cut(strings.TrimSuffix(text, "]"), "[")
+	return clock, zone
+}
+
+// Description implements validator.String.
+func (DailyTime) Description(context.Context) string { return "a time of day such as 22:00:00" }
+
+// MarkdownDescription implements validator.String.
+func (v DailyTime) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (DailyTime) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if isSet(req.ConfigValue) && !dailyTimeShape.MatchString(req.ConfigValue.ValueString()) {
+		diagnostics.ErrorAt(&resp.Diagnostics, req.Path, "Invalid time of day", fmt.Sprintf(
+			"%q is not a time of day. Write it with seconds, such as `22:00:00`, or with a time zone, such as "+
+				"`22:00:00[Europe/Paris]`.", req.ConfigValue.ValueString()))
+	}
+}
+
 // NotEmpty checks that a string is not blank, or that a set has elements and none of them is null.
 type NotEmpty struct {
 	// Hint is a sentence that says what to do instead.

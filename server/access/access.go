@@ -15,15 +15,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/thermostat"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Options of Services. The zero value is for production. Each is described where it is used: in the options of device,
-// account, auth, webhook, idempotency and keyrotation.
+// thermostat, account, auth, webhook, idempotency and keyrotation.
 type Options struct {
 	AttemptTimeout         time.Duration
 	ConfirmTimeout         time.Duration
@@ -45,6 +47,7 @@ type Options struct {
 	MaxWorkspaces          int
 	MaxDevices             int
 	MaxSystems             int
+	PollInterval           time.Duration // of thermostats
 	InventoryEventRate     float64
 	InventoryEventBurst    int
 	Now                    func() time.Time
@@ -55,17 +58,19 @@ type Options struct {
 
 // Services are the services of the domain, one per package.
 type Services struct {
-	Accounts    *account.Service
-	Audit       *audit.Service
-	Auth        *auth.Service
-	Devices     *device.Service
-	Events      *event.Service
-	Health      *health.Service
-	Idempotency *idempotency.Service
-	Phones      *phone.Service
-	Retention   *retention.Service
-	ServerKeys  *keyrotation.Service
-	Webhooks    *webhook.Service
+	Accounts     *account.Service
+	Audit        *audit.Service
+	Auth         *auth.Service
+	Devices      *device.Service
+	Events       *event.Service
+	Health       *health.Service
+	Idempotency  *idempotency.Service
+	NoiseSensors *noisesensor.Service
+	Retention    *retention.Service
+	ServerKeys   *keyrotation.Service
+	Webhooks     *webhook.Service
+	Phones       *phone.Service
+	Thermostats  *thermostat.Service
 }
 
 // New creates the services. db must be migrated.
@@ -136,6 +141,17 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Now:                 opt.Now,
 			Log:                 opt.Log,
 		})
+	r.NoiseSensors = noisesensor.New(db, r.Devices, r.Accounts, r.Events)
+	r.Thermostats = thermostat.New(
+		db,
+		thermostat.Services{Events: r.Events, Accounts: r.Accounts, Devices: r.Devices},
+		thermostat.Options{
+			ConfirmTimeout: opt.ConfirmTimeout,
+			ReadLag:        opt.ReadLag,
+			PollInterval:   opt.PollInterval,
+			Now:            opt.Now,
+		},
+	)
 	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
 		Webhooks:    r.Webhooks,

@@ -102,7 +102,7 @@ func (s *TokenSource) Renew(ctx context.Context, refused string) (string, error)
 }
 
 func (s *TokenSource) renew(ctx context.Context, seen []byte) (string, error) {
-	stored, err := s.Secrets.Rotate(ctx, CredentialsSecret, seen, func(ctx context.Context, old []byte) ([]byte, error) {
+	refresh := func(ctx context.Context, old []byte) ([]byte, error) {
 		var before Tokens
 		if json.Unmarshal(old, &before) != nil { // the error may quote a token
 			return nil, Errorf(AuthRevoked, "the stored login cannot be read; log in again")
@@ -115,7 +115,8 @@ func (s *TokenSource) renew(ctx context.Context, seen []byte) (string, error) {
 			after.Refresh = before.Refresh
 		}
 		return json.Marshal(after)
-	})
+	}
+	stored, err := s.Secrets.Rotate(ctx, CredentialsSecret, seen, refresh)
 	if err != nil {
 		return "", err
 	}

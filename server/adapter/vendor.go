@@ -22,7 +22,7 @@ import (
 //  3. Connection.Address contains that user id, so that each account of the vendor is connected once.
 //  4. Connection.Open returns the Adapter. It may take from Env: Log, Client, Secrets, PushURLs, and Budget.
 //  5. Write vendor.go with a function Vendor that returns the constants, the Settings, and the Login.
-//  6. Credentials that expire are not stored in the connection: Checked.Credentials starts them, Env.Secrets rotates them.
+//  6. Checked.Credentials starts credentials that expire, and Env.Secrets (TokenSource) renews them.
 //  7. Set Verification to what the tests compare the adapter with. Pace and CallsPerHour follow the vendor's limits.
 //  8. Add the line to server/adapter/registry. That is the only line outside of the package.
 //  9. Run the conformance suite adaptertest against a stateful fake, whose both sides contract.yaml judges.
@@ -75,6 +75,8 @@ func (v Vendor) IsAccessSystem() bool { return len(v.Accepts) == 1 && v.Accepts[
 // Values of Vendor.Accepts.
 const (
 	Locks         = "lock"
+	Thermostats   = "thermostat"
+	NoiseSensors  = "noise_sensor"
 	AccessControl = "access_control"
 )
 
@@ -114,7 +116,8 @@ const (
 )
 
 // CAUsage is the help of a setting with the certificate of a private CA.
-const CAUsage = "trust the CA certificate in `FILE` (PEM) in addition to those of this machine; an empty name removes it"
+const CAUsage = "trust the CA certificate in `FILE` (PEM) in addition to those of this machine; an empty name " +
+	"removes it"
 
 // Settings holds the values of settings that are set, by Setting.Name.
 type Settings map[string]string

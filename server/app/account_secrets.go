@@ -97,5 +97,6 @@ func secretError(err error) error {
 	case ok && e.Kind == domain.NotFound:
 		return adapter.Errorf(adapter.GatewayDown, "the account was disconnected")
 	}
-	return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Transient, "the account's secrets cannot be read or stored"), err)
+	failed := adapter.Errorf(adapter.Transient, "the account's secrets cannot be read or stored")
+	return fmt.Errorf("%w (%w)", failed, err)
 }

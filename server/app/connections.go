@@ -132,7 +132,12 @@ func newAccount(
 // *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected. Without a name,
 // the account is named after the vendor and the address. New devices of a vendor that the adapter never met start out
 // unmanaged, unless AllowWrites is set.
-func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c adapter.Connection) (uuid.UUID, error) {
+func (a *Admin) Connect(
+	ctx context.Context,
+	workspace uuid.UUID,
+	name string,
+	c adapter.Connection,
+) (uuid.UUID, error) {
 	v, ok := a.Connecting.vendorOf(c.Adapter())
 	if !ok {
 		return uuid.Nil, fmt.Errorf("this program has no adapter %q", c.Adapter())

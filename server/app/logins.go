@@ -121,12 +121,19 @@ func (l *logins) Vendor(in account.Workspace, name string) (connectpage.Vendor, 
 		return connectpage.Vendor{}, false
 	}
 	return connectpage.Vendor{
-		Name:          v.Name,
-		DisplayName:   v.DisplayName,
-		Fields:        v.Login.Fields,
-		Samples:       v.Login.Samples,
-		AccessSystems: v.IsAccessSystem(),
+		Name:        v.Name,
+		DisplayName: v.DisplayName,
+		Fields:      v.Login.Fields,
+		Samples:     v.Login.Samples,
+		Products:    products[v.Accepts[0]],
 	}, true
+}
+
+// products names the devices of vendors whose accounts have no locks, by kind.
+var products = map[string]string{
+	adapter.AccessControl: "access systems",
+	adapter.Thermostats:   "thermostats",
+	adapter.NoiseSensors:  "noise sensors",
 }
 
 func (l *logins) vendor(in account.Workspace, name string) (adapter.Vendor, bool) {

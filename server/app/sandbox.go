@@ -26,11 +26,14 @@ import (
 // sandboxPath is the path of the simulated cloud's API.
 const sandboxPath = "/sandbox/cloud/"
 
-// Sandboxing configures the simulated devices. The zero value is one lock of each profile.
+// SimulatedKinds are the kinds of devices that are taken from an account with simulated devices of all kinds.
+var SimulatedKinds = []string{"lock", "thermostat", "noise_sensor"}
+
+// Sandboxing configures the simulated devices. The zero value is one device of each of sandbox.DefaultProfiles.
 type Sandboxing struct {
-	// Profiles are the profiles of the locks of a new sandbox workspace. If empty, it gets all profiles.
+	// Profiles are the profiles of the devices of a new sandbox workspace. The default is sandbox.DefaultProfiles.
 	Profiles []string
-	// LocksPerProfile is the number of locks of each profile. The default is 1.
+	// LocksPerProfile is the number of devices of each profile. The default is 1.
 	LocksPerProfile int
 	// Speed divides the latency of the locks. The default is 1.
 	Speed float64
@@ -229,12 +232,13 @@ func (s *Sandbox) account(workspace uuid.UUID, key string) (account.NewAccount, 
 		sandboxConfig{Key: key, Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile},
 	)
 	return account.NewAccount{
-		WorkspaceID: workspace,
-		Adapter:     account.SandboxAdapter,
-		DisplayName: "Simulated locks",
-		Address:     key,
-		User:        account.UserIdentifier{Email: sandbox.People[0]},
-		Config:      config,
+		WorkspaceID:  workspace,
+		Adapter:      account.SandboxAdapter,
+		DisplayName:  "Simulated devices",
+		Address:      key,
+		User:         account.UserIdentifier{Email: sandbox.People[0]},
+		Config:       config,
+		Capabilities: SimulatedKinds,
 	}, err
 }
 

@@ -28,6 +28,8 @@ func simulatedVendors(s *Sandbox, url string) (out []adapter.Vendor) {
 		}
 	}
 	add(account.SandboxAdapter, adapter.Locks, append(sandbox.Profiles(), sandbox.Everything)...)
+	add(account.SandboxAdapter, adapter.Thermostats, sandbox.ThermostatProfiles()...)
+	add(account.SandboxAdapter, adapter.NoiseSensors, sandbox.NoiseProfiles()...)
 	add(account.SandboxAccessAdapter, adapter.AccessControl, sandbox.AccessSystems)
 	return out
 }

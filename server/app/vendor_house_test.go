@@ -211,8 +211,8 @@ func (a *acmeAdapter) Close() error {
 	return nil
 }
 
-// realWorkspace creates a workspace that is no sandbox, and its key.
-func realWorkspace(t *testing.T, s *apptest.Server) (id uuid.UUID, key string) {
+// realWorkspace creates a workspace that is no sandbox, and returns its key.
+func realWorkspace(t *testing.T, s *apptest.Server) (key string) {
 	t.Helper()
 	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
 	if err != nil {
@@ -225,7 +225,7 @@ func realWorkspace(t *testing.T, s *apptest.Server) (id uuid.UUID, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.ID, key
+	return key
 }
 
 // A vendor that is registered once is listed, offered on connect pages, and logged in to there. Its tokens are renewed,
@@ -238,7 +238,7 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
 	}
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
-	_, key := realWorkspace(t, s)
+	key := realWorkspace(t, s)
 
 	var listed api.DeviceProvidersResponse
 	s.PostAs(t, key, "/devices/list_device_providers", map[string]any{}, &listed)
@@ -318,7 +318,7 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 
 func post(t *testing.T, to string, form url.Values) int {
 	t.Helper()
-	res, err := http.PostForm(to, form) //nolint:noctx // the test ends with the server
+	res, err := http.PostForm(to, form)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestVendor_NeedsClient(t *testing.T) {
 	cloud := startAcme(t)
 	connecting := app.Connecting{Vendors: []adapter.Vendor{cloud.vendor()}}
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
-	_, key := realWorkspace(t, s)
+	key := realWorkspace(t, s)
 	var listed api.DeviceProvidersResponse
 	s.PostAs(t, key, "/devices/list_device_providers", map[string]any{}, &listed)
 	if len(listed.DeviceProviders) != 0 {

@@ -37,8 +37,8 @@ type Vendor struct {
 	Fields []login.Field
 	// Samples are the values to enter if the vendor is simulated.
 	Samples []login.Sample
-	// AccessSystems reports whether the accounts of the vendor have access systems instead of locks.
-	AccessSystems bool
+	// Products names what the accounts of the vendor have, in the plural, such as "thermostats". Empty means locks.
+	Products string
 }
 
 // Vendors logs in to vendors.

@@ -1,6 +1,7 @@
 package connectpage
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,35 +13,46 @@ import (
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
 
-// productNames names what the person connects with one of the vendors.
+// productNames names what the person connects with one of the vendors, such as "locks or access systems".
 func productNames(vendors ...Vendor) string {
-	isSystem := func(v Vendor) bool { return v.AccessSystems }
-	switch {
-	case !slices.ContainsFunc(vendors, isSystem):
-		return "locks"
-	case slices.ContainsFunc(vendors, func(v Vendor) bool { return !isSystem(v) }):
-		return "locks or access systems"
+	var names []string
+	for _, v := range vendors {
+		if name := cmp.Or(v.Products, lockProducts); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	return "access systems"
+	switch last := len(names) - 1; last {
+	case -1:
+		return lockProducts
+	case 0, 1:
+		return strings.Join(names, " or ")
+	default:
+		return strings.Join(names[:last], ", ") + ", or " + names[last]
+	}
 }
+
+// lockProducts are the products of most vendors.
+const lockProducts = "locks"
 
 // question asks the person to choose one of the vendors.
 func question(vendors ...Vendor) string {
-	switch productNames(vendors...) {
-	case "locks":
-		return "Which brand is your lock?"
-	case "access systems":
-		return "Which brand is your access system?"
+	name := productNames(vendors...)
+	if strings.Contains(name, " or ") {
+		return "Which brand do you use?"
 	}
-	return "Which brand do you use?"
+	return "Which brand is your " + strings.TrimSuffix(name, "s") + "?"
 }
 
 // purpose says what the inviter will do with the account.
 func purpose(vendor Vendor) string {
-	if vendor.AccessSystems {
+	switch name := productNames(vendor); name {
+	case lockProducts:
+		return "will see the locks of this account and manage the codes on them."
+	case "access systems":
 		return "will see the access systems of this account and manage who can use them."
+	default:
+		return "will see the " + name + " of this account and change their settings."
 	}
-	return "will see the locks of this account and manage the codes on them."
 }
 
 // selected returns the vendor that the person logged in to.

@@ -26,3 +26,25 @@ func TestSecretsAreNotShownAgain(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestTexts_NameProducts(t *testing.T) {
+	t.Parallel()
+	lock, thermostat, system := Vendor{}, Vendor{Products: "thermostats"}, Vendor{Products: "access systems"}
+	for _, c := range []struct {
+		vendors        []Vendor
+		name, question string
+	}{
+		{nil, "locks", "Which brand is your lock?"},
+		{[]Vendor{lock, lock}, "locks", "Which brand is your lock?"},
+		{[]Vendor{thermostat}, "thermostats", "Which brand is your thermostat?"},
+		{[]Vendor{lock, system}, "locks or access systems", "Which brand do you use?"},
+		{[]Vendor{lock, thermostat, system}, "locks, thermostats, or access systems", "Which brand do you use?"},
+	} {
+		if name, asked := productNames(c.vendors...), question(c.vendors...); name != c.name || asked != c.question {
+			t.Errorf("%q, %q, want %q, %q", name, asked, c.name, c.question)
+		}
+	}
+	if got := purpose(thermostat); got != "will see the thermostats of this account and change their settings." {
+		t.Error(got)
+	}
+}

@@ -22,6 +22,7 @@ type Attempt struct {
 	Status      AttemptStatus
 	DeviceID    uuid.UUID // zero: not about a device
 	CodeID      uuid.UUID // zero: not about a code
+	Threshold   uuid.UUID // zero: not about a noise threshold
 	ErrorType   string    // of a failed attempt
 	Message     string    // of a failed attempt
 	CreatedAt   time.Time
@@ -41,6 +42,8 @@ const (
 type attemptOptions struct {
 	ExternalModificationAllowed *bool     `json:"external_modification_allowed,omitempty"` // convert
 	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
+	// NoiseThreshold is what an attempt of package noisesensor is about.
+	NoiseThreshold *uuid.UUID `json:"noise_threshold_id,omitempty"`
 }
 
 func toAttempt(r dbsqlc.ActionAttempt) Attempt {
@@ -51,6 +54,7 @@ func toAttempt(r dbsqlc.ActionAttempt) Attempt {
 		Status:      AttemptStatus(r.Status),
 		DeviceID:    domain.Value(r.DeviceID),
 		CodeID:      domain.Value(r.AccessCodeID),
+		Threshold:   domain.Value(options(r).NoiseThreshold),
 		ErrorType:   domain.Value(r.ErrorType),
 		Message:     domain.Value(r.ErrorMessage),
 		CreatedAt:   r.CreatedAt,

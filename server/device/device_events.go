@@ -167,7 +167,7 @@ func (s *Service) withProblems(ctx context.Context, tx store.Tx, a event.About, 
 // the announced one, it emits a lock event with an unknown method, because the vendor does not report who moved it.
 func (s *Service) RecordDevice(ctx context.Context, h store.Fence, device uuid.UUID, f FoundDevice) error {
 	ctx = WithInventoryLimit(ctx)
-	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
+	err := s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		// The device list of its account handles these.
 		if t.d.RemovedAt != nil || isReplaced(t.d, f) {
 			return nil
@@ -184,4 +184,8 @@ func (s *Service) RecordDevice(ctx context.Context, h store.Fence, device uuid.U
 		}
 		return t.recordOperation(ctx, Operation{Kind: BoltMoved, Locked: *t.d.Locked, Method: "unknown"})
 	})
+	if store.IsNoRows(err) { // erased with its workspace
+		return nil
+	}
+	return err
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -50,8 +53,12 @@ type Device struct {
 	// DoorOpen is nil if unknown.
 	DoorOpen     *bool
 	Capabilities capability.Set
-	Metadata     map[string]any
-	CreatedAt    time.Time
+	// Noise is the state of a noise sensor; nil for another kind of device, and before its vendor has reported it.
+	Noise *noise.Document
+	// Climate is the state of a thermostat; nil for another kind of device, and before a vendor has reported it.
+	Climate   *climate.State
+	Metadata  map[string]any
+	CreatedAt time.Time
 
 	// HubDisconnected is true if the device is offline because of its hub.
 	HubDisconnected bool
@@ -68,7 +75,12 @@ type Device struct {
 func (d Device) Errors() []domain.Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []domain.Problem {
-	return append(append(d.connectionErrors(), d.subscriptionErrors()...), d.BackupPool.Errors()...)
+	return slices.Concat(
+		d.connectionErrors(),
+		d.subscriptionErrors(),
+		d.BackupPool.Errors(),
+		d.thermostatErrors(),
+	)
 }
 
 func (d Device) connectionErrors() []domain.Problem {
@@ -191,6 +203,8 @@ func toDevice(r dbsqlc.DeviceSummary) Device {
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
+	d.Noise = toNoise(r.Noise)
+	d.Climate = toClimate(r.Climate)
 	return d
 }
 

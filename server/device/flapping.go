@@ -59,10 +59,11 @@ func lost(d dbsqlc.Device) bool {
 
 // Warnings returns the problems that impair the device without preventing it from working.
 func (d Device) Warnings() []domain.Problem {
+	warnings := append(d.BackupPool.Warnings(), d.thermostatWarnings()...)
 	if d.FlakySince.IsZero() {
-		return d.BackupPool.Warnings()
+		return warnings
 	}
-	return append(d.BackupPool.Warnings(), domain.Problem{
+	return append(warnings, domain.Problem{
 		Code:  "device_has_flaky_connection",
 		Scope: domain.OfDevice,
 		At:    d.FlakySince,

@@ -181,7 +181,7 @@ func (s *Service) addDevices(
 	ctx context.Context, tx store.Tx, a dbsqlc.ConnectedAccount, found []FoundDevice, has int,
 ) error {
 	found = slices.DeleteFunc(found, func(f FoundDevice) bool {
-		return !slices.Contains(a.AcceptedCapabilities, f.Capabilities.Kind())
+		return !slices.Contains(a.AcceptedCapabilities, f.Capabilities.Accepted())
 	})
 	found = found[:s.accounts.Room(a.ConnectedAccountID, has, len(found))]
 	var rows []dbsqlc.InsertDeviceParams

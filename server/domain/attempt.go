@@ -13,4 +13,11 @@ const (
 	ConvertAccessCode         = "CONVERT_ACCESS_CODE_TO_MANAGED"
 	DeleteUnmanagedAccessCode = "DELETE_UNMANAGED_ACCESS_CODE"
 	ResetSandboxWorkspace     = "RESET_SANDBOX_WORKSPACE"
+	CreateNoiseThreshold      = "CREATE_NOISE_THRESHOLD"
+	UpdateNoiseThreshold      = "UPDATE_NOISE_THRESHOLD"
+	DeleteNoiseThreshold      = "DELETE_NOISE_THRESHOLD"
+	SetHVACMode               = "SET_HVAC_MODE"
+	SetFanMode                = "SET_FAN_MODE"
+	ActivateClimatePreset     = "ACTIVATE_CLIMATE_PRESET"
+	PushThermostatPrograms    = "PUSH_THERMOSTAT_PROGRAMS"
 )

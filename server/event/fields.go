@@ -18,6 +18,13 @@ var eventFields = func() map[string][]string {
 	deviceTrouble := append([]string{"device_errors", "device_warnings"}, accountTrouble...)
 	codeTrouble := append([]string{"access_code_errors", "access_code_warnings"}, deviceTrouble...)
 	attempt := []string{"action_attempt_id", "action_type", "status"}
+	temperature := []string{"temperature_celsius", "temperature_fahrenheit"}
+	temperatureAndLimits := append([]string{
+		"lower_limit_celsius",
+		"lower_limit_fahrenheit",
+		"upper_limit_celsius",
+		"upper_limit_fahrenheit",
+	}, temperature...)
 	table := map[string][]string{
 		"access_code.created":                                fieldsWith(code),
 		"access_code.changed":                                fieldsWith(code),
@@ -89,6 +96,16 @@ var eventFields = func() map[string][]string {
 		"lock.locked":        fieldsWith(device, "method"),
 		"lock.unlocked":      fieldsWith(device, "method"),
 		"lock.access_denied": fieldsWith(device),
+
+		"noise_sensor.noise_threshold_triggered": fieldsWith(device),
+		"thermostat.climate_preset_activated": fieldsWith(
+			device, "climate_preset_key", "thermostat_schedule_id", "is_fallback_climate_preset",
+		),
+		"thermostat.manually_adjusted":                        fieldsWith(device, "method"),
+		"thermostat.temperature_changed":                      fieldsWith(device, temperature...),
+		"thermostat.temperature_reached_set_point":            fieldsWith(device, temperature...),
+		"thermostat.temperature_threshold_exceeded":           fieldsWith(device, temperatureAndLimits...),
+		"thermostat.temperature_threshold_no_longer_exceeded": fieldsWith(device, temperatureAndLimits...),
 
 		"connected_account.created":                                 fieldsWith(account, "connect_webview_id"),
 		"connected_account.connected":                               fieldsWith(account),

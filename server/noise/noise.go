@@ -3,6 +3,16 @@
 // writes the difference.
 package noise
 
+import "github.com/google/uuid"
+
+// Document is what the server keeps of a noise sensor besides its thresholds.
+type Document struct {
+	// Observed is what the vendor said last.
+	Observed Observed `json:"observed"`
+	// Triggering are the thresholds that the noise exceeds.
+	Triggering []uuid.UUID `json:"triggering,omitempty"`
+}
+
 // Observed is what a vendor says of a noise sensor.
 type Observed struct {
 	// Decibels is the level of noise, and NRS the noise risk score; nil if unknown.

@@ -86,7 +86,14 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if last, ok := r.written.Load(id); ok {
 		p.written = last.(time.Time)
 	}
-	if err := p.run(ctx); err != nil {
+	if isManagedThermostat(p.device) {
+		return p.runThermostat(ctx)
+	}
+	run := p.run
+	if isNoiseSensor(w.Device) {
+		run = p.runNoiseSensor
+	}
+	if err := run(ctx); err != nil {
 		return p.park(ctx, p.work, err)
 	}
 	return r.until(p.work), nil
@@ -353,9 +360,10 @@ func (r *Reconciler) due(w device.Work) *time.Time {
 	return &due
 }
 
-// idle reports whether the device needs no work.
+// idle reports whether the device needs no work. Thermostats and noise sensors are read each time.
 func idle(w device.Work) bool {
-	return quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
+	return !isManagedThermostat(w.Device) && !isNoiseSensor(w.Device) &&
+		quiet(w) && w.Command == nil && w.AutoLock == nil && !w.PositionUnknown && len(w.Issues) == 0
 }
 
 // quiet reports whether the device's codes need no work.

@@ -119,6 +119,8 @@ func prepare(t *testing.T, o options) *bed {
 		Adapter:     account.SandboxAdapter,
 		DisplayName: "locks",
 		Config:      json.RawMessage(`{}`),
+
+		Capabilities: []string{"lock", "noise_sensor", "thermostat"},
 	})
 	b.must(err)
 	return b

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
@@ -375,4 +377,82 @@ func toSimulationError(err error) error {
 	default:
 		return err
 	}
+}
+
+// AdjustThermostat changes the setting of a simulated thermostat as a person does, and returns once the server has
+// observed that. It fails like SetOnline, and with Invalid for a setting that the device does not have.
+func (r *Reconciler) AdjustThermostat(
+	ctx context.Context, p domain.Principal, deviceID string, s climate.Setting,
+) error {
+	return r.simulateThermostat(
+		ctx, p, deviceID, func(ctx context.Context, sim adapter.ThermostatSimulator, d adapter.DeviceRef) error {
+			return sim.AdjustThermostat(ctx, d, adapter.ThermostatSetting{
+				Mode: s.Mode,
+				Fan:  s.Fan,
+				Heat: s.Heat,
+				Cool: s.Cool,
+			})
+		}, func(o climate.Observed) bool {
+			return o.Setting.Mode == s.Mode && sameDegrees(o.Setting.Heat, s.Heat) &&
+				sameDegrees(o.Setting.Cool, s.Cool)
+		},
+	)
+}
+
+// SetTemperature changes the temperature in the room of a simulated thermostat to a number of °C, and returns once the
+// server has observed that. It fails like AdjustThermostat.
+func (r *Reconciler) SetTemperature(ctx context.Context, p domain.Principal, deviceID string, celsius float64) error {
+	return r.simulateThermostat(
+		ctx, p, deviceID, func(ctx context.Context, sim adapter.ThermostatSimulator, d adapter.DeviceRef) error {
+			return sim.SetTemperature(ctx, d, celsius)
+		}, func(o climate.Observed) bool { return sameDegrees(o.Temperature, &celsius) },
+	)
+}
+
+// sameDegrees reports whether a device shows a temperature in °C that it may have rounded; nil: any.
+func sameDegrees(shown, asked *float64) bool {
+	const rounding = 0.3
+	return asked == nil || shown != nil && math.Abs(*shown-*asked) <= rounding
+}
+
+// simulateLag is how long the list of a simulated vendor may lag. A schedule can undo an adjustment, so afterwards any
+// read counts.
+const simulateLag = time.Second
+
+func (r *Reconciler) simulateThermostat(
+	ctx context.Context, p domain.Principal, deviceID string,
+	do func(context.Context, adapter.ThermostatSimulator, adapter.DeviceRef) error, shows func(climate.Observed) bool,
+) error {
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
+	if err != nil {
+		return err
+	}
+	room, ok := sim.(adapter.ThermostatSimulator)
+	if !ok || d.Capabilities.Thermostat == nil {
+		return device.NotFound(deviceID)
+	}
+	if err := d.CheckManaged(); err != nil {
+		return err
+	}
+	if !d.Online {
+		return &domain.Error{
+			Kind:  domain.Invalid,
+			Type:  "device_offline",
+			Field: "device_id",
+			Message: "The device is offline, so the server cannot observe a simulation. " +
+				"Connect it first with /devices/simulate/connect.",
+		}
+	}
+	start := r.access.Devices.Now()
+	if err := do(ctx, room, adapter.DeviceRef(d.Ref)); err != nil {
+		return toSimulationError(err)
+	}
+	return r.awaitObserved(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
+		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
+		if err != nil || now.Climate == nil || now.Climate.Observed == nil || !now.Climate.Observed.At.After(start) {
+			return false, err
+		}
+		observed := *now.Climate.Observed
+		return shows(observed) || observed.At.After(start.Add(simulateLag)), nil
+	})
 }

@@ -96,11 +96,19 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []device.Attempt) ([
 	if err != nil {
 		return nil, err
 	}
+	thresholds, err := h.thresholdsOf(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
 	return each(attempts, func(a device.Attempt) api.ActionAttempt {
+		shown := showAttempt(a, nil)
 		if code, ok := codes[a.CodeID.String()]; ok {
-			return showAttempt(a, &code)
+			shown = showAttempt(a, &code)
 		}
-		return showAttempt(a, nil)
+		if threshold, ok := thresholds[a.Threshold]; ok && carriesThreshold(a) {
+			shown.Result = map[string]any{"noise_threshold": threshold}
+		}
+		return shown
 	}), nil
 }
 

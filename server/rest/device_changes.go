@@ -148,5 +148,14 @@ func toUnmanagedDevice(d device.Device) api.UnmanagedDevice {
 		CanSimulateHubConnection:     full.CanSimulateHubConnection,
 		CanSimulateHubDisconnection:  full.CanSimulateHubDisconnection,
 		CanSimulatePaidSubscription:  full.CanSimulatePaidSubscription,
+
+		CanHvacHeat:              full.CanHvacHeat,
+		CanHvacCool:              full.CanHvacCool,
+		CanHvacHeatCool:          full.CanHvacHeatCool,
+		CanTurnOffHvac:           full.CanTurnOffHvac,
+		CanRunThermostatPrograms: full.CanRunThermostatPrograms,
+		CanProgramThermostatProgramsAsDifferentEachDay: full.CanProgramThermostatProgramsAsDifferentEachDay,
+		CanProgramThermostatProgramsAsSameEachDay:      full.CanProgramThermostatProgramsAsSameEachDay,
+		CanProgramThermostatProgramsAsWeekdayWeekend:   full.CanProgramThermostatProgramsAsWeekdayWeekend,
 	}
 }

@@ -1,63 +1,74 @@
 package rest
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// providerNames are the vendors that the API names and the service supports, at least in sandbox workspaces, with the
-// capabilities that not all of them have.
-var providerNames = []struct {
+// vendors are the vendors that the API names and the service supports, at least in sandbox workspaces, with the
+// capabilities of their devices.
+var vendors = []struct {
 	name, display string
-	gateway       bool // its devices are not simulated
-	offlineCodes  bool
-	autoLock      bool
-	hub           bool // devices are reached through a hub
-	paid          bool // codes may require a paid subscription
+	category      string
+	caps          capability.Set
 }{
-	{
-		name:     "august",
-		display:  "August",
-		autoLock: true,
-		hub:      true,
-	},
-	{
-		name:         "igloohome",
-		display:      "igloohome",
-		offlineCodes: true,
-		hub:          true,
-	},
-	{name: "kwikset", display: "Kwikset"},
-	{
-		name:     "nuki",
-		display:  "Nuki",
-		autoLock: true,
-		paid:     true,
-	},
-	{name: "salto_ks", display: "Salto KS"},
-	{name: "schlage", display: "Schlage", autoLock: true},
-	{name: "smartthings", display: "SmartThings"},
-	{name: "tedee", display: "Tedee", autoLock: true},
-	{
-		name:     "ttlock",
-		display:  "TTLock",
-		autoLock: true,
-		hub:      true,
-	},
-	{name: "yale", display: "Yale", autoLock: true},
-	{name: "zigbee2mqtt", display: "Zigbee2MQTT", gateway: true},
-	{name: "zwave_js", display: "Z-Wave JS", gateway: true},
+	{"august", "August", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true, Hub: true})},
+	{"ecobee", "ecobee", thermostatCategory, thermostatWith(fourModes...)},
+	{"honeywell_resideo", "Honeywell Resideo", thermostatCategory, thermostatWith(fourModes...)},
+	{"igloohome", "igloohome", lockCategory, lockWith(capability.Set{Simulated: true, OfflineCodes: true, Hub: true})},
+	{"kwikset", "Kwikset", lockCategory, lockWith(capability.Set{Simulated: true})},
+	{"minut", "Minut", noiseCategory, simulatedNoiseSensor},
+	{"nest", "Google Nest", thermostatCategory, thermostatWith(append(slices.Clone(fourModes), capability.Eco)...)},
+	{"noiseaware", "NoiseAware", noiseCategory, simulatedNoiseSensor},
+	{"nuki", "Nuki", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true, Subscription: true})},
+	{"salto_ks", "Salto KS", lockCategory, lockWith(capability.Set{Simulated: true})},
+	{"schlage", "Schlage", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
+	{"sensi", "Sensi", thermostatCategory, thermostatWith(fourModes...)},
+	{"smartthings", "SmartThings", lockCategory, lockWith(capability.Set{Simulated: true})},
+	{"tado", "tado", thermostatCategory, thermostatWith(capability.Off, capability.Heat)},
+	{"tedee", "Tedee", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
+	{"ttlock", "TTLock", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true, Hub: true})},
+	{"yale", "Yale", lockCategory, lockWith(capability.Set{Simulated: true, AutoLock: true})},
+	{"zigbee2mqtt", "Zigbee2MQTT", lockCategory, lockWith(ofGateways(fourModes...))},
+	{"zwave_js", "Z-Wave JS", lockCategory, lockWith(ofGateways(append(slices.Clone(fourModes), capability.Eco)...))},
 }
 
-// providerCategory is the category of all supported vendors of locks.
-const providerCategory = "consumer_smartlocks"
+// Categories of vendors.
+const (
+	lockCategory       = "consumer_smartlocks"
+	thermostatCategory = "thermostats"
+	noiseCategory      = "noise_sensors"
+)
+
+// fourModes are the modes of most thermostats.
+var fourModes = []capability.HVACMode{capability.Off, capability.Heat, capability.Cool, capability.HeatCool}
+
+// lockWith adds the capabilities that all vendors of locks have.
+func lockWith(caps capability.Set) capability.Set {
+	caps.Lock, caps.Unlock, caps.OnlineCodes = true, true, true
+	return caps
+}
+
+// ofGateways returns the capabilities of the thermostats behind gateways.
+func ofGateways(modes ...capability.HVACMode) capability.Set {
+	return capability.Set{Thermostat: &capability.Thermostat{Modes: modes}}
+}
+
+// thermostatWith returns the capabilities of simulated thermostats with the modes.
+func thermostatWith(modes ...capability.HVACMode) capability.Set {
+	return capability.Set{Simulated: true, Thermostat: &capability.Thermostat{Modes: modes}}
+}
+
+var simulatedNoiseSensor = capability.Set{Simulated: true, NoiseSensor: &capability.NoiseSensor{}}
 
 // Provider returns the display name and the categories of a vendor or a simulated vendor.
 func Provider(name string) (display string, categories []string) {
 	if name == account.SandboxAdapter {
-		return accountTypes[name].display, []string{"stable", providerCategory}
+		return accountTypes[name].display, []string{"stable", lockCategory}
 	}
 	for _, p := range deviceProviders() {
 		if p.DeviceProviderName == name {
@@ -70,25 +81,41 @@ func Provider(name string) (display string, categories []string) {
 // deviceProviders is computed once, because each login page needs all names. Callers must not change it.
 var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	var out []api.DeviceProvider
-	for _, p := range providerNames {
-		simulated := !p.gateway
+	for _, p := range vendors {
+		can := canFlags(p.caps)
+		kind, categories := p.caps.Kind(), []string{"stable", p.category}
+		if p.category == lockCategory && kind == "thermostat" { // a gateway has both
+			kind, categories = "lock", append(categories, thermostatCategory)
+		}
+		picture, _ := pictureOf(kind)
 		out = append(out, api.DeviceProvider{
-			DeviceProviderName:           p.name,
-			DisplayName:                  p.display,
-			ImageURL:                     devicePicture,
-			ProviderCategories:           []string{"stable", providerCategory},
-			CanProgramOnlineAccessCodes:  new(true),
-			CanProgramOfflineAccessCodes: new(p.offlineCodes),
-			CanUnlockWithCode:            new(true),
-			CanRemotelyLock:              new(true),
-			CanRemotelyUnlock:            new(true),
-			CanConfigureAutoLock:         new(p.autoLock),
-			CanSimulateConnection:        new(simulated),
-			CanSimulateDisconnection:     new(simulated),
-			CanSimulateRemoval:           new(simulated),
-			CanSimulateHubConnection:     new(p.hub),
-			CanSimulateHubDisconnection:  new(p.hub),
-			CanSimulatePaidSubscription:  new(p.paid),
+			DeviceProviderName: p.name,
+			DisplayName:        p.display,
+			ImageURL:           picture,
+			ProviderCategories: categories,
+
+			CanProgramOnlineAccessCodes:  can("can_program_online_access_codes"),
+			CanProgramOfflineAccessCodes: can("can_program_offline_access_codes"),
+			CanUnlockWithCode:            can("can_unlock_with_code"),
+			CanRemotelyLock:              can("can_remotely_lock"),
+			CanRemotelyUnlock:            can("can_remotely_unlock"),
+			CanConfigureAutoLock:         can("can_configure_auto_lock"),
+			CanSimulateConnection:        can("can_simulate_connection"),
+			CanSimulateDisconnection:     can("can_simulate_disconnection"),
+			CanSimulateRemoval:           can("can_simulate_removal"),
+			CanSimulateHubConnection:     can("can_simulate_hub_connection"),
+			CanSimulateHubDisconnection:  can("can_simulate_hub_disconnection"),
+			CanSimulatePaidSubscription:  can("can_simulate_paid_subscription"),
+			CanHvacHeat:                  can("can_hvac_heat"),
+			CanHvacCool:                  can("can_hvac_cool"),
+			CanHvacHeatCool:              can("can_hvac_heat_cool"),
+			CanTurnOffHvac:               can("can_turn_off_hvac"),
+			CanRunThermostatPrograms:     can("can_run_thermostat_programs"),
+			CanProgramThermostatProgramsAsDifferentEachDay: can(
+				"can_program_thermostat_programs_as_different_each_day",
+			),
+			CanProgramThermostatProgramsAsSameEachDay:    can("can_program_thermostat_programs_as_same_each_day"),
+			CanProgramThermostatProgramsAsWeekdayWeekend: can("can_program_thermostat_programs_as_weekday_weekend"),
 		})
 	}
 	systems := accountTypes[account.SandboxAccessAdapter]
@@ -100,13 +127,16 @@ var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	})
 })
 
-// toProvider describes the vendor of a device. An unknown vendor is shown by its stable name.
-func toProvider(name string) api.DeviceProviderOfDevice {
-	out := api.DeviceProviderOfDevice{DeviceProviderName: name, DisplayName: name, ProviderCategory: providerCategory}
-	for _, p := range providerNames {
+// toProvider describes the vendor of a device of a kind. An unknown vendor is shown by its stable name.
+func toProvider(name, kind string) api.DeviceProviderOfDevice {
+	out := api.DeviceProviderOfDevice{DeviceProviderName: name, DisplayName: name, ProviderCategory: lockCategory}
+	for _, p := range vendors {
 		if p.name == name {
-			out.DisplayName = p.display
+			out.DisplayName, out.ProviderCategory = p.display, p.category
 		}
+	}
+	if kind == "thermostat" {
+		out.ProviderCategory = thermostatCategory
 	}
 	return out
 }

@@ -183,8 +183,7 @@ func (h *handlers) ReportProviderMetadata(
 }
 
 func toDevice(d device.Device) api.Device {
-	flags := d.Capabilities.Flags()
-	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
+	can := canFlags(d.Capabilities)
 	return api.Device{
 		DeviceID:              d.ID.String(),
 		WorkspaceID:           d.WorkspaceID.String(),
@@ -204,7 +203,7 @@ func toDevice(d device.Device) api.Device {
 			Manufacturer: stableName(d.Manufacturer),
 			DisplayName:  d.Manufacturer,
 		},
-		DeviceProvider: toProvider(d.Provider),
+		DeviceProvider: toProvider(d.Provider, d.Capabilities.Kind()),
 		Location:       api.DeviceLocation{TimeZone: d.TimeZone, Timezone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
@@ -219,7 +218,22 @@ func toDevice(d device.Device) api.Device {
 		CanSimulateHubConnection:     can("can_simulate_hub_connection"),
 		CanSimulateHubDisconnection:  can("can_simulate_hub_disconnection"),
 		CanSimulatePaidSubscription:  can("can_simulate_paid_subscription"),
+
+		CanHvacHeat:              can("can_hvac_heat"),
+		CanHvacCool:              can("can_hvac_cool"),
+		CanHvacHeatCool:          can("can_hvac_heat_cool"),
+		CanTurnOffHvac:           can("can_turn_off_hvac"),
+		CanRunThermostatPrograms: can("can_run_thermostat_programs"),
+		CanProgramThermostatProgramsAsDifferentEachDay: can("can_program_thermostat_programs_as_different_each_day"),
+		CanProgramThermostatProgramsAsSameEachDay:      can("can_program_thermostat_programs_as_same_each_day"),
+		CanProgramThermostatProgramsAsWeekdayWeekend:   can("can_program_thermostat_programs_as_weekday_weekend"),
 	}
+}
+
+// canFlags returns a function that reports whether a capability flag of the API is true.
+func canFlags(caps capability.Set) func(flag string) *bool {
+	flags := caps.Flags()
+	return func(flag string) *bool { return new(slices.Contains(flags, flag)) }
 }
 
 // nickname returns the name of the device in the workspace, if it has one.
@@ -248,12 +262,31 @@ func capabilitiesOf(d device.Device) []string {
 	return out
 }
 
-// devicePicture is the picture of all devices, which are locks. Pictures of manufacturers are not available.
-const devicePicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
-	"%3Cpath d='M5 11h14v11H5zM8 11V7a4 4 0 0 1 8 0v4M12 15v3' fill='none' stroke='%23444'/%3E%3C/svg%3E"
+// Pictures of devices by kind. Pictures of manufacturers are not available.
+const (
+	lockPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+		"%3Cpath d='M5 11h14v11H5zM8 11V7a4 4 0 0 1 8 0v4M12 15v3' fill='none' stroke='%23444'/%3E%3C/svg%3E"
+	thermostatPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+		"%3Cpath d='M2 12a10 10 0 1 0 20 0a10 10 0 1 0-20 0M12 12l4-4M6 12a6 6 0 0 1 6-6' fill='none' " +
+		"stroke='%23444'/%3E%3C/svg%3E"
+	noiseSensorPicture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E" +
+		"%3Cpath d='M4 9v6h4l5 4V5L8 9zM16 9q2 3 0 6M19 6q4 6 0 12' fill='none' stroke='%23444'/%3E%3C/svg%3E"
+)
+
+// pictureOf returns the picture of a kind of device, and its text for people who cannot see it.
+func pictureOf(kind string) (url, altText string) {
+	switch kind {
+	case "thermostat":
+		return thermostatPicture, "A thermostat"
+	case "noise_detection":
+		return noiseSensorPicture, "A noise sensor"
+	}
+	return lockPicture, "A lock"
+}
 
 func toProperties(d device.Device) api.DeviceProperties {
 	caps := d.Capabilities
+	picture, altText := pictureOf(caps.Kind())
 	p := api.DeviceProperties{
 		Online:     d.Online,
 		Name:       d.Name,
@@ -267,8 +300,8 @@ func toProperties(d device.Device) api.DeviceProperties {
 			OnlineAccessCodesSupported:  &caps.OnlineCodes,
 			OfflineAccessCodesSupported: &caps.OfflineCodes,
 		},
-		ImageURL:                     devicePicture,
-		ImageAltText:                 "A lock",
+		ImageURL:                     picture,
+		ImageAltText:                 altText,
 		HasDirectPower:               caps.DirectPower,
 		HasNativeEntryEvents:         caps.EntryEvents,
 		SupportsAccessoryKeypad:      caps.AccessoryKeypad,
@@ -288,12 +321,14 @@ func toProperties(d device.Device) api.DeviceProperties {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
 	}
+	addThermostatProperties(&p, d)
 	if d.AutoLock != nil {
 		p.AutoLockEnabled = &d.AutoLock.Enabled
 		if d.AutoLock.Delay > 0 {
 			p.AutoLockDelaySeconds = &d.AutoLock.Delay
 		}
 	}
+	addNoise(&p, d)
 	if d.KeypadBattery != nil {
 		p.KeypadBattery = &api.KeypadBattery{Level: *d.KeypadBattery}
 		p.AccessoryKeypad = &api.AccessoryKeypad{IsConnected: true, Battery: p.KeypadBattery}

@@ -41,12 +41,16 @@ func TestContractListsErrorTypes(t *testing.T) {
 		"../admission",
 		"../auth",
 		"../device",
+		"../climate",
 		"../lockstate",
+		"../noise",
+		"../noisesensor",
 		"../event",
 		"../idempotency",
 		"../keyrotation",
 		"../phone",
 		"../reconcile",
+		"../thermostat",
 		"../webhook",
 	)
 	for _, kind := range slices.Sorted(maps.Keys(made)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
@@ -29,6 +30,7 @@ var formats = map[string]format{
 	"timestamp":    {problem: messageOf(domain.CheckTime)},
 	"name":         {problem: messageOf(domain.CheckName)},
 	"phone-number": {problem: messageOf(acs.CheckPhone)},
+	"daily-time":   {problem: messageOf(noise.CheckTime)},
 	"webhook-url":  {problem: messageOf(webhook.CheckWebhookURL)},
 	"event-type":   {problem: messageOf(webhook.CheckEventType), domain: true},
 }

@@ -91,7 +91,7 @@ var findNothing = []string{"/user_identities/unmanaged/get", "/user_identities/u
 // Every operation, with every method, returns what the contract promises.
 func TestResponsesMatchContract(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
+	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings", "nest", "minut", "noiseaware"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +122,17 @@ func TestResponsesMatchContract(t *testing.T) {
 	}
 	webview := func() any {
 		return must(t, s, "/connect_webviews/create", "connect_webview", nil)["connect_webview_id"]
+	}
+	minut, seconds := s.Device(t, "minut"), 0
+	threshold := func() in { // one to create
+		seconds++
+		return in{
+			"device_id": s.Device(t, "noiseaware"), "noise_threshold_nrs": 5, "sync": true,
+			"starts_daily_at": fmt.Sprintf("23:00:%02d", seconds), "ends_daily_at": fmt.Sprintf("23:00:%02d", seconds+1),
+		}
+	}
+	madeThreshold := func() any {
+		return must(t, s, "/noise_sensors/noise_thresholds/create", "noise_threshold", threshold())["noise_threshold_id"]
 	}
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
 	hub := s.Device(t, "smartthings")
@@ -215,15 +226,30 @@ func TestResponsesMatchContract(t *testing.T) {
 				"custom_redirect_url": "https://app.example/back",
 			}
 		},
-		"/connect_webviews/get":    func() in { return in{"connect_webview_id": webview()} },
-		"/connect_webviews/list":   func() in { return in{"limit": 1} },
-		"/connect_webviews/delete": func() in { return in{"connect_webview_id": webview()} },
-		"/locks/list":              func() in { return in{"custom_metadata_has": in{}} },
-		"/noise_sensors/list":      func() in { return in{"device_type": "minut_sensor"} },
-		"/thermostats/list":        func() in { return in{"manufacturer": "nest", "limit": 1} },
-		"/phones/list":             func() in { return in{"owner_user_identity_id": person} },
-		"/phones/get":              func() in { return in{"device_id": phone()} },
-		"/phones/deactivate":       func() in { return in{"device_id": phone()} },
+		"/connect_webviews/get":                  func() in { return in{"connect_webview_id": webview()} },
+		"/connect_webviews/list":                 func() in { return in{"limit": 1} },
+		"/connect_webviews/delete":               func() in { return in{"connect_webview_id": webview()} },
+		"/locks/list":                            func() in { return in{"custom_metadata_has": in{}} },
+		"/noise_sensors/list":                    func() in { return in{"device_type": "minut_sensor"} },
+		"/noise_sensors/noise_thresholds/create": threshold,
+		"/noise_sensors/noise_thresholds/get": func() in {
+			return in{"noise_threshold_id": madeThreshold()}
+		},
+		"/noise_sensors/noise_thresholds/list": func() in { return in{"device_id": minut, "is_programmed": true} },
+		"/noise_sensors/noise_thresholds/update": func() in {
+			return in{
+				"device_id": s.Device(t, "noiseaware"), "noise_threshold_id": madeThreshold(), "name": "New", "sync": true,
+			}
+		},
+		"/noise_sensors/noise_thresholds/delete": func() in {
+			return in{"device_id": s.Device(t, "noiseaware"), "noise_threshold_id": madeThreshold(), "sync": true}
+		},
+		"/noise_sensors/simulate/trigger_noise_threshold": func() in { return in{"device_id": minut} },
+
+		"/thermostats/list":  func() in { return in{"manufacturer": "nest", "limit": 1} },
+		"/phones/list":       func() in { return in{"owner_user_identity_id": person} },
+		"/phones/get":        func() in { return in{"device_id": phone()} },
+		"/phones/deactivate": func() in { return in{"device_id": phone()} },
 		"/phones/simulate/create_sandbox_phone": func() in {
 			return in{"user_identity_id": person, "phone_metadata": in{"operating_system": "ios"}}
 		},
@@ -279,6 +305,7 @@ func TestResponsesMatchContract(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
+	maps.Copy(inputs, inputsOfThermostats(t, s))
 	made := map[string][]audit.Subject{}
 	final := []string{
 		"/devices/simulate/disconnect_from_hub",

@@ -7,7 +7,12 @@ import (
 )
 
 // lookups are the parameters that find something by its name, and store nothing.
-var lookups = []string{"/devices/get name", "/devices/unmanaged/get name", "/locks/get name"}
+var lookups = []string{
+	"/devices/get name",
+	"/devices/unmanaged/get name",
+	"/locks/get name",
+	"/thermostats/get name",
+}
 
 // TestNames_RefuseDisguisingCharacters sends a bad name in each place where the contract takes one.
 func TestNames_RefuseDisguisingCharacters(t *testing.T) {

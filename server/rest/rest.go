@@ -25,6 +25,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
@@ -86,6 +87,12 @@ type Simulator interface {
 	EnterCode(ctx context.Context, p domain.Principal, deviceID, pin string) (device.Attempt, error)
 	// LockByHand locks a device with the button on its keypad.
 	LockByHand(ctx context.Context, p domain.Principal, deviceID string) (device.Attempt, error)
+	// TriggerNoise makes noise at a noise sensor.
+	TriggerNoise(ctx context.Context, p domain.Principal, deviceID string) error
+	// AdjustThermostat changes the setting of a thermostat as a person does.
+	AdjustThermostat(ctx context.Context, p domain.Principal, deviceID string, setting climate.Setting) error
+	// SetTemperature changes the temperature in the room of a thermostat to a number of °C.
+	SetTemperature(ctx context.Context, p domain.Principal, deviceID string, celsius float64) error
 	// DisconnectAccount makes the vendor reject the credentials of an account.
 	DisconnectAccount(ctx context.Context, p domain.Principal, accountID string) error
 	// NewAccount returns an account with the simulated devices of a new sandbox workspace.

@@ -37,10 +37,11 @@ func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, 
 
 // toRegisteredProvider describes a vendor of real devices.
 func toRegisteredProvider(v adapter.Vendor) api.DeviceProvider {
+	picture, _ := pictureOf(v.Accepts[0])
 	p := api.DeviceProvider{
 		DeviceProviderName: v.Name,
 		DisplayName:        v.DisplayName,
-		ImageURL:           devicePicture,
+		ImageURL:           picture,
 		ProviderCategories: v.Categories,
 	}
 	if v.IsAccessSystem() {

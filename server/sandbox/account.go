@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// AccountSpec describes the locks of a vendor account.
+// AccountSpec describes the devices of a vendor account.
 type AccountSpec struct {
 	// Key identifies the account. With the seed, it determines the token and the identifiers of the account.
 	Key string
-	// Profiles defaults to all profiles.
+	// Profiles defaults to DefaultProfiles.
 	Profiles []string
-	// LocksPerProfile defaults to 1.
+	// LocksPerProfile is the number of devices of each profile. It defaults to 1.
 	LocksPerProfile int
 }
 
@@ -29,18 +29,19 @@ type Account struct {
 	ID string
 	// Token is the bearer token of the account's requests.
 	Token string
+	// Locks are the devices of the account, including those that are not locks.
 	Locks []Lock
 }
 
-// Lock is a lock of an account.
+// Lock is a device of an account.
 type Lock struct {
 	ID      string
 	Profile string
 	Name    string
 }
 
-// EnsureAccount creates the account and its missing locks; a new lock has a few codes. A lock with a file in
-// Options.Dir keeps its state, and a removed lock stays removed. It fails for an unknown profile, for a file that
+// EnsureAccount creates the account and its missing devices; a new lock has a few codes. A device with a file in
+// Options.Dir keeps its state, and a removed device stays removed. It fails for an unknown profile, for a file that
 // cannot be read or written, and after Close.
 func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	s.mu.Lock()
@@ -51,12 +52,12 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	}
 	names := spec.Profiles
 	if len(names) == 0 {
-		names = Profiles()
+		names = DefaultProfiles()
 	}
 	for _, name := range names {
 		for n := range max(1, spec.LocksPerProfile) {
 			if err := a.ensureLock(spec.Key, name, n); err != nil {
-				return Account{}, fmt.Errorf("create lock %d of profile %q: %w", n+1, name, err)
+				return Account{}, fmt.Errorf("create device %d of profile %q: %w", n+1, name, err)
 			}
 		}
 	}
@@ -141,13 +142,16 @@ func (a *account) ensureLock(key, profile string, n int) error {
 	if err != nil {
 		return err
 	}
+	if known && prof.Thermostat != nil && l.mem.Thermostat == nil {
+		return fmt.Errorf("%s describes no thermostat", l.file())
+	}
 	if !known {
 		l.mem = l.factory(n)
 		if err := a.box.files().save(l.file(), l.mem); err != nil {
 			return err
 		}
 	}
-	l.view = slices.Clone(l.mem.Codes)
+	l.refreshView()
 	l.autoLock() // restarts the timer; l.mu is not needed yet
 	a.locks, a.byID[id] = append(a.locks, l), l
 	return nil

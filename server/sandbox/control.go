@@ -18,14 +18,16 @@ func controls(r chi.Router) {
 		r.Post("/remove", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.remove() }))
 		r.Post("/name", control(rename))
 		r.Post("/battery", control(setBattery))
-		r.Post("/jam", control(setJammed))
+		r.Post("/jam", lockControl(setJammed))
 		r.Post("/hub", control(setHub))
 		r.Post("/subscription", control(setSubscription))
-		r.Post("/keypad/codes", control(keypadAdd))
-		r.Patch("/keypad/codes/{code}", control(keypadChange))
-		r.Delete("/keypad/codes/{code}", control(keypadDelete))
-		r.Post("/keypad/enter", control(keypadEnter))
-		r.Post("/keypad/lock", control(func(_ *http.Request, l *lock) (any, *problem) { return done, l.lockByHand() }))
+		r.Post("/keypad/codes", lockControl(keypadAdd))
+		r.Patch("/keypad/codes/{code}", lockControl(keypadChange))
+		r.Delete("/keypad/codes/{code}", lockControl(keypadDelete))
+		r.Post("/keypad/enter", lockControl(keypadEnter))
+		r.Post("/keypad/lock", lockControl(keypadLock))
+		thermostatControls(r)
+		noiseControls(r)
 		r.Get("/faults", control(func(_ *http.Request, l *lock) (any, *problem) { return l.getFaults(), nil }))
 		r.Put("/faults", control(putFaults))
 	})
@@ -44,6 +46,16 @@ func control(act func(*http.Request, *lock) (any, *problem)) http.HandlerFunc {
 		v, p := act(r, l)
 		respond(w, v, p)
 	}
+}
+
+// lockControl is control for locks. Other devices are NOT_SUPPORTED.
+func lockControl(act func(*http.Request, *lock) (any, *problem)) http.HandlerFunc {
+	return control(func(r *http.Request, l *lock) (any, *problem) {
+		if !l.prof.isLock() {
+			return nil, refuse(notSupported, "The device is not a lock.")
+		}
+		return act(r, l)
+	})
 }
 
 func revoke(revoked bool) http.HandlerFunc {
@@ -152,6 +164,8 @@ func keypadChange(r *http.Request, l *lock) (any, *problem) {
 	}
 	return l.changeByHand(chi.URLParam(r, "code"), req.Name, req.Code)
 }
+
+func keypadLock(_ *http.Request, l *lock) (any, *problem) { return done, l.lockByHand() }
 
 func keypadDelete(r *http.Request, l *lock) (any, *problem) {
 	return done, l.deleteByHand(chi.URLParam(r, "code"))

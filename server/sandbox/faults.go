@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Faults configures the faults of one lock. It is not persistent. Rates are probabilities between 0 and 1.
+// Faults configures the faults of one device. It is not persistent. Rates are probabilities between 0 and 1.
 type Faults struct {
 	// LatencyMS replaces the profile's latency, independent of Options.Speed.
 	LatencyMS *Range `json:"latency_ms,omitempty"`
@@ -121,6 +121,9 @@ func (l *lock) drawFault(write bool) fault {
 			return fault{abort: true}
 		case class == "failed":
 			return fault{broken: true}
+		}
+		if f.kind == invalidPIN && !l.prof.isLock() {
+			f.kind = invalidSetting
 		}
 		p := &problem{kind: f.kind, message: fmt.Sprintf("The sandbox is configured to fail with class %s.", class)}
 		if p.kind == unavailable || p.kind == rateLimited || p.kind == deviceBusy {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lock is one lock: its memory, and the state of the cloud about it.
+// lock is one device, usually a lock: its memory, and the state of the cloud about it.
 type lock struct {
 	acct *account
 	box  *Sandbox
@@ -23,6 +23,9 @@ type lock struct {
 	mem           memory
 	deleted       bool                // the account was deleted: files are not written
 	view          []stored            // the cloud's copy of mem.Codes
+	viewedClimate *thermostatState    // the cloud's copy of mem.Thermostat; never changed in place
+	viewedNoise   *noiseState         // the cloud's copy of mem.Noise; never changed in place
+	noiseOps      []*noiseOp          // pending changes of thresholds, oldest first
 	ops           []*op               // pending writes, oldest first
 	lastAt        time.Time           // time of the last pending write; later ones follow it
 	failed        map[string]*failure // failed last writes by access code
@@ -72,6 +75,12 @@ func (l *lock) factory(n int) memory {
 		Online:       true,
 		Locked:       true,
 		BatteryLevel: 60 + l.rng.IntN(40),
+	}
+	if t := l.prof.Thermostat; t != nil {
+		m.Thermostat = new(t.Initial)
+	}
+	if p := l.prof.Noise; p != nil {
+		m.Noise = &noiseState{Thresholds: slices.Clone(p.Thresholds)}
 	}
 	pins := rand.New(rand.NewPCG(binary.BigEndian.Uint64(Tokens(0).digest("factory", l.prof.Provider)), uint64(n)))
 	for _, name := range l.prof.Codes {
@@ -130,16 +139,21 @@ func (l *lock) publish() {
 	}
 	lag := l.faults.listLag(l.box.scaled(l.prof.ListLag))
 	if lag <= 0 {
-		l.view = slices.Clone(l.mem.Codes)
+		l.refreshView()
 		return
 	}
 	l.box.sched.at(time.Now().Add(lag), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.mem.reachable() {
-			l.view = slices.Clone(l.mem.Codes)
+			l.refreshView()
 		}
 	})
+}
+
+// refreshView copies the device's memory to the cloud; l.mu is held.
+func (l *lock) refreshView() {
+	l.view, l.viewedClimate, l.viewedNoise = slices.Clone(l.mem.Codes), l.mem.Thermostat, l.mem.Noise
 }
 
 // setOnline disconnects the lock from its network, or reconnects it, which resumes the waiting writes.

@@ -12,7 +12,7 @@ import (
 
 func TestEveryProfileHasALockWithCodes(t *testing.T) {
 	t.Parallel()
-	b := open(t, sandbox.Options{Seed: 7})
+	b := open(t, sandbox.Options{Seed: 7}, sandbox.Profiles()...)
 	locks := objects(b.ok(t, http.MethodGet, "/locks", nil)["locks"])
 	if len(locks) != 10 || len(b.account.Locks) != 10 {
 		t.Fatalf("there are %d locks", len(locks))

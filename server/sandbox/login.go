@@ -5,18 +5,19 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 )
 
-// Everything is the provider with locks of all other providers.
+// Everything is the provider with the devices of DefaultProfiles.
 const Everything = "sandbox"
 
 // AccessSystems is the provider of access systems.
 const AccessSystems = "sandbox_access_system"
 
-// People are the email addresses of the persons with an account at every provider.
+// People are the email addresses of the persons with an account at every provider. Some providers have more.
 var People = []string{"jane@example.com", "john@example.com"}
 
 // Password is the password of all People; it is not secret.
@@ -43,11 +44,15 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 		answerProblem(w, refuse(unauthorized, "The partner's token is not accepted."))
 		return
 	}
-	if _, known := profiles[q.Provider]; !known && q.Provider != Everything && q.Provider != AccessSystems {
+	prof, known := profileOf(q.Provider, 0)
+	if !known && q.Provider != Everything && q.Provider != AccessSystems {
 		answerProblem(w, refuse(invalidRequest, "There is no such provider."))
 		return
 	}
-	email, ok := person(q.Email)
+	email, ok := person(q.Email, slices.Concat(People, prof.MorePeople))
+	if prof.AnyPerson {
+		email, ok = anyPerson(q.Email)
+	}
 	if !ok || subtle.ConstantTimeCompare([]byte(q.Password), []byte(Password)) != 1 {
 		answerProblem(w, refuse(loginRefused, "The email address or the password is wrong."))
 		return
@@ -64,9 +69,9 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"account": key, "email": email})
 }
 
-// person returns the address in People that equals email, ignoring case.
-func person(email string) (string, bool) {
-	for _, p := range People {
+// person returns the address among people that equals email, ignoring case.
+func person(email string, people []string) (string, bool) {
+	for _, p := range people {
 		if strings.EqualFold(p, strings.TrimSpace(email)) {
 			return p, true
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// memory is the persistent state of a lock, independent of the cloud, and the format of its file.
+// memory is the persistent state of a device, independent of the cloud, and the format of its file.
 type memory struct {
 	LockID       string   `json:"lock_id"`
 	Name         string   `json:"name,omitempty"` // set by the owner; defaults to the profile's
@@ -28,6 +28,9 @@ type memory struct {
 	Codes        []stored `json:"access_codes"`
 
 	Offline []offlineCode `json:"offline_codes,omitempty"`
+
+	Thermostat *thermostatState `json:"thermostat,omitempty"`   // only of thermostats
+	Noise      *noiseState      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
 // reachable reports whether the cloud can reach the lock.
@@ -90,6 +93,12 @@ func (m *memory) withPIN(pin string) *stored {
 func (m *memory) clone() memory {
 	c := *m
 	c.Codes = slices.Clone(m.Codes)
+	if m.Thermostat != nil {
+		c.Thermostat = new(*m.Thermostat)
+	}
+	if m.Noise != nil {
+		c.Noise = m.Noise.clone()
+	}
 	return c
 }
 

@@ -38,6 +38,8 @@ var (
 	deviceBusy           = kind{http.StatusLocked, "DEVICE_BUSY"}
 	rateLimited          = kind{http.StatusTooManyRequests, "RATE_LIMITED"}
 	deviceError          = kind{http.StatusInternalServerError, "DEVICE_ERROR"}
+	invalidSetting       = kind{http.StatusUnprocessableEntity, "INVALID_SETTING"}
+	thresholdNotFound    = kind{http.StatusNotFound, "NOISE_THRESHOLD_NOT_FOUND"}
 	unavailable          = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
 	systemNotFound       = kind{http.StatusNotFound, "SYSTEM_NOT_FOUND"}
 	userNotFound         = kind{http.StatusNotFound, "USER_NOT_FOUND"}

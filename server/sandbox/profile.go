@@ -6,15 +6,20 @@ import (
 	"time"
 )
 
-// profile describes the behavior of one vendor's locks. Its values come from the vendors' public help
+// profile describes the behavior of one vendor's devices. Its values come from the vendors' public help
 // pages. "assumed" marks values without a public source. All latencies are assumed, and shortened for
-// demonstrations.
+// demonstrations. The fields about codes and bolts describe locks.
 type profile struct {
 	Provider     string // device_provider_name of the API
 	DeviceType   string // device_type of the API
 	Manufacturer string
 	Model        string
-	LockName     string // name of the first lock
+	LockName     string // name of the first device
+
+	// Thermostat is set for thermostats.
+	Thermostat *thermostatProfile
+	// Noise is set for noise sensors.
+	Noise *noiseProfile
 
 	CodeLengths []int
 	PerLock     bool // each lock accepts only one of CodeLengths
@@ -45,6 +50,11 @@ type profile struct {
 	ListLag time.Duration // how long the list lags behind the lock
 
 	Codes []string // names of the codes on a new lock
+
+	// MorePeople are email addresses of persons with an account at this vendor only.
+	MorePeople []string
+	// AnyPerson means that any address of example.com has an account at this vendor.
+	AnyPerson bool
 }
 
 // constraintKind is a constraint_type of the API.
@@ -251,12 +261,30 @@ var profiles = map[string]profile{
 	},
 }
 
-// Profiles returns the names of all profiles, sorted.
+// Profiles returns the names of all profiles of locks, sorted.
 func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
 
-// profileOf returns the profile of an account's nth lock.
+// DefaultProfiles returns the names of the profiles of a new account: all locks, and one thermostat.
+func DefaultProfiles() []string { return append(Profiles(), "ecobee") }
+
+// HasProfile reports whether there is a profile with the name.
+func HasProfile(name string) bool {
+	_, ok := profileOf(name, 0)
+	return ok
+}
+
+// isLock reports whether the devices of the profile are locks.
+func (p profile) isLock() bool { return p.Thermostat == nil && p.Noise == nil }
+
+// profileOf returns the profile of an account's nth device.
 func profileOf(name string, n int) (profile, bool) {
 	p, ok := profiles[name]
+	if !ok {
+		p, ok = thermostats[name]
+	}
+	if !ok {
+		p, ok = noiseSensors[name]
+	}
 	p.Provider = name
 	if p.PerLock {
 		p.CodeLengths = p.CodeLengths[n%len(p.CodeLengths):][:1]

@@ -30,7 +30,9 @@ func (s *Sandbox) routes() http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(refuseRevoked)
 		r.Get("/locks", listLocks)
-		r.Get("/locks/{lock}", onLock(false, getLock))
+		r.Get("/locks/{lock}", onDevice(false, getLock))
+		r.Put("/locks/{lock}/thermostat", onThermostat(putThermostat))
+		noiseRoutes(r)
 		r.Post("/locks/{lock}/actions", onLock(true, postAction))
 		r.Post("/locks/{lock}/offline_codes", onLock(true, postOffline))
 		r.Put("/locks/{lock}/auto_lock", onLock(true, putAutoLock))
@@ -77,11 +79,22 @@ func refuseRevoked(next http.Handler) http.Handler {
 	})
 }
 
-// lockHandler handles a request about a lock.
+// lockHandler handles a request about a device.
 type lockHandler func(w http.ResponseWriter, r *http.Request, l *lock, f fault)
 
-// onLock resolves the lock in the path, and applies its faults.
+// onLock resolves the lock in the path, and applies its faults. Other devices are NOT_SUPPORTED.
 func onLock(write bool, handle lockHandler) http.HandlerFunc {
+	return onDevice(write, func(w http.ResponseWriter, r *http.Request, l *lock, f fault) {
+		if !l.prof.isLock() {
+			answerProblem(w, refuse(notSupported, "The device is not a lock."))
+			return
+		}
+		handle(w, r, l, f)
+	})
+}
+
+// onDevice resolves the device in the path, and applies its faults.
+func onDevice(write bool, handle lockHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		faulty(w, r, accountOf(r).lock(chi.URLParam(r, "lock")), lockNotFound, write, handle)
 	}

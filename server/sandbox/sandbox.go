@@ -1,5 +1,5 @@
-// Package sandbox is a vendor's cloud with simulated locks, which is called over HTTP like any other vendor
-// (through adapter/devicecloud). Requests thus take the path of those to a real lock. It must not know the
+// Package sandbox is a vendor's cloud with simulated locks, thermostats, and noise sensors, which is called over HTTP like any other
+// vendor (through adapter/devicecloud). Requests thus take the path of those to a real device. It must not know the
 // server that uses it: no database, no adapter, no owners of codes.
 //
 // # The contract
@@ -11,6 +11,11 @@
 //	GET    /locks/{lock}
 //	POST   /locks/{lock}/actions         {action:lock|unlock, custom_id} → {action_id, status:"pending"}
 //	PUT    /locks/{lock}/auto_lock       {enabled, delay_seconds} → {status:"pending"}
+//	PUT    /locks/{lock}/thermostat      {mode, fan, heat_set_point, cool_set_point} → {status}
+//	POST   /locks/{lock}/noise_thresholds  {name, starts_daily_at, ends_daily_at, time_zone, decibels, nrs, custom_id}
+//	                                     → {threshold_id, status}
+//	PUT    /locks/{lock}/noise_thresholds/{threshold}  the same
+//	DELETE /locks/{lock}/noise_thresholds/{threshold}
 //	POST   /locks/{lock}/offline_codes   {kind, starts_at, ends_at, custom_id} → {access_code_id, code, …}
 //	GET    /locks/{lock}/access_codes    {access_codes:[…]}
 //	POST   /locks/{lock}/access_codes    {name, code, starts_at, ends_at, custom_id} → {access_code_id, status}
@@ -40,10 +45,19 @@
 //     does that profile.
 //   - GET access_codes returns the cloud's copy, with "stale":true while the lock is offline, and ?refresh=true
 //     reads the lock (DEVICE_OFFLINE when it is offline). "code" is absent when the PIN is hidden.
+//   - Thermostats are in the list of locks, like the guide's hubs, with device_type "thermostat" and an object
+//     "thermostat" (type wireThermostat). All temperatures are in °C; a device rounds to its own resolution. PUT
+//     thermostat keeps absent fields. Its status is "active" if the device has applied the setting, else "pending".
+//     thermostat.changed reports a change of the state, and also a write that failed. Requests about codes and bolts
+//     are NOT_SUPPORTED.
+//   - Noise sensors are in the list of locks with device_type "noise_sensor", an object "noise_sensor" (type wireNoise),
+//     and "capabilities"."noise_sensor" (type noiseLimits). Times are HH:MM:SS in time_zone, which defaults to that of the
+//     device, UTC. The same custom_id returns the same threshold. noise_sensor.changed reports a change of the
+//     thresholds or of those that the noise exceeds.
 //   - Status codes: 400 INVALID_REQUEST; 401 UNAUTHORIZED; 404 LOCK_NOT_FOUND, ACCESS_CODE_NOT_FOUND; 409
 //     PIN_CONFLICT (with conflicting_access_code_id), DEVICE_FULL, DEVICE_OFFLINE, LOCK_JAMMED; 422 INVALID_PIN,
 //     INVALID_NAME, INVALID_TIME_FRAME,
-//     NOT_SUPPORTED; 402 SUBSCRIPTION_REQUIRED; 423 DEVICE_BUSY; 429 RATE_LIMITED; 503 SERVICE_UNAVAILABLE. The last
+//     INVALID_SETTING, NOT_SUPPORTED; 402 SUBSCRIPTION_REQUIRED; 423 DEVICE_BUSY; 429 RATE_LIMITED; 503 SERVICE_UNAVAILABLE. The last
 //     three carry Retry-After in whole seconds, and retry_after_ms in the body, which is exact.
 //   - A webhook belongs to the account whose token created it; the same URL returns the same webhook. GET
 //     /webhooks lists them and DELETE /webhooks/{id} deletes one. Events always contain device_id, and never a
@@ -55,8 +69,8 @@
 //
 //	POST   /login  {partner, provider, email, password} → {account, email}
 //
-// All People have the same Password and an account at each provider, including one with locks of all providers
-// (Everything) and one with access systems (AccessSystems). A login restores a revoked token of the account. 401
+// All People have the same Password and an account at each provider, including one with devices of all
+// DefaultProfiles (Everything) and one with access systems (AccessSystems). A login restores a revoked token of the account. 401
 // UNAUTHORIZED concerns the partner, LOGIN_REFUSED the person.
 //
 // # Accounts
@@ -111,6 +125,11 @@
 //	DELETE /sandbox/locks/{lock}/keypad/codes/{code}
 //	POST   /sandbox/locks/{lock}/keypad/enter         {code} → {unlocked, access_code_id, name}
 //	POST   /sandbox/locks/{lock}/keypad/lock          presses the lock button of the keypad
+//	POST   /sandbox/locks/{lock}/thermostat/adjust    as PUT thermostat, by hand
+//	POST   /sandbox/locks/{lock}/thermostat/preset    {key}: chooses a preset by hand
+//	POST   /sandbox/locks/{lock}/thermostat/room      {temperature, humidity}: °C, percent
+//	POST   /sandbox/locks/{lock}/noise                {decibels}: noise for a minute, by default above the thresholds
+//	POST   /sandbox/locks/{lock}/noise_thresholds     as above, by hand; also PUT and DELETE …/{threshold}
 //	GET    /sandbox/locks/{lock}/faults               the faults, type Faults
 //	PUT    /sandbox/locks/{lock}/faults
 //
@@ -121,7 +140,7 @@
 //	POST   /sandbox/systems/{system}/entrances/{entrance}/enter  {user_id} → {opened, reason}
 //	GET    /sandbox/systems/{system}/faults           the faults, type SystemFaults; also PUT
 //
-// The keypad works while the lock is offline; the cloud shows the changes after the reconnection.
+// The keypad and the thermostat work while they are offline; the cloud shows the changes after the reconnection.
 package sandbox
 
 import (
@@ -135,7 +154,7 @@ import (
 
 // Options configures New. The zero value is a sandbox whose state ends with its process.
 type Options struct {
-	// Dir holds one file per lock and per account. If empty, the state is in memory only.
+	// Dir holds one file per device and per account. If empty, the state is in memory only.
 	Dir string
 	// Seed determines identifiers, tokens, latencies, and faults.
 	Seed uint64

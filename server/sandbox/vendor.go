@@ -203,7 +203,7 @@ func lockState(m memory) string {
 	}
 }
 
-// wire returns the lock as shown by the cloud, and false if it was removed.
+// wire returns the device as shown by the cloud, and false if it was removed.
 func (l *lock) wire() (wireLock, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,11 +218,25 @@ func (l *lock) wire() (wireLock, bool) {
 		SerialNumber: "SBX-" + strings.ToUpper(l.id[:8]),
 		Address:      "1 Sandbox Street",
 		Online:       l.mem.reachable(),
-		BatteryLevel: l.mem.BatteryLevel,
+		BatteryLevel: new(l.mem.BatteryLevel),
 		LockState:    lockState(l.mem),
 		Timezone:     "UTC",
 		DeviceTime:   l.now().UTC(),
 		Capabilities: l.capabilities(),
+	}
+	if t := l.prof.Thermostat; t != nil {
+		shown.DeviceType, shown.LockState = "thermostat", ""
+		shown.Thermostat = t.wire(*l.viewedClimate)
+		if !t.Battery {
+			shown.BatteryLevel = nil
+		}
+	}
+	if p := l.prof.Noise; p != nil {
+		shown.DeviceType, shown.LockState = "noise_sensor", ""
+		shown.NoiseSensor = p.wire(l.viewedNoise, l.now())
+		if !p.Battery {
+			shown.BatteryLevel = nil
+		}
 	}
 	if l.prof.AccessoryKeypad {
 		shown.KeypadLevel = new(keypadLevel)

@@ -2,7 +2,7 @@ package sandbox
 
 import "time"
 
-// wireLock is a lock in a response: the guide's fields, and capabilities.
+// wireLock is a device in a response: the guide's fields, and capabilities.
 type wireLock struct {
 	LockID       string       `json:"lock_id"`
 	DeviceID     string       `json:"device_id"`
@@ -14,18 +14,21 @@ type wireLock struct {
 	SerialNumber string       `json:"serial_number"`
 	Address      string       `json:"address"`
 	Online       bool         `json:"online"`
-	BatteryLevel int          `json:"battery_level"`
+	BatteryLevel *int         `json:"battery_level,omitempty"`        // only with a battery
 	KeypadLevel  *int         `json:"keypad_battery_level,omitempty"` // only with an accessory keypad
-	LockState    string       `json:"lock_state"`
-	AutoLock     *autoLock    `json:"auto_lock,omitempty"`           // only if supported
-	HubOnline    *bool        `json:"hub_online,omitempty"`          // only with a hub
-	Subscription *bool        `json:"subscription_active,omitempty"` // only if codes require a subscription
+	LockState    string       `json:"lock_state,omitempty"`           // only of locks
+	AutoLock     *autoLock    `json:"auto_lock,omitempty"`            // only if supported
+	HubOnline    *bool        `json:"hub_online,omitempty"`           // only with a hub
+	Subscription *bool        `json:"subscription_active,omitempty"`  // only if codes require a subscription
 	Timezone     string       `json:"timezone"`
 	DeviceTime   time.Time    `json:"device_time"`
 	Capabilities capabilities `json:"capabilities"`
+
+	Thermostat  *wireThermostat `json:"thermostat,omitempty"`   // only of thermostats
+	NoiseSensor *wireNoise      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
-// capabilities holds the capabilities of a lock, which the guide does not transmit.
+// capabilities holds the capabilities of a device, which the guide does not transmit.
 type capabilities struct {
 	Provider        string       `json:"provider"`    // device_provider_name of the API
 	DeviceType      string       `json:"device_type"` // device_type of the API
@@ -51,6 +54,9 @@ type capabilities struct {
 	BuiltInKeypad   bool         `json:"built_in_keypad"`
 	AccessoryKeypad bool         `json:"accessory_keypad"` // a separate keypad can be connected
 	EntryEvents     bool         `json:"entry_events"`     // reports which code opened the door
+
+	Thermostat  *thermostatLimits `json:"thermostat,omitempty"`   // only of thermostats
+	NoiseSensor *noiseLimits      `json:"noise_sensor,omitempty"` // only of noise sensors
 }
 
 // autoLock is the auto-lock setting of a lock.
@@ -89,8 +95,14 @@ type wireWebhook struct {
 // keypadLevel is the battery level of all accessory keypads in percent.
 const keypadLevel = 90
 
-// capabilities returns the lock's capabilities; l.mu is held.
+// capabilities returns the device's capabilities; l.mu is held.
 func (l *lock) capabilities() capabilities {
+	if t := l.prof.Thermostat; t != nil {
+		return l.thermostatCapabilities(t)
+	}
+	if p := l.prof.Noise; p != nil {
+		return l.noiseCapabilities(p)
+	}
 	c := capabilities{
 		Provider:        l.prof.Provider,
 		DeviceType:      l.prof.DeviceType,

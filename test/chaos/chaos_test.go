@@ -263,7 +263,7 @@ func callAPI(ctx context.Context, s *server, url *atomic.Value) {
 				ID string `json:"device_id"`
 			}
 		}
-		if device == "" && s.post(at, "/devices/list", map[string]any{}, &devices) == nil && len(devices.Devices) > 0 {
+		if device == "" && s.post(at, "/locks/list", map[string]any{}, &devices) == nil && len(devices.Devices) > 0 {
 			device = devices.Devices[0].ID
 		}
 		var made struct {

@@ -81,8 +81,8 @@ func (r *rolling) live(ctx context.Context, http *http.Client, device string, lo
 			"/access_codes/create",
 			map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)},
 		).text("access_code", "access_code_id")
-		all, _ := good("/devices/list", map[string]any{"limit": 50}).body["devices"].([]any)
-		r.check(fmt.Sprintf("/devices/list, with %d of %d devices", len(all), locks), len(all) == locks)
+		all, _ := good("/locks/list", map[string]any{"limit": 50}).body["devices"].([]any)
+		r.check(fmt.Sprintf("/locks/list, with %d of %d devices", len(all), locks), len(all) == locks)
 		good("/access_codes/update", map[string]any{"access_code_id": id, "name": fmt.Sprint("Other ", n)})
 		if n%5 == 0 {
 			good("/locks/lock_door", map[string]any{"device_id": device, "sync": true})

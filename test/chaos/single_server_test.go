@@ -113,7 +113,7 @@ func (a *alone) connect(f *field) {
 // makeCodes creates codes on each lock and returns their names.
 func (a *alone) makeCodes(each int) (names []string) {
 	a.Helper()
-	devices, _ := a.ask("/devices/list", map[string]any{}).body["devices"].([]any)
+	devices, _ := a.ask("/locks/list", map[string]any{}).body["devices"].([]any)
 	for _, d := range devices {
 		d, _ := d.(map[string]any)
 		for range each {

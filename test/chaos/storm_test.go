@@ -285,7 +285,7 @@ func (s *storm) people(locks int) {
 	var devices []string
 	until(s, "the locks are there", func() bool {
 		devices = nil
-		a, _ := c.ask(s.Context(), "/devices/list", map[string]any{"limit": 200})
+		a, _ := c.ask(s.Context(), "/locks/list", map[string]any{"limit": 200})
 		all, _ := a.body["devices"].([]any)
 		for _, d := range all {
 			d, _ := d.(map[string]any)

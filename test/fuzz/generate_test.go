@@ -124,6 +124,14 @@ var hints = map[string][]string{
 	"/events/list":                              {"since"},
 	"/access_codes/update_multiple":             {"common_code_key", "name"},
 	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
+	"/noise_sensors/noise_thresholds/create":    {"noise_threshold_decibels"},
+	"/thermostats/get":                          {"device_id"},
+	"/thermostats/heat":                         {"heating_set_point_celsius"},
+	"/thermostats/cool":                         {"cooling_set_point_celsius"},
+	"/thermostats/heat_cool":                    {"heating_set_point_celsius", "cooling_set_point_celsius"},
+	"/thermostats/set_fan_mode":                 {"fan_mode_setting"},
+	"/thermostats/create_climate_preset":        {"hvac_mode_setting"},
+	"/thermostats/simulate/temperature_reached": {"temperature_celsius"},
 }
 
 // members returns the members of an object: all required ones and some others. Unless manner is valid, it corrupts some
@@ -193,7 +201,8 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if len(items) == 0 && slices.Contains([]string{"device_ids", "merged_user_identity_ids", "user_identity_ids"}, name) {
+		if len(items) == 0 &&
+			slices.Contains([]string{"device_ids", "merged_user_identity_ids", "periods", "user_identity_ids"}, name) {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -221,6 +230,12 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		if schema.Min != nil && *schema.Min > 1 {
 			return fmt.Sprint(*schema.Min + float64(g.pick(3)))
 		}
+		switch name {
+		case "heating_set_point_celsius":
+			return "20"
+		case "cooling_set_point_celsius":
+			return "30.5"
+		}
 		return pickOf(g, []string{"1", "2", "4", "20", "500", "30.5"})
 	}
 	return quote(g.text(name, schema))
@@ -247,6 +262,11 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"9999-12-31T23:59:59Z",
 			"0001-01-01T00:00:00Z",
 		})
+	case "daily-time":
+		if name == "starts_daily_at" {
+			return pickOf(g, []string{"22:30:00", "23:00:00", "00:30:00", "22:30:00[Europe/Berlin]"})
+		}
+		return pickOf(g, []string{"23:00:00", "00:30:00", "06:00:00", "06:00:00[Europe/Berlin]"})
 	case "uri":
 		return pickOf(g, []string{
 			"https://hooks.example/x",
@@ -274,6 +294,8 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 			"https://[2606:4700::1111]/",
 			"https://user:secret@hooks.example/",
 		})
+	case "starts_at_time":
+		return pickOf(g, []string{"00:00:00", "00:00:00", "06:30:00", "12:01:00"})
 	case "since", "between":
 		return pickOf(g, []string{"2020-01-01T00:00:00Z", "2036-01-01", "yesterday"})
 	}

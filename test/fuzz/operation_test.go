@@ -132,13 +132,16 @@ func newBed(f *testing.F) *bed {
 	}
 	s := apptest.Start(
 		f,
-		apptest.WithProfiles("august", "smartthings", "igloohome"),
+		apptest.WithProfiles("august", "smartthings", "igloohome", "minut", "nest", "noiseaware"),
 		apptest.WithAttemptTimeout(2*time.Second),
 		func(c *app.Config) {
 			c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
 		},
 	)
 	b.url, b.keys[""] = s.URL, s.APIKey
+	for _, profile := range []string{"nest", "minut", "noiseaware"} { // no other operation changes them
+		b.learnAs("kept device_id", s.Device(f, profile))
+	}
 	ctx := f.Context()
 	spare, err := s.App.Access.Accounts.CreateWorkspace(ctx, "Spare", "", true)
 	if err != nil {
@@ -215,6 +218,8 @@ func newBed(f *testing.F) *bed {
 	}
 	b.link(f, s)
 	b.back(f, s)
+	b.measure(f, s)
+	b.heat(f, s)
 	b.learnAs("/access_codes/report_device_constraints device_id", s.Device(f, "smartthings"))
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
@@ -267,6 +272,35 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 	b.learnAs("/client_sessions/grant_access user_identity_id", person.UserIdentity.UserIdentityID)
 }
 
+// measure lets requests about noise sensors know them and their thresholds. Those of Minut are fixed, and one of them
+// always holds.
+func (b *bed) measure(f *testing.F, s *apptest.Server) {
+	minut, aware := s.Device(f, "minut"), s.Device(f, "noiseaware")
+	for path, device := range map[string]string{
+		"/noise_sensors/noise_thresholds/create":          aware,
+		"/noise_sensors/noise_thresholds/delete":          aware,
+		"/noise_sensors/noise_thresholds/list":            aware,
+		"/noise_sensors/noise_thresholds/update":          minut,
+		"/noise_sensors/simulate/trigger_noise_threshold": minut,
+	} {
+		b.learnAs(path+" device_id", device)
+	}
+	for _, device := range []string{minut, aware} {
+		var out api.NoiseThresholdsResponse
+		s.Post(f, "/noise_sensors/noise_thresholds/list", map[string]any{"device_id": device}, &out)
+		for _, one := range out.NoiseThresholds {
+			for _, of := range []string{"get", "update"} {
+				if device == minut {
+					b.learnAs("/noise_sensors/noise_thresholds/"+of+" noise_threshold_id", one.NoiseThresholdID)
+				}
+			}
+			if device == aware {
+				b.learnAs("/noise_sensors/noise_thresholds/delete noise_threshold_id", one.NoiseThresholdID)
+			}
+		}
+	}
+}
+
 // back creates a code with backup codes, one of which can be pulled.
 func (b *bed) back(f *testing.F, s *apptest.Server) {
 	now := time.Now()
@@ -291,6 +325,38 @@ func (b *bed) back(f *testing.F, s *apptest.Server) {
 	} {
 		b.learnAs(path+" access_code_id", id)
 	}
+}
+
+// heat creates what a thermostat has.
+func (b *bed) heat(f *testing.F, s *apptest.Server) {
+	device := s.Device(f, "nest")
+	for _, path := range b.paths {
+		if strings.HasPrefix(path, "/thermostats/") {
+			b.learnAs(path+" device_id", device)
+			b.learnAs(strings.Replace(path, "create_", "", 1)+" climate_preset_key", "eco")
+		}
+	}
+	for _, key := range []string{"kept", "updated", "deleted"} {
+		s.Post(f, "/thermostats/create_climate_preset", map[string]any{
+			"device_id": device, "climate_preset_key": key, "hvac_mode_setting": "off",
+		}, nil)
+		b.learnAs("/thermostats/"+strings.TrimSuffix(key, "d")+"_climate_preset climate_preset_key", key)
+	}
+	for i := range 20 {
+		b.learnAs("/thermostats/create_climate_preset climate_preset_key", fmt.Sprint("new ", i))
+	}
+	var program map[string]any
+	s.Post(f, "/thermostats/daily_programs/create", map[string]any{
+		"device_id": device,
+		"name":      "Day",
+		"periods":   []any{map[string]any{"starts_at_time": "00:00:00", "climate_preset_key": "eco"}},
+	}, &program)
+	b.learn(program)
+	var schedule map[string]any
+	s.Post(f, "/thermostats/schedules/create", map[string]any{
+		"device_id": device, "climate_preset_key": "eco", "starts_at": "2098-01-01", "ends_at": "2098-01-02",
+	}, &schedule)
+	b.learn(schedule)
 }
 
 // known returns identifiers that a request may use.

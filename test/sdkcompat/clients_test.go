@@ -50,7 +50,7 @@ type figures struct {
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
 	var run secretscan.Run // watches every route for leaked secrets
-	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure(t))
+	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings", "minut", "nest", "noiseaware"), run.Configure(t))
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ type vendorAccount struct {
 func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 	t.Helper()
 	devices := map[string]string{}
-	for _, profile := range []string{"august", "schlage", "nuki", "smartthings"} {
+	for _, profile := range []string{"august", "schlage", "nuki", "smartthings", "minut", "nest", "noiseaware"} {
 		devices[profile] = s.Device(t, profile)
 	}
 	token := func(kind domain.CredentialKind) string {

@@ -50,7 +50,7 @@ func TestWebview_OffersAccessSystems(t *testing.T) {
 		"by the vendor":           {map[string]any{"accepted_providers": []string{systemVendor}}, systems, false},
 		"with locks":              {map[string]any{"accepted_capabilities": both}, both, true},
 		"by a vendor, with locks": {map[string]any{"accepted_providers": []string{"nuki", systemVendor}}, both, true},
-		"with all stable ones":    {map[string]any{"provider_category": "stable"}, both, true},
+		"with all stable ones":    {map[string]any{"provider_category": "stable"}, append(both, "thermostat"), true},
 		"locks alone":             {nil, locks, true},
 		"locks of a kind":         {map[string]any{"provider_category": "consumer_smartlocks"}, locks, true},
 		"all but one":             {map[string]any{"excluded_providers": []string{"august"}}, locks, true},

@@ -71,7 +71,7 @@ func contractFields(eventType string) []string {
 	switch group {
 	case "access_code":
 		about = []string{"access_code_id", "device_id", "connected_account_id"}
-	case "device", "lock":
+	case "device", "lock", "noise_sensor", "thermostat":
 		about = []string{"device_id", "connected_account_id"}
 	case "connected_account":
 		about = []string{"connected_account_id"}
@@ -121,6 +121,16 @@ func contractFields(eventType string) []string {
 		more = []string{"device_name"}
 	case eventType == "lock.locked", eventType == "lock.unlocked":
 		more = []string{"method"}
+	case eventType == "thermostat.climate_preset_activated":
+		more = []string{"climate_preset_key", "thermostat_schedule_id", "is_fallback_climate_preset"}
+	case eventType == "thermostat.manually_adjusted":
+		more = []string{"method"}
+	case group == "thermostat":
+		more = []string{"temperature_celsius", "temperature_fahrenheit"}
+		if strings.Contains(rest, "threshold") {
+			more = append(more, "lower_limit_celsius", "lower_limit_fahrenheit")
+			more = append(more, "upper_limit_celsius", "upper_limit_fahrenheit")
+		}
 	case eventType == "connected_account.created", eventType == "connected_account.successful_login":
 		more = []string{"connect_webview_id"}
 	case eventType == "connect_webview.login_succeeded":
@@ -138,10 +148,11 @@ func contractFields(eventType string) []string {
 func TestEvents_EveryTypeIsTested(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
-		event.WebhookDisabled:       true, // tested in package webhook
-		event.ClientSessionDeleted:  true, // tested with client sessions
-		event.PhoneDeactivated:      true, // tested with phones
-		"connected_account.deleted": true, // tested with the command that disconnects
+		event.WebhookDisabled:                    true, // tested in package webhook
+		event.ClientSessionDeleted:               true, // tested with client sessions
+		"connected_account.deleted":              true, // tested with the command that disconnects
+		"noise_sensor.noise_threshold_triggered": true, // tested with noise sensors
+		event.PhoneDeactivated:                   true, // tested with phones
 		// Tested with access systems, which have no device.
 		"acs_system.added":         true,
 		"acs_system.connected":     true,
@@ -151,6 +162,13 @@ func TestEvents_EveryTypeIsTested(t *testing.T) {
 		"acs_entrance.added":       true,
 		"acs_entrance.removed":     true,
 		"acs_access_group.deleted": true,
+		// Tested in thermostats_schedules_test.go and thermostats_device_test.go.
+		"thermostat.climate_preset_activated":                 true,
+		"thermostat.manually_adjusted":                        true,
+		"thermostat.temperature_changed":                      true,
+		"thermostat.temperature_reached_set_point":            true,
+		"thermostat.temperature_threshold_exceeded":           true,
+		"thermostat.temperature_threshold_no_longer_exceeded": true,
 	}
 	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins, unpaid, hubs, issues) {
 		for _, eventType := range step.want {

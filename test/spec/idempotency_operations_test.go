@@ -2,6 +2,8 @@ package spec_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -218,9 +220,22 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 		}
 	}
 	plainCode := func(t *testing.T) any { return code(t, nil) }
+	_, sensor := s.Connect(t, "noiseaware")
+	threshold := func(seconds int) params {
+		return params{
+			"device_id":                sensor,
+			"starts_daily_at":          fmt.Sprintf("23:00:%02d", seconds),
+			"ends_daily_at":            fmt.Sprintf("23:00:%02d", seconds+1),
+			"noise_threshold_decibels": 50,
+		}
+	}
+	aboutThreshold := func(t *testing.T, seconds int) params {
+		made := createThreshold(t, s, sensor, threshold(seconds))
+		return params{"device_id": sensor, "noise_threshold_id": made.NoiseThreshold.NoiseThresholdID}
+	}
 	another := params{"access_code_id": uuid.NewString()}
 	named := params{"name": "Other"}
-	return map[string]func(*testing.T) keyedRequest{
+	requests := map[string]func(*testing.T) keyedRequest{
 		"/workspaces/create": func(*testing.T) keyedRequest {
 			return keyedRequest{in: params{"name": "New", "is_sandbox": true}, other: named, token: personal}
 		},
@@ -260,6 +275,16 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			params{"device_id": device, "auto_lock_enabled": false},
 			params{"auto_lock_enabled": true},
 		),
+		"/noise_sensors/noise_thresholds/create": of(
+			threshold(1),
+			params{"name": "Other"},
+		),
+		"/noise_sensors/noise_thresholds/update": func(t *testing.T) keyedRequest {
+			return keyedRequest{in: also(aboutThreshold(t, 2), params{"name": "New"}), other: params{"name": "Other"}}
+		},
+		"/noise_sensors/noise_thresholds/delete": func(t *testing.T) keyedRequest {
+			return keyedRequest{in: aboutThreshold(t, 3), other: params{"noise_threshold_id": uuid.NewString()}}
+		},
 		"/locks/simulate/keypad_code_entry": of(
 			params{"device_id": device, "code": "987123"},
 			params{"code": "987124"},
@@ -295,5 +320,51 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 			}
 		},
 		"/user_identities/create": of(params{"full_name": "Once"}, params{"full_name": "Other"}),
+	}
+	maps.Copy(requests, keyedClimateRequests(t, s))
+	return requests
+}
+
+// keyedClimateRequests are those of thermostats.
+func keyedClimateRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T) keyedRequest {
+	t.Helper()
+	_, device := s.Connect(t, "nest")
+	of := func(in, other params) func(*testing.T) keyedRequest {
+		return func(*testing.T) keyedRequest {
+			return keyedRequest{in: also(params{"device_id": device}, in), other: other}
+		}
+	}
+	another := params{"device_id": uuid.NewString()}
+	heat := params{"heating_set_point_celsius": 20}
+	heatCool := also(heat, params{"cooling_set_point_celsius": 26})
+	program := params{"name": "Day", "periods": plain["periods"]()}
+	return map[string]func(*testing.T) keyedRequest{
+		"/thermostats/heat":                    of(heat, another),
+		"/thermostats/cool":                    of(params{"cooling_set_point_celsius": 26}, another),
+		"/thermostats/heat_cool":               of(heatCool, another),
+		"/thermostats/off":                     of(nil, another),
+		"/thermostats/set_hvac_mode":           of(params{"hvac_mode_setting": "eco"}, another),
+		"/thermostats/set_fan_mode":            of(params{"fan_mode_setting": "on"}, another),
+		"/thermostats/activate_climate_preset": of(params{"climate_preset_key": "eco"}, another),
+		"/thermostats/create_climate_preset": of(
+			params{"climate_preset_key": "once", "hvac_mode_setting": "off"},
+			another,
+		),
+		"/thermostats/schedules/create": of(
+			params{"climate_preset_key": "eco", "starts_at": "2098-01-01", "ends_at": "2098-01-02"},
+			another,
+		),
+		"/thermostats/daily_programs/create": of(program, another),
+		"/thermostats/daily_programs/update": func(t *testing.T) keyedRequest {
+			made := madeBy(
+				t, s, "/thermostats/daily_programs/create", "thermostat_daily_program",
+				also(program, params{"device_id": device}),
+			)
+			return keyedRequest{
+				in:    also(program, params{"thermostat_daily_program_id": made["thermostat_daily_program_id"]}),
+				other: params{"name": "Other"},
+			}
+		},
+		"/thermostats/update_weekly_program": of(params{"monday_program_id": nil}, another),
 	}
 }

@@ -13,7 +13,12 @@ import (
 )
 
 // misshapenAs maps formats of the contract to invalid texts.
-var misshapenAs = map[string]string{"uuid": "no-identifier", "email": "no address", "phone-number": "no number"}
+var misshapenAs = map[string]string{
+	"uuid":         "no-identifier",
+	"email":        "no address",
+	"phone-number": "no number",
+	"name":         "no\x1bname",
+}
 
 // odd are valid names that a careless query could misinterpret.
 var odd = []string{"%", "_", "' OR ''='", `\`, "\x01\x7f\n", strings.Repeat("x", 1000)}

@@ -43,6 +43,12 @@ var with = map[string]string{
 	"/user_identities/create acs_system_id":                   "full_name",
 	"/client_sessions/get_or_create":                          "user_identifier_key",
 	"/client_sessions/create":                                 "user_identifier_key",
+	"/thermostats/heat":                                       "heating_set_point_celsius",
+	"/thermostats/cool":                                       "cooling_set_point_celsius",
+	"/thermostats/heat_cool":                                  "heating_set_point_celsius cooling_set_point_celsius",
+	"/thermostats/create_climate_preset":                      "hvac_mode_setting",
+	"/thermostats/set_fan_mode":                               "fan_mode_setting",
+	"/thermostats/simulate/temperature_reached":               "temperature_celsius",
 }
 
 func init() {
@@ -62,14 +68,16 @@ var otherwise = map[string]string{
 	"client session /connect_webviews/create customer_key":               "400 invalid_input", // belongs to no customer
 	"client session /access_codes/create common_code_key":                "400 invalid_input", // it creates no keys
 	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
+	"/noise_sensors/noise_thresholds/create":                             "400 invalid_input", // the sensor has a fixed set
+	"/noise_sensors/noise_thresholds/delete":                             "400 invalid_input",
 	"/user_identities/unmanaged/get":                                     "404 user_identity_not_found", // all are managed
 	"/user_identities/unmanaged/update":                                  "404 user_identity_not_found",
 }
 
 // alike lists parameters, or all of an operation, for which own things are answered like absent ones.
 var alike = map[string]string{
-	"/noise_sensors/list":                                   "there are none; device_kinds_test.go has some",
-	"/thermostats/list":                                     "nor thermostats",
+	"/noise_sensors/list connect_webview_id":                "the person of the webview has a lock",
+	"/thermostats/list connect_webview_id":                  "those of the webview are locks",
 	"/user_identities/unmanaged/get":                        "nor unmanaged people",
 	"/user_identities/unmanaged/list":                       "nor unmanaged people",
 	"/user_identities/unmanaged/update":                     "nor unmanaged people",
@@ -340,10 +348,33 @@ func (p *spareThings) freshly(s *apptest.Server, own things) {
 			}
 		},
 		"/user_identities/remove_acs_user": linked,
-		"/acs/users/create":                func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
-		"/acs/entrances/grant_access":      linked,
-		"/acs/access_groups/add_user":      linked,
-		"/acs/access_groups/remove_user":   linked,
+		"/thermostats/delete_climate_preset": func(t *testing.T) things {
+			key := uuid.NewString()
+			madeBy(t, s, "/thermostats/create_climate_preset", "", params{
+				"device_id": own["thermostat_device_id"], "climate_preset_key": key, "hvac_mode_setting": "off",
+			})
+			return things{"climate_preset_key": key}
+		},
+		"/thermostats/schedules/delete": func(t *testing.T) things {
+			return things{"thermostat_schedule_id": madeBy(
+				t, s, "/thermostats/schedules/create", "thermostat_schedule", params{
+					"device_id":          own["thermostat_device_id"],
+					"climate_preset_key": "eco",
+					"starts_at":          plain["starts_at"](),
+					"ends_at":            plain["ends_at"](),
+				},
+			)["thermostat_schedule_id"]}
+		},
+		"/thermostats/daily_programs/delete": of(
+			"thermostat_daily_program_id",
+			"/thermostats/daily_programs/create",
+			"thermostat_daily_program",
+			params{"device_id": own["thermostat_device_id"], "name": "Fresh", "periods": plain["periods"]()},
+		),
+		"/acs/users/create":              func(t *testing.T) things { return things{"user_identity_id": person(t).UserIdentityID} },
+		"/acs/entrances/grant_access":    linked,
+		"/acs/access_groups/add_user":    linked,
+		"/acs/access_groups/remove_user": linked,
 		"/user_identities/merge": func(t *testing.T) things {
 			one, other := person(t), person(t)
 			return things{

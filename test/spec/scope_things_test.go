@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -32,11 +33,19 @@ var names = map[string][]string{
 	"custom_metadata_has":         nil,
 	"search":                      nil,
 	"page_cursor":                 nil,
-	"name":                        {"/devices/get", "/devices/unmanaged/get", "/locks/get"},
+	"name":                        {"/devices/get", "/devices/unmanaged/get", "/locks/get", "/thermostats/get"},
 	"code":                        {"/access_codes/get", "/access_codes/unmanaged/get"},
 	"email":                       {"/connected_accounts/get"},
 	"email_address":               {"/user_identities/create", "/user_identities/update"},
 	"phone_number":                {"/user_identities/create", "/user_identities/update"},
+	"climate_preset_key": {
+		"/thermostats/activate_climate_preset",
+		"/thermostats/delete_climate_preset",
+		"/thermostats/set_fallback_climate_preset",
+		"/thermostats/update_climate_preset",
+		"/thermostats/schedules/create",
+		"/thermostats/schedules/update",
+	},
 }
 
 // nowhere are the parameters that name what this server does not have: every value is absent.
@@ -79,6 +88,19 @@ var plain = map[string]func() any{
 	"omnitec_metadata":       always(params{}),
 	"limit":                  nil,
 	"supported_code_lengths": always([]int{4, 6}),
+	"starts_daily_at":        always("23:00:00"),
+	"ends_daily_at":          always("05:00:00"),
+
+	"climate_preset_key":        func() any { return uuid.NewString() },
+	"heating_set_point_celsius": always(20),
+	"cooling_set_point_celsius": always(26),
+	"hvac_mode_setting":         always("off"),
+	"hvac_mode":                 always("off"),
+	"fan_mode_setting":          always("on"),
+	"temperature_celsius":       always(21),
+	"periods":                   always([]params{{"starts_at_time": "00:00:00", "climate_preset_key": "eco"}}),
+	"starts_at":                 func() any { return time.Now().Add(time.Duration(numbers.Add(1)) * time.Hour) },
+	"ends_at":                   always("2099-01-01T00:00:00Z"),
 }
 
 func init() {
@@ -87,12 +109,15 @@ func init() {
 		assa_abloy_metadata attempt_for_offline_device ble_capability device_manufacturer device_model hce_capability nfc_capability operating_system
 		os_version phone_metadata seos_applet_version seos_tsm_endpoint_id auto_lock_delay_seconds automatically_manage_new_devices backup_access_code_pool_enabled before behavior_when_code_cannot_be_shared between
 		company_name connect_partner_name connect_webview_customization created_before custom_metadata custom_redirect_failure_url custom_redirect_url
-		device_selection_mode device_type device_types display_name email email_address ends_at exclude_if excluded_providers expires_at force include_if
+		device_selection_mode device_type device_types display_name email email_address exclude_if excluded_providers expires_at force include_if
 		is_external_modification_allowed is_offline_access_code is_one_time_use is_publishable_key_auth_enabled is_sandbox is_suspended logo_shape
 		manufacturer max_code_length max_time_rounding min_code_length overlap_seconds phone_number prefer_native_scheduling preferred_code_length primary_button_color
-		primary_button_text_color properties provider_category schlage_metadata starts_at success_message sync time_zone type
+		primary_button_text_color properties provider_category schlage_metadata success_message sync time_zone type
 		ultraloq_metadata unstable_offset use_backup_access_code_pool use_offline_access_code wait_for_device_creation webview_logo_shape
-		webview_primary_button_color webview_primary_button_text_color webview_success_message without_user_identifier_key`) {
+		noise_threshold_decibels noise_threshold_nrs is_programmed webview_primary_button_color webview_primary_button_text_color webview_success_message without_user_identifier_key
+		climate_preset_mode cooling_set_point_fahrenheit fan_mode heating_set_point_fahrenheit is_override_allowed
+		lower_limit_celsius lower_limit_fahrenheit manual_override_allowed max_override_period_minutes starts_at_time
+		temperature_fahrenheit upper_limit_celsius upper_limit_fahrenheit`) {
 		plain[name] = nil
 	}
 }
@@ -127,8 +152,15 @@ func namedIn(path, name string) string {
 		kinds = map[string]string{"device_id": "constrained_device_id"}
 	case path == "/devices/simulate/paid_subscription":
 		kinds = map[string]string{"device_id": "paid_device_id"}
+	case strings.HasPrefix(path, "/noise_sensors/"):
+		kinds = map[string]string{"device_id": "sensor_device_id"}
 	case strings.HasPrefix(path, "/phones/"):
 		kinds = map[string]string{"device_id": "phone_id", "owner_user_identity_id": "user_identity_id"}
+	case strings.HasPrefix(path, "/thermostats/"):
+		kinds = map[string]string{"device_id": "thermostat_device_id", "name": "thermostat_name"}
+		if strings.HasSuffix(name, "day_program_id") {
+			return "thermostat_daily_program_id"
+		}
 	case strings.HasPrefix(path, "/user_identities/"):
 		kinds = map[string]string{
 			"email_address": "user_identity_email_address",
@@ -151,6 +183,7 @@ func locksOf(
 ) (acct string, devices []api.Device) {
 	t.Helper()
 	n.WorkspaceID, n.Adapter, n.DisplayName = uuid.MustParse(s.WorkspaceID), account.SandboxAdapter, "Locks"
+	n.Capabilities = app.SimulatedKinds
 	n.Config = fmt.Appendf(
 		nil,
 		`{"key":%q,"profiles":["%s"],"locks_per_profile":%d}`,
@@ -203,11 +236,13 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	acct, devices := locksOf(
 		t,
 		s,
-		account.NewAccount{User: account.UserIdentifier{Email: email}},
+		account.NewAccount{User: account.UserIdentifier{Email: email}, Capabilities: app.SimulatedKinds},
 		1,
 		"august",
 		"smartthings",
 		"nuki",
+		"minut",
+		"nest",
 	)
 	seen, found := locksOf(t, s, account.NewAccount{Unmanaged: true}, 2, profile)
 	all := things{
@@ -231,6 +266,17 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 			all["device_id"] = d.DeviceID
 		case "smartthings_lock":
 			all["constrained_device_id"] = d.DeviceID
+		case "minut_sensor":
+			all["sensor_device_id"] = d.DeviceID
+			all["noise_threshold_id"] = thresholds(t, s, d.DeviceID, nil)[0].NoiseThresholdID
+			sensor := params{
+				"device_id":       d.DeviceID,
+				"name":            mark + " sensor",
+				"custom_metadata": params{"mark": mark},
+			}
+			madeBy(t, s, "/devices/update", "", sensor)
+		case "nest_thermostat":
+			all["thermostat_device_id"], all["thermostat_name"] = d.DeviceID, mark+" thermostat"
 		default:
 			all["paid_device_id"] = d.DeviceID
 		}
@@ -246,6 +292,7 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 		"",
 		params{"device_id": device, "name": mark + " lock", "custom_metadata": params{"mark": mark}},
 	)
+	addClimate(t, s, all, mark)
 	madeBy(
 		t,
 		s,
@@ -399,4 +446,24 @@ func backedCode(t *testing.T, s *apptest.Server, device any) any {
 		return now["is_backup_access_code_available"] == true
 	})
 	return made["access_code_id"]
+}
+
+// addClimate creates what a thermostat has.
+func addClimate(t *testing.T, s *apptest.Server, all things, mark string) {
+	t.Helper()
+	device := all["thermostat_device_id"]
+	madeBy(t, s, "/devices/update", "", params{
+		"device_id": device, "name": all["thermostat_name"], "custom_metadata": params{"mark": mark},
+	})
+	all["climate_preset_key"] = mark + " preset"
+	madeBy(t, s, "/thermostats/create_climate_preset", "", params{
+		"device_id": device, "climate_preset_key": all["climate_preset_key"], "hvac_mode_setting": "off",
+	})
+	all["thermostat_schedule_id"] = madeBy(t, s, "/thermostats/schedules/create", "thermostat_schedule", params{
+		"device_id": device, "climate_preset_key": "eco", "starts_at": "2098-01-01", "ends_at": "2098-01-02",
+	})["thermostat_schedule_id"]
+	all["thermostat_daily_program_id"] = madeBy(
+		t, s, "/thermostats/daily_programs/create", "thermostat_daily_program",
+		params{"device_id": device, "name": mark + " day", "periods": plain["periods"]()},
+	)["thermostat_daily_program_id"]
 }

@@ -63,6 +63,13 @@ type Bed struct {
 	Stall func(t testing.TB)
 	// Stop stops the service that the adapter calls.
 	Stop func(t testing.TB)
+
+	// AdjustByHand changes the setting of a thermostat as a person at the device. Only RunThermostat uses it.
+	AdjustByHand func(t testing.TB, setting adapter.ThermostatSetting)
+	// SetTemperature changes the temperature that a thermostat measures, in °C. Only RunThermostat uses it.
+	SetTemperature func(t testing.TB, celsius float64)
+	// MakeNoise makes noise of a level in decibels. Only RunNoiseSensor uses it.
+	MakeNoise func(t testing.TB, decibels float64)
 }
 
 // OnDevice is a code in the memory of the device.
@@ -127,6 +134,7 @@ var checks = []struct {
 	{"the use of a code is reported", codeUseTold},
 	{"a wrong code is reported", wrongCodeTold},
 	{"locking by hand is reported", handTold},
+	{"a lock cannot be set like a thermostat", thermostatUnsupported},
 
 	{"a code added at the keypad is reported and listed", foreignAdded},
 	{"a code changed at the keypad is reported and listed", foreignChanged},
@@ -137,7 +145,7 @@ var checks = []struct {
 	{"closing twice ends the events", closed},
 }
 
-// Run runs the suite. newBed returns a new bed for each check and cleans it up with t.
+// Run runs the suite for a lock. newBed returns a new bed for each check and cleans it up with t.
 func Run(t *testing.T, newBed func(t *testing.T) Bed) {
 	for _, check := range checks {
 		t.Run(check.name, func(t *testing.T) {

@@ -26,7 +26,8 @@ type trial struct {
 // between is the interval between two evaluations of a condition.
 const between = 2 * time.Millisecond
 
-func newTrial(t *testing.T, b Bed) *trial {
+// openTrial returns a trial of an online device of any kind.
+func openTrial(t *testing.T, b Bed) *trial {
 	t.Helper()
 	if b.Timeout == 0 {
 		b.Timeout = testenv.Timeout(testenv.WaitTimeout)
@@ -45,7 +46,14 @@ func newTrial(t *testing.T, b Bed) *trial {
 		t.Fatal("the device is not online")
 	}
 	c.caps = device.Capabilities
-	c.pins = newPINs(device.Capabilities, b.PIN)
+	return c
+}
+
+// newTrial returns a trial of a lock.
+func newTrial(t *testing.T, b Bed) *trial {
+	t.Helper()
+	c := openTrial(t, b)
+	c.pins = newPINs(c.caps, b.PIN)
 	for _, code := range c.read().Codes {
 		c.pins.exclude(code.PIN)
 	}

@@ -9,6 +9,9 @@
 //   - A lock without the object "capabilities" (see package sandbox) accepts remote commands and PINs of 4 to 8
 //     digits, shows PINs, changes codes by delete and create, and applies no time frames. What the guide lets a
 //     vendor omit counts as absent.
+//   - A device with the object "thermostat" or "capabilities"."thermostat" (see package sandbox) is a thermostat, and
+//     has no capability of a lock.
+//   - A device with the object "noise_sensor" or "capabilities"."noise_sensor" is a noise sensor, likewise.
 //   - A lock without the field "online" counts as online; a write reports otherwise.
 //   - A code whose status is not "pending", "deleting", or "failed" is on the lock.
 //   - custom_id makes creations repeatable. A vendor that ignores it responds to a repeated creation with
@@ -81,6 +84,11 @@ var (
 	_ adapter.AutoLocker    = (*Adapter)(nil)
 	_ adapter.OfflineIssuer = (*Adapter)(nil)
 	_ adapter.Simulator     = (*Adapter)(nil)
+
+	_ adapter.ThermostatController = (*Adapter)(nil)
+	_ adapter.ThermostatSimulator  = (*Adapter)(nil)
+	_ adapter.NoiseController      = (*Adapter)(nil)
+	_ adapter.NoiseSimulator       = (*Adapter)(nil)
 )
 
 // New returns an adapter. It sends nothing.

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cloud is a sandbox with one lock, an adapter for it, and a server for both.
+// cloud is a sandbox with one device, an adapter for it, and a server for both.
 type cloud struct {
 	server  *httptest.Server
 	adapter *devicecloud.Adapter
@@ -70,7 +70,7 @@ func newCloud(t *testing.T, profile string) *cloud {
 
 func (c *cloud) lock() string { return c.account.Locks[0].ID }
 
-// control calls a control of the lock.
+// control calls a control of the device.
 func (c *cloud) control(t testing.TB, method, what string, body, out any) {
 	t.Helper()
 	c.do(t, method, "/sandbox/locks/"+c.lock()+"/"+what, body, out)
@@ -195,6 +195,16 @@ func (c *cloud) bed() adaptertest.Bed {
 		},
 		Stall: func(testing.TB) { c.stall() },
 		Stop:  func(testing.TB) { c.server.Close() },
+		AdjustByHand: func(t testing.TB, setting adapter.ThermostatSetting) {
+			if err := c.adapter.AdjustThermostat(t.Context(), adapter.DeviceRef(c.lock()), setting); err != nil {
+				t.Fatalf("AdjustThermostat: %v", err)
+			}
+		},
+		SetTemperature: func(t testing.TB, celsius float64) {
+			if err := c.adapter.SetTemperature(t.Context(), adapter.DeviceRef(c.lock()), celsius); err != nil {
+				t.Fatalf("SetTemperature: %v", err)
+			}
+		},
 	}
 }
 
@@ -207,6 +217,47 @@ func TestConformance(t *testing.T) {
 			adaptertest.Run(t, func(t *testing.T) adaptertest.Bed { return newCloud(t, profile).bed() })
 		})
 	}
+}
+
+// TestNoiseSensorConformance runs the suite for every profile of noise sensors.
+func TestNoiseSensorConformance(t *testing.T) {
+	t.Parallel()
+	for _, profile := range sandbox.NoiseProfiles() {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunNoiseSensor(t, func(t *testing.T) adaptertest.Bed {
+				c := newCloud(t, profile)
+				bed := c.bed()
+				bed.MakeNoise = func(t testing.TB, decibels float64) {
+					c.control(t, http.MethodPost, "noise", map[string]float64{"decibels": decibels}, nil)
+				}
+				return bed
+			})
+		})
+	}
+}
+
+// TestThermostatConformance runs the suite for every profile of thermostats.
+func TestThermostatConformance(t *testing.T) {
+	t.Parallel()
+	for _, profile := range sandbox.ThermostatProfiles() {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunThermostat(t, func(t *testing.T) adaptertest.Bed { return newCloud(t, profile).bed() })
+		})
+	}
+}
+
+// TestThermostatConformanceTroubled runs the suite with late and duplicate pushes, and with a lagging list.
+func TestThermostatConformanceTroubled(t *testing.T) {
+	t.Parallel()
+	lag := 20
+	adaptertest.RunThermostat(t, func(t *testing.T) adaptertest.Bed {
+		c := newCloud(t, "ecobee")
+		bed := c.bed()
+		c.faults(t, sandbox.Faults{ListLagMS: &lag, LateWebhookMS: 5, DuplicateWebhook: 0.5})
+		return bed
+	})
 }
 
 // TestConformanceMasked runs the suite for a lock whose PINs are hidden.

@@ -23,6 +23,7 @@ const responseLimit = 8 << 20
 // words lists the fixed segments of paths; any other segment is an identifier.
 var words = []string{
 	"locks", "access_codes", "offline_codes", "actions", "auto_lock", "webhooks", "sandbox", "account", "revoke",
+	"thermostat", "adjust", "room", "noise_thresholds", "noise",
 }
 
 // call is one request of the contract.

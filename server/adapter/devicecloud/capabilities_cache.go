@@ -58,6 +58,12 @@ func (k *capsCache) of(ref adapter.DeviceRef) (capability.Set, bool) {
 // size returns the approximate memory of an entry in bytes.
 func size(ref adapter.DeviceRef, c capability.Set) int {
 	n := len(ref) + int(unsafe.Sizeof(ref)+unsafe.Sizeof(c)) + len(c.CodeLengths)*int(unsafe.Sizeof(0))
+	if t := c.Thermostat; t != nil {
+		n += int(unsafe.Sizeof(*t)) + 4*int(unsafe.Sizeof(0.0)) + (len(t.Modes)+len(t.FanModes))*int(unsafe.Sizeof(""))
+	}
+	if c.NoiseSensor != nil {
+		n += int(unsafe.Sizeof(*c.NoiseSensor))
+	}
 	for _, k := range c.Constraints {
 		n += len(k.Type) + int(unsafe.Sizeof(k))
 	}

@@ -22,24 +22,26 @@ type wireError struct {
 // classes maps the known error codes: those of the guide (DEVICE_OFFLINE, PIN_CONFLICT, LOCK_JAMMED, BOLT_OBSTRUCTED)
 // and of package sandbox.
 var classes = map[string]adapter.Class{
-	"UNAUTHORIZED":          adapter.AuthRevoked,
-	"DEVICE_OFFLINE":        adapter.Offline,
-	"PIN_CONFLICT":          adapter.Duplicate,
-	"DEVICE_FULL":           adapter.Full,
-	"INVALID_PIN":           adapter.Invalid,
-	"INVALID_NAME":          adapter.Invalid,
-	"INVALID_TIME_FRAME":    adapter.Invalid,
-	"INVALID_REQUEST":       adapter.Invalid,
-	"LOCK_NOT_FOUND":        adapter.NotFound,
-	"ACCESS_CODE_NOT_FOUND": adapter.NotFound,
-	"NOT_SUPPORTED":         adapter.NotSupported,
-	"SUBSCRIPTION_REQUIRED": adapter.Transient, // until the plan is paid
-	"DEVICE_BUSY":           adapter.Transient,
-	"DEVICE_ERROR":          adapter.Transient,
-	"LOCK_JAMMED":           adapter.Transient,
-	"BOLT_OBSTRUCTED":       adapter.Transient,
-	"RATE_LIMITED":          adapter.Transient,
-	"SERVICE_UNAVAILABLE":   adapter.Transient,
+	"UNAUTHORIZED":              adapter.AuthRevoked,
+	"DEVICE_OFFLINE":            adapter.Offline,
+	"PIN_CONFLICT":              adapter.Duplicate,
+	"DEVICE_FULL":               adapter.Full,
+	"INVALID_PIN":               adapter.Invalid,
+	"INVALID_NAME":              adapter.Invalid,
+	"INVALID_TIME_FRAME":        adapter.Invalid,
+	"INVALID_REQUEST":           adapter.Invalid,
+	"INVALID_SETTING":           adapter.Invalid,
+	"LOCK_NOT_FOUND":            adapter.NotFound,
+	"ACCESS_CODE_NOT_FOUND":     adapter.NotFound,
+	"NOISE_THRESHOLD_NOT_FOUND": adapter.NotFound,
+	"NOT_SUPPORTED":             adapter.NotSupported,
+	"SUBSCRIPTION_REQUIRED":     adapter.Transient, // until the plan is paid
+	"DEVICE_BUSY":               adapter.Transient,
+	"DEVICE_ERROR":              adapter.Transient,
+	"LOCK_JAMMED":               adapter.Transient,
+	"BOLT_OBSTRUCTED":           adapter.Transient,
+	"RATE_LIMITED":              adapter.Transient,
+	"SERVICE_UNAVAILABLE":       adapter.Transient,
 }
 
 // classify returns the error of a response other than 2xx. A status code from a proxy (HTML in place of JSON) is a

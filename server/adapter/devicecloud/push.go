@@ -24,7 +24,8 @@ const (
 )
 
 // eventKinds maps the vendor's events. Others, such as access_code.used, contain nothing more. The names come from
-// the guide; account.revoked and lock.settings_changed from package sandbox.
+// the guide; account.revoked, lock.settings_changed, thermostat.changed, and
+// noise_sensor.changed from package sandbox.
 var eventKinds = map[string]adapter.EventKind{
 	"device.online":                 adapter.DeviceOnline,
 	"device.offline":                adapter.DeviceOffline,
@@ -35,6 +36,8 @@ var eventKinds = map[string]adapter.EventKind{
 	"battery.replaced":              adapter.StatusChanged,
 	"lock.action_completed":         adapter.LockOperated,
 	"lock.settings_changed":         adapter.StatusChanged,
+	"thermostat.changed":            adapter.StatusChanged,
+	"noise_sensor.changed":          adapter.StatusChanged,
 	"access_code.created":           adapter.CodesChanged,
 	"access_code.updated":           adapter.CodesChanged,
 	"access_code.deleted":           adapter.CodesChanged,

@@ -18,7 +18,7 @@ func Vendor() adapter.Vendor {
 		Usage:       "connect a vendor's cloud that implements the device-cloud API",
 		Protocol:    true,
 		Categories:  []string{adapter.CategoryStable, adapter.CategorySmartlocks},
-		Accepts:     []string{adapter.Locks},
+		Accepts:     []string{adapter.Locks, adapter.Thermostats},
 		Settings: []adapter.Setting{
 			{Name: "url", Required: true, Usage: "connect to the cloud at `URL`"},
 			{Name: "token", Kind: adapter.SecretSetting, Usage: "account's token"},

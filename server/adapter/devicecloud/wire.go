@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// wireLock is a lock in a response. The guide has two names for some fields.
+// wireLock is a device in a response. The guide has two names for some fields.
 type wireLock struct {
 	LockID       string            `json:"lock_id"`
 	DeviceID     string            `json:"device_id"`
@@ -33,6 +33,8 @@ type wireLock struct {
 	HubOnline    *bool             `json:"hub_online"`
 	Subscription *bool             `json:"subscription_active"`
 	Capabilities *wireCapabilities `json:"capabilities"`
+	Thermostat   *wireThermostat   `json:"thermostat"`
+	NoiseSensor  *wireNoiseSensor  `json:"noise_sensor"`
 }
 
 func (l wireLock) ref() adapter.DeviceRef { return adapter.DeviceRef(cmp.Or(l.LockID, l.DeviceID)) }
@@ -63,6 +65,8 @@ type wireCapabilities struct {
 	BuiltInKeypad   *bool                        `json:"built_in_keypad"`
 	AccessoryKeypad *bool                        `json:"accessory_keypad"`
 	EntryEvents     *bool                        `json:"entry_events"`
+	Thermostat      *wireThermostatLimits        `json:"thermostat"`
+	NoiseSensor     *wireNoiseLimits             `json:"noise_sensor"`
 }
 
 type wireConstraint struct {
@@ -119,6 +123,20 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		Online:       valueOr(l.Online, true),
 		LossyEvents:  true,
 		Capabilities: w.caps(),
+	}
+	if l.Thermostat != nil || w.Thermostat != nil {
+		d.Type = cmp.Or(w.DeviceType, d.Provider+"_thermostat")
+		d.Capabilities = w.thermostatCaps()
+		d.Thermostat = l.Thermostat.observed()
+		d.BatteryLevel = fraction(l.BatteryLevel)
+		return d
+	}
+	if l.NoiseSensor != nil || w.NoiseSensor != nil {
+		d.Type = cmp.Or(w.DeviceType, d.Provider+"_noise_sensor")
+		d.Capabilities = w.noiseCaps()
+		d.NoiseSensor = l.NoiseSensor.observed()
+		d.BatteryLevel = fraction(l.BatteryLevel)
+		return d
 	}
 	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
 	if l.LockState == "locked" || l.LockState == "unlocked" {
@@ -207,8 +225,9 @@ func valueOr(v *bool, missing bool) bool {
 	return *v
 }
 
-// Statuses of a code that is not, or not only, on the lock.
+// Statuses of a write. A code that is not active is not, or not only, on the lock.
 const (
+	statusActive   = "active"
 	statusPending  = "pending"
 	statusDeleting = "deleting"
 	statusFailed   = "failed"

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Table returns the table of vendors in Markdown, as it stands in the documentation.
+// Table returns the table of vendors in Markdown, for the documentation.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| vendor | `accounts connect` | tested |\n|---|---|---|\n")

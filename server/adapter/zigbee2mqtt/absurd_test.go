@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
@@ -87,6 +88,55 @@ func TestAbsurdMessages(t *testing.T) {
 	}
 }
 
+func TestAbsurdMessagesOfThermostats(t *testing.T) {
+	t.Parallel()
+	const state = `{"occupied_heating_setpoint":20,"occupied_cooling_setpoint":25.5,"local_temperature":19.25,"system_mode":"auto","running_state":"heat","fan_mode":"on","humidity":41}`
+	good := thermostatListed(zen)
+	for name, message := range map[string][2]string{
+		"devices":   {"bridge/devices", "[" + good + "]"},
+		"the state": {"hall", state},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := told(t, good)
+			for twist, text := range adaptertest.Twists(t, message[1]) {
+				a.publish("hall", state)
+				a.receive("z/"+message[0], []byte(text), false)
+				if err := a.sane(); err != nil {
+					t.Errorf("%s: %v", twist, err)
+				}
+				a.list(good)
+			}
+			a.publish("hall", state)
+			if d := a.device(a.locks["0xa"]); len(d.Capabilities.Thermostat.Modes) != 4 || !near(d.Thermostat.Setting.Heat, 20) {
+				t.Errorf("afterwards, a good thermostat is %+v", d)
+			}
+		})
+	}
+}
+
+// saneClimate returns what is implausible about a thermostat.
+func saneClimate(d adapter.Device) error {
+	c, shown := d.Capabilities.Thermostat, d.Thermostat
+	temperatures := []*float64{c.MinHeat, c.MaxHeat, c.MinCool, c.MaxCool}
+	if shown != nil {
+		temperatures = append(temperatures, shown.Setting.Heat, shown.Setting.Cool, shown.Temperature)
+		if shown.Humidity != nil && !(*shown.Humidity >= 0 && *shown.Humidity <= 1) {
+			return fmt.Errorf("the humidity is %v", *shown.Humidity)
+		}
+	}
+	for _, t := range temperatures {
+		if t != nil && !(*t >= adapter.Coldest && *t <= adapter.Hottest) {
+			return fmt.Errorf("a temperature is %v", *t)
+		}
+	}
+	if c.MinHeat != nil && c.MaxHeat != nil && *c.MinHeat > *c.MaxHeat || !(c.Step >= 0 && c.Step <= 10) ||
+		len(c.Modes) > 5 || len(c.FanModes) > 3 {
+		return fmt.Errorf("the limits are %+v", c)
+	}
+	return nil
+}
+
 // sane returns what is implausible about the locks of the adapter.
 func (a *Adapter) sane() error {
 	for ref, l := range a.locks {
@@ -101,6 +151,10 @@ func (a *Adapter) sane() error {
 			return fmt.Errorf("there is room for %d codes", d.Capabilities.MaxCodes)
 		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > maxPINSize):
 			return fmt.Errorf("PINs have lengths of %v", lengths)
+		case l.climate != nil:
+			if err := saneClimate(d); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package zigbee2mqtt implements adapter.Adapter for the Zigbee locks of a Zigbee2MQTT instance over its MQTT topics
-// (zigbee2mqtt.io, guide "MQTT topics and messages", and the source of version 2.14). It must not know who owns a
-// code.
+// Package zigbee2mqtt implements adapter.Adapter for the Zigbee locks and thermostats of a Zigbee2MQTT instance over its
+// MQTT topics (zigbee2mqtt.io, guide "MQTT topics and messages", and the source of version 2.14). It must not know who
+// owns a code.
 //
 // Where the protocol leaves a choice, the package decides:
 //
@@ -20,6 +20,9 @@
 //     clearing its slot first, because a lock that rejects the new PIN looks like one that accepted it.
 //   - A Zigbee2MQTT that hangs keeps its connection to the broker. Its health is checked whenever the devices are
 //     listed, and when a lock does not answer.
+//   - Zigbee2MQTT announces what it writes to a thermostat before the thermostat has applied it. The adapter reads what
+//     it has written, and shows the earlier state meanwhile. Otherwise a thermostat is read once after each connection
+//     and each absence.
 //   - The lock reports its number of slots and the lengths of PINs. The defaults are 30 slots and 4 to 8 digits.
 package zigbee2mqtt
 
@@ -61,6 +64,8 @@ type Adapter struct {
 var (
 	_ adapter.Adapter = (*Adapter)(nil)
 	_ adapter.Locker  = (*Adapter)(nil)
+
+	_ adapter.ThermostatController = (*Adapter)(nil)
 )
 
 // New connects in the background, and retries until Close. It fails with Invalid.
@@ -194,6 +199,7 @@ func (a *Adapter) invalidateSlots() {
 	for _, l := range a.locks {
 		l.invalidateSlots()
 		l.resetLimits()
+		l.missed = true
 	}
 }
 
@@ -301,12 +307,15 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 		return adapter.Device{}, err
 	}
 	a.readLimits(ctx, l)
+	if err := a.refreshClimate(ctx, l); err != nil {
+		return adapter.Device{}, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.device(l), nil
 }
 
-// find returns the lock with the address. It fails like await, and with NotFound. It fails with Transient while
+// find returns the device with the address. It fails like await, and with NotFound. It fails with Transient while
 // Zigbee2MQTT does not report what the device is, because Zigbee2MQTT would reject commands for a lock.
 func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	if err := a.await(ctx); err != nil {
@@ -316,18 +325,21 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, er
 	defer a.mu.Unlock()
 	if _, listed := a.bridge.undefined[device]; listed {
 		return nil, adapter.Errorf(adapter.Transient,
-			"Zigbee2MQTT does not report a lock at this address now: if this persists, interview it again, and "+
+			"Zigbee2MQTT reports no lock or thermostat at this address now: if this persists, interview it again, and "+
 				"check that its external converter, if any, is loaded")
 	}
 	l, ok := a.locks[device]
 	if !ok {
-		return nil, adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock")
+		return nil, adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such device")
 	}
 	return l, nil
 }
 
-// device returns the description of a lock; a.mu is held.
+// device returns the description of a device; a.mu is held.
 func (a *Adapter) device(l *lock) adapter.Device {
+	if l.climate != nil {
+		return l.thermostat()
+	}
 	visible := l.visible && !l.masked
 	d := adapter.Device{
 		Ref:          l.ref,

@@ -58,6 +58,21 @@ func newBed(t *testing.T, profile zigbee.Profile) *bed {
 
 func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 	t.Helper()
+	b := connect(t, g, lock)
+	b.until("the lock is online", func() bool {
+		d, err := b.Device(t.Context(), b.ref)
+		return err == nil && d.Online
+	})
+	b.until("it is read", func() bool { // the read shows that PINs are hidden
+		_, err := b.Codes(t.Context(), b.ref, true)
+		return err == nil
+	})
+	return b
+}
+
+// connect returns a bed whose device is not read yet.
+func connect(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
+	t.Helper()
 	b := &bed{
 		T:       t,
 		gateway: g,
@@ -87,14 +102,6 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 		}
 	})
 	b.Adapter = a
-	b.until("the lock is online", func() bool {
-		d, err := a.Device(t.Context(), b.ref)
-		return err == nil && d.Online
-	})
-	b.until("it is read", func() bool { // the read shows that PINs are hidden
-		_, err := a.Codes(t.Context(), b.ref, true)
-		return err == nil
-	})
 	return b
 }
 

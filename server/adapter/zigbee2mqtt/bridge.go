@@ -3,6 +3,7 @@ package zigbee2mqtt
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,7 +184,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	for ref, l := range gone {
 		changed = true
 		delete(a.locks, ref)
-		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock"))
+		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such device"))
 	}
 	for _, d := range devices.locks {
 		l, ok := a.locks[d.ref]
@@ -194,10 +195,10 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 			l = newLock(d.ref)
 			a.locks[d.ref] = l
 		}
-		changed = changed || !ok || l.traits != d.traits
-		l.traits, l.address = d.traits, d.address
+		changed = changed || !ok || l.traits != d.traits || !reflect.DeepEqual(l.climate, d.climate)
+		l.traits, l.address, l.climate = d.traits, d.address, d.climate
 		if _, waited := undefined[d.ref]; waited { // its definition was missing
-			a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: d.ref})
+			a.hints.Send(adapter.Event{Kind: l.contents(), Device: d.ref})
 		}
 	}
 	a.settings()
@@ -261,6 +262,7 @@ func (a *Adapter) reached(name string, payload []byte) {
 func (a *Adapter) reachable(l *lock, told *bool) {
 	was := l.online()
 	if told != nil {
+		l.missed = l.missed || *told && l.available != nil && !*l.available
 		l.available = told
 	}
 	if told == nil || *told {
@@ -305,7 +307,7 @@ func (a *Adapter) logged(payload []byte) {
 		return
 	}
 	err := failure(m[4])
-	if err.Class == adapter.Offline {
+	if err.Class == adapter.Offline && !l.refreshing {
 		was := l.online()
 		l.silent = true
 		a.onAvailabilityChange(l, was)

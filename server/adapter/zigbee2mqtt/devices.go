@@ -73,8 +73,14 @@ type expose struct {
 // feature is a part of a capability. Nested features are ignored: decoding each level would take seconds for a few
 // kilobytes of brackets.
 type feature struct {
-	Property string `json:"property"`
-	Access   int    `json:"access"`
+	Name     string         `json:"name"` // the property without its endpoint
+	Property string         `json:"property"`
+	Access   int            `json:"access"`
+	Unit     string         `json:"unit"`
+	Min      adapter.Number `json:"value_min"`
+	Max      adapter.Number `json:"value_max"`
+	Step     adapter.Number `json:"value_step"`
+	Values   words          `json:"values"`
 }
 
 // few is a list of capabilities, empty when there are implausibly many: an element takes more memory than the few
@@ -125,14 +131,16 @@ func abilitiesOf(all []expose) (a abilities) {
 	return a
 }
 
-// listed is a lock in the list of Zigbee2MQTT.
+// listed is a lock or a thermostat in the list of Zigbee2MQTT.
 type listed struct {
 	ref adapter.DeviceRef
 	traits
 	address address
+	// climate describes a thermostat; nil for a lock. It is replaced, never modified.
+	climate *climate
 }
 
-// traits are the properties of a lock that rarely change.
+// traits are the properties of a device that rarely change.
 type traits struct {
 	name, vendor, model string
 	able                abilities
@@ -143,7 +151,7 @@ type traits struct {
 // wireDevices is the relevant part of bridge/devices.
 type wireDevices struct {
 	locks []listed
-	// undefined holds the names of devices that are not listed as locks. Their interview may be running.
+	// undefined holds the names of devices that are not listed as locks or thermostats. Their interview may be running.
 	undefined map[adapter.DeviceRef]string
 	// coordinator is the address of the coordinator; empty if missing.
 	coordinator string
@@ -188,15 +196,19 @@ func ieee(address string) string {
 	return address
 }
 
-// lock returns the lock in a device, and false if the device is not a lock or cannot be addressed. A lock without a
-// name is named by its address, as in Zigbee2MQTT.
+// lock returns the lock or the thermostat in a device, and false if the device is neither or cannot be addressed. A
+// device without a name is named by its address, as in Zigbee2MQTT.
 func (d *wireDevice) lock() (l listed, ok bool) {
 	if d.Definition == nil || ieee(d.IEEE) == "" || len(d.Name) > maxNameSize {
 		return l, false
 	}
 	able := abilitiesOf(d.Definition.Exposes)
+	if !able.lock {
+		l.climate = climateOf(d.Definition.Exposes)
+	}
 	return listed{
-		ref: adapter.DeviceRef(d.IEEE),
+		climate: l.climate,
+		ref:     adapter.DeviceRef(d.IEEE),
 		traits: traits{
 			name:        cmp.Or(d.Name, d.IEEE),
 			vendor:      brief(d.Definition.Vendor, maxTextSize),
@@ -206,7 +218,7 @@ func (d *wireDevice) lock() (l listed, ok bool) {
 			directPower: directPower(d.Power),
 		},
 		address: d.address(),
-	}, able.lock
+	}, able.lock || l.climate != nil
 }
 
 // directPower reports whether a power_source, which is that of the Zigbee specification, is another than a battery. It

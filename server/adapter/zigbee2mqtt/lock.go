@@ -20,9 +20,17 @@ const (
 	usualMaxPIN = 8
 )
 
-// lock is the state of one lock. Adapter.mu guards all of it except turn.
+// lock is the state of one lock or thermostat. Adapter.mu guards all of it except turn.
 type lock struct {
 	listed
+	// shown is what a thermostat shows.
+	shown climateState
+	// writing means that shown is kept while the thermostat is set: Zigbee2MQTT announces a value before the device has it.
+	writing bool
+	// missed means that changes of a thermostat may have been missed since it was read.
+	missed bool
+	// refreshing means that a thermostat is read, and that it is not offline if it does not answer.
+	refreshing bool
 	// visible means that Zigbee2MQTT publishes the PINs.
 	visible bool
 	// masked means that the lock hides PINs nevertheless.
@@ -95,6 +103,7 @@ func newLock(ref adapter.DeviceRef) *lock {
 		ownWrites: map[int]time.Time{},
 		pace:      rate.NewLimiter(operationsPerSecond, operationBurst),
 		turn:      make(chan struct{}, 1),
+		missed:    true,
 	}
 	l.turn <- struct{}{}
 	return l
@@ -159,7 +168,7 @@ func (l *lock) acquire(ctx context.Context) (func(), error) {
 	case <-l.turn:
 		return func() { l.turn <- struct{}{} }, nil
 	case <-ctx.Done():
-		return nil, waitError(ctx, adapter.Transient, "the lock is busy with other commands")
+		return nil, waitError(ctx, adapter.Transient, "the device is busy with other commands")
 	}
 }
 
@@ -183,7 +192,7 @@ func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map
 	a.mu.Unlock()
 	switch {
 	case gone:
-		return adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock")
+		return adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such device")
 	case s == nil && failed != nil:
 		return failed
 	case s == nil:
@@ -242,6 +251,10 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 		a.reachable(l, nil)
 	}
 	a.status(l, w)
+	if l.climate != nil {
+		w.climate = l.climate.read(payload)
+		a.showClimate(l, w.climate)
+	}
 	if w.Limits != nil {
 		l.applyLimits(*w.Limits)
 	}

@@ -25,6 +25,8 @@ type wireState struct {
 	ActionUser *int        `json:"action_user"`
 	Source     string      `json:"action_source_name"`
 
+	climate climateState // of a thermostat
+
 	seen   string   // raw last_seen; empty if missing
 	stuck  bool     // the bolt is halfway
 	tamper bool     // the lock detects tampering

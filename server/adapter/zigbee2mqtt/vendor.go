@@ -18,7 +18,7 @@ func Vendor() adapter.Vendor {
 		Usage:         "connect Zigbee2MQTT through its MQTT broker",
 		EntersAddress: true,
 		Categories:    []string{adapter.CategoryStable, adapter.CategorySmartlocks},
-		Accepts:       []string{adapter.Locks},
+		Accepts:       []string{adapter.Locks, adapter.Thermostats},
 		Can:           capability.Set{OnlineCodes: true, Lock: true, Unlock: true},
 		Settings:      settings(),
 		Login: &adapter.Login{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
 // Node 2 in the list: a lock with User Code, and a lock with named users.
@@ -29,9 +30,6 @@ const (
 func TestAbsurdFrames(t *testing.T) {
 	t.Parallel()
 	const node = `{"type":"event","event":{"source":"node","nodeId":2,"event":`
-	lists := func(lock string) string {
-		return `{"type":"result","success":true,"messageId":"1","result":{"state":{"nodes":[` + lock + `]}}}`
-	}
 	for name, frame := range map[string]string{
 		"the network":             lists(plainLock),
 		"one with named users":    lists(namedLock),
@@ -61,21 +59,7 @@ func TestAbsurdFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, s := told(t)
-			n := 0
-			for twist, text := range adaptertest.Twists(t, frame) {
-				for _, lock := range []string{plainLock, namedLock} {
-					a.hear(s, lists(lock))
-					a.hear(s, text)
-					if err := a.sane(); err != nil {
-						t.Errorf("%s: %v", twist, err)
-					}
-				}
-				n++
-			}
-			if n < 50 {
-				t.Errorf("only %d absurd frames", n)
-			}
+			a, s := twisted(t, frame, plainLock, namedLock)
 			a.hear(s, lists(plainLock))
 			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Capabilities.CodeLengths, []int{4}) ||
 				d.Locked == nil || !*d.Locked {
@@ -83,6 +67,50 @@ func TestAbsurdFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAbsurdFramesOfThermostats(t *testing.T) {
+	t.Parallel()
+	const node = `{"type":"event","event":{"source":"node","nodeId":2,"event":`
+	for name, frame := range map[string]string{
+		"a wall thermostat": lists(wallThermostat),
+		"a radiator valve":  lists(radiatorValve),
+		"a mode":            node + `"value updated","args":{"commandClass":64,"endpoint":0,"property":"mode","newValue":1}}}`,
+		"a set point":       node + `"value updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"newValue":21}}}`,
+		"a range":           node + `"metadata updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"metadata":{"min":8,"max":28,"steps":0.5,"unit":"°C"}}}}`,
+		"a room":            node + `"value updated","args":{"commandClass":49,"endpoint":0,"property":"Air temperature","newValue":21.5}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, s := twisted(t, frame, wallThermostat)
+			a.hear(s, lists(wallThermostat))
+			d := a.device(a.nodes[2])
+			if len(d.Capabilities.Thermostat.Modes) != 5 || !near(d.Thermostat.Setting.Heat, 20) {
+				t.Errorf("afterwards, a good thermostat is %+v", d)
+			}
+		})
+	}
+}
+
+// twisted sends absurd variants of a frame to an adapter that knows one of the nodes.
+func twisted(t *testing.T, frame string, nodes ...string) (*Adapter, *session) {
+	t.Helper()
+	a, s := told(t)
+	n := 0
+	for twist, text := range adaptertest.Twists(t, frame) {
+		for _, node := range nodes {
+			a.hear(s, lists(node))
+			a.hear(s, text)
+			if err := a.sane(); err != nil {
+				t.Errorf("%s: %v", twist, err)
+			}
+		}
+		n++
+	}
+	if n < 50 {
+		t.Errorf("only %d absurd frames", n)
+	}
+	return a, s
 }
 
 // handleNodeEvent is an adapter without a connection, and a session without a peer.
@@ -138,8 +166,37 @@ func (a *Adapter) sane() error {
 			slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > maxSlots:
 			return fmt.Errorf("there are %d slots", len(n.codes.slots))
 		}
+		if n.climate != nil {
+			if err := saneClimate(d); err != nil {
+				return err
+			}
+			_, _ = a.planClimate(n, adapter.ThermostatSetting{Mode: capability.Eco, Heat: new(21.0), Cool: new(25.0)})
+			continue
+		}
 		// may fail
 		_ = a.checkSpec(&session{schema: maxSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"})
+	}
+	return nil
+}
+
+// saneClimate returns what is implausible about a thermostat.
+func saneClimate(d adapter.Device) error {
+	c, shown := d.Capabilities.Thermostat, d.Thermostat
+	temperatures := []*float64{c.MinHeat, c.MaxHeat, c.MinCool, c.MaxCool}
+	if shown != nil {
+		temperatures = append(temperatures, shown.Setting.Heat, shown.Setting.Cool, shown.Temperature)
+		if shown.Humidity != nil && !(*shown.Humidity >= 0 && *shown.Humidity <= 1) {
+			return fmt.Errorf("the humidity is %v", *shown.Humidity)
+		}
+	}
+	for _, t := range temperatures {
+		if t != nil && !(*t >= adapter.Coldest && *t <= adapter.Hottest) {
+			return fmt.Errorf("a temperature is %v", *t)
+		}
+	}
+	if c.MinHeat != nil && c.MaxHeat != nil && *c.MinHeat > *c.MaxHeat || !(c.Step >= 0 && c.Step <= 10) ||
+		len(c.Modes) > 5 || len(c.FanModes) > 3 {
+		return fmt.Errorf("the limits are %+v", c)
 	}
 	return nil
 }

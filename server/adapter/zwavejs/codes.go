@@ -46,6 +46,9 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 
 // checkCodes fails if the lock has no codes, or if that is not known yet.
 func (a *Adapter) checkCodes(s *session, n *node) error {
+	if n.climate != nil {
+		return adapter.Errorf(adapter.NotSupported, "a thermostat has no codes")
+	}
 	d, ready := a.device(n), n.traits.Load().ready
 	switch {
 	case !ready && !d.Online:

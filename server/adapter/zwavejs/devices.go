@@ -59,14 +59,19 @@ func (a *Adapter) list(ctx context.Context) ([]adapter.Device, error) {
 
 // Device implements adapter.Adapter.
 func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter.Device, error) {
-	_, n, err := a.find(ctx, device)
+	s, n, err := a.find(ctx, device)
 	if err != nil {
 		return adapter.Device{}, err
+	}
+	if n.climate != nil {
+		if err := a.refreshClimate(ctx, s, n); err != nil {
+			return adapter.Device{}, err
+		}
 	}
 	return a.device(n), nil
 }
 
-// find returns the lock with its capabilities. It fails like adapter.Adapter's Device.
+// find returns the device with its capabilities. It fails like adapter.Adapter's Device.
 func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session, *node, error) {
 	s, err := a.connected(ctx)
 	if err != nil {
@@ -90,27 +95,27 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 	return s, n, nil
 }
 
-// absent returns the error for a lock that is not listed. A gateway lists all nodes of its network immediately, but
+// absent returns the error for a device that is not listed. A gateway lists all nodes of its network immediately, but
 // not their types. Nodes that are missing were excluded; so were nodes that are another product. The same product may
-// show fewer command classes if it was interviewed without its security keys. A lock of another network may return
+// show fewer command classes if it was interviewed without its security keys. A device of another network may return
 // with that network.
 func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 	home, id, ok := parseRef(device)
 	other, listed := a.otherNodes[id]
 	switch {
 	case ok && home == s.home && listed && other == "":
-		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is incomplete")
+		return adapter.Errorf(adapter.Transient, "the gateway's interview of the device is incomplete")
 	case ok && home == s.home && listed && other == device:
 		return adapter.Errorf(adapter.Transient,
-			"the gateway reports no lock at this node now: if this persists, interview it again, or include it "+
-				"again with its security keys")
+			"the gateway reports no lock or thermostat at this node now: if this persists, interview it again, or "+
+				"include it again with its security keys")
 	case ok && home == s.home:
 		return &adapter.Error{
-			Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network",
+			Class: adapter.NotFound, Message: "the device was excluded from the gateway's network",
 			Gone: true,
 		}
 	}
-	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
+	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such device")
 }
 
 // callNode calls with its own timeout in addition to that of ctx.
@@ -172,17 +177,17 @@ func unavailable(err error) error {
 	return adapter.Errorf(adapter.GatewayDown, "%s", e.Message)
 }
 
-// acquire acquires exclusive access to the codes of the lock. The result releases it.
+// acquire acquires exclusive access to the device. The result releases it.
 func (a *Adapter) acquire(ctx context.Context, n *node) (func(), error) {
 	select {
 	case n.busy <- struct{}{}:
 		return func() { <-n.busy }, nil
 	case <-ctx.Done():
-		return nil, contextError(ctx, adapter.Transient, "the lock is busy with other codes")
+		return nil, contextError(ctx, adapter.Transient, "the device is busy with other requests")
 	}
 }
 
-// ensureAwake fails with Offline if the lock does not answer. A lock that the gateway considers dead is pinged once,
+// ensureAwake fails with Offline if the device does not answer. A device that the gateway considers dead is pinged once,
 // because some do not announce their return.
 func (a *Adapter) ensureAwake(ctx context.Context, s *session, n *node) error {
 	a.mu.Lock()
@@ -198,7 +203,7 @@ func (a *Adapter) ensureAwake(ctx context.Context, s *session, n *node) error {
 		return asRead(err)
 	}
 	if !pong.Responded {
-		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio")
+		return adapter.Errorf(adapter.Offline, "the device does not answer the gateway's radio")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package zwavejs
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -101,21 +102,36 @@ func (a *Adapter) handleListed(s *session, w *wireNode) {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
 	if n != nil {
-		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+		a.hints.Send(n.relisted())
 	}
 }
 
-// handleNodeEvent processes an event of one lock.
+// relisted is the event of a device whose changes may have been missed.
+func (n *node) relisted() adapter.Event {
+	if n.climate != nil {
+		return adapter.Event{Kind: adapter.StatusChanged, Device: n.ref}
+	}
+	return adapter.Event{Kind: adapter.CodesChanged, Device: n.ref}
+}
+
+// handleNodeEvent processes an event of one device.
 func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	switch e.Name {
 	case "dead":
 		a.setStatus(n, nodeDead, adapter.DeviceOffline)
+	case "sleep":
+		a.setStatus(n, nodeAsleep, adapter.DeviceOnline)
 	case "alive", "wake up":
 		a.setStatus(n, nodeAlive, adapter.DeviceOnline)
 	case "value updated", "value added":
 		var v wireValue
 		if json.Unmarshal(e.Args, &v) == nil {
 			a.handleValue(n, v)
+		}
+	case "metadata updated":
+		var v wireValue
+		if json.Unmarshal(e.Args, &v) == nil {
+			a.handleMetadata(n, v)
 		}
 	case "credential added", "credential modified", "credential deleted":
 		a.handleCredential(n, e)
@@ -126,7 +142,7 @@ func (a *Adapter) handleNodeEvent(n *node, e *wireEvent) {
 	}
 }
 
-// setStatus processes that a lock became reachable or unreachable. Changes may have been missed meanwhile.
+// setStatus processes that a device became reachable or unreachable. Changes may have been missed meanwhile.
 func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	a.mu.Lock()
 	was := n.status
@@ -134,10 +150,28 @@ func (a *Adapter) setStatus(n *node, status int, kind adapter.EventKind) {
 	changed := (was == nodeDead) != (status == nodeDead)
 	if changed {
 		n.codes.markAllUncertain()
+		if n.climate != nil {
+			n.climate.missed = true
+		}
 	}
 	a.mu.Unlock()
 	if changed {
 		a.hints.Send(adapter.Event{Kind: kind, Device: n.ref})
+	}
+}
+
+// handleMetadata processes changed ranges, units, and modes of a thermostat.
+func (a *Adapter) handleMetadata(n *node, v wireValue) {
+	if n.climate == nil {
+		return
+	}
+	a.mu.Lock()
+	before := n.climate.limits()
+	n.climate.describe(v)
+	changed := !reflect.DeepEqual(before, n.climate.limits())
+	a.mu.Unlock()
+	if changed {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
 	}
 }
 

@@ -35,6 +35,9 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if err != nil {
 		return "", err
 	}
+	if n.climate != nil {
+		return "", adapter.Errorf(adapter.NotSupported, "a thermostat has no bolt")
+	}
 	if err := a.ensureAwake(ctx, s, n); err != nil {
 		return "", err
 	}

@@ -11,12 +11,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
-// node is one lock of the network.
+// node is one lock or thermostat of the network.
 type node struct {
 	id     int
 	ref    adapter.DeviceRef
-	busy   chan struct{} // semaphore for reads and writes of codes: one radio dialog at a time
+	busy   chan struct{} // semaphore for reads and writes: one radio dialog at a time
 	traits atomic.Pointer[traits]
+	// climate is the state of a thermostat, which Adapter.mu guards; nil for a lock.
+	climate *climate
 
 	// Adapter.mu guards the remaining fields.
 	status    int
@@ -33,12 +35,12 @@ type node struct {
 	refused         duplicateReport
 }
 
-// traits are the properties of a lock. They are replaced, never modified.
+// traits are the properties of a device. They are replaced, never modified.
 type traits struct {
 	name, maker, model string
-	// listening means that the radio of the lock never sleeps, which takes more power than a battery has.
+	// listening means that the radio of the device never sleeps, which takes more power than a battery has.
 	listening bool
-	// ready means that the interview is complete and shows a lock.
+	// ready means that the interview is complete and shows the device.
 	ready bool
 	// commandClasses holds the versions of the command classes of endpoint 0.
 	commandClasses map[int]int
@@ -56,9 +58,10 @@ type traits struct {
 	serial string
 }
 
-// node returns the lock that w describes, or nil if it is not an identifiable lock. The state of the same hardware is
-// kept, even if it currently shows no lock: an interview without the security keys shows few command classes. A node
-// identifier is reused after an exclusion, so a node of another manufacturer or product is another device.
+// node returns the lock or thermostat that w describes, or nil if it is not an identifiable one. The state of the same
+// hardware is kept, even if it currently shows neither: an interview without the security keys shows few command
+// classes. A node identifier is reused after an exclusion, so a node of another manufacturer or product is another
+// device.
 func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	classes := map[int]int{}
 	for _, e := range w.Endpoints {
@@ -71,11 +74,15 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	ref, n := w.ref(s), known
 	same := n != nil && n.ref == ref
 	_, lock := classes[ccDoorLock]
-	if ref == "" || !lock && !same {
+	thermostat := !lock && w.isThermostat()
+	if ref == "" || !lock && !thermostat && !same {
 		return nil
 	}
 	if !same {
 		n = &node{id: w.NodeID, ref: ref, busy: make(chan struct{}, 1)}
+		if thermostat {
+			n.climate = &climate{}
+		}
 		n.codes.markAllUncertain()
 		if a.storedCodes() < maxSeededCodes {
 			n.codes.seed(w.Values)
@@ -85,15 +92,18 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		maker:          brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), maxTextSize),
 		model:          brief(cmp.Or(w.Label, w.DeviceConfig.Label), maxTextSize),
 		listening:      w.Listening,
-		ready:          w.Ready && lock,
+		ready:          w.Ready && (lock || thermostat) && thermostat == (n.climate != nil),
 		commandClasses: classes,
 		shortest:       4,
 		longest:        10,
 	}
 	t.name = cmp.Or(brief(w.Name, maxTextSize), strings.TrimSpace(t.maker+" "+t.model),
-		fmt.Sprintf("Z-Wave lock %d", w.NodeID))
+		fmt.Sprintf("Z-Wave %s %d", n.kind(), w.NodeID))
 	n.status = w.Status
 	n.doorLockVersion = max(n.doorLockVersion, classes[ccDoorLock])
+	if n.climate != nil {
+		n.climate.list(w)
+	}
 	for _, v := range w.Values {
 		v.NewValue = v.Value
 		n.applyValue(v)
@@ -111,7 +121,15 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	return n
 }
 
-// ref returns the reference of a node if it is a lock; empty while its manufacturer is unknown. parseRef decodes it.
+// kind returns what the device is, in words.
+func (n *node) kind() string {
+	if n.climate != nil {
+		return "thermostat"
+	}
+	return "lock"
+}
+
+// ref returns the reference of a node if it is a lock or a thermostat; empty while its manufacturer is unknown. parseRef decodes it.
 func (w *wireNode) ref(s *session) adapter.DeviceRef {
 	if w.ManufacturerID == nil {
 		return ""
@@ -156,6 +174,11 @@ func parseRef(device adapter.DeviceRef) (home uint32, id int, ok bool) {
 
 // applyValue applies a value of a device, and reports whether the device has changed.
 func (n *node) applyValue(v wireValue) bool {
+	if n.climate != nil {
+		if changed, ok := n.climate.apply(v); ok {
+			return changed
+		}
+	}
 	if open, ok := n.doorIn(v); ok {
 		changed := n.doorOpen == nil || *n.doorOpen != open
 		n.doorOpen = &open
@@ -256,8 +279,38 @@ func (n *node) hasUsers() bool { return n.has(ccUserCredential) }
 // reportsChanges reports whether the lock reports changes at its keypad.
 func (n *node) reportsChanges() bool { return n.has(ccNotification) || n.hasUsers() }
 
-// device returns the description of the lock.
+// thermostat returns the description of a thermostat.
+func (a *Adapter) thermostat(n *node) adapter.Device {
+	t := n.traits.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limits := n.climate.limits()
+	return adapter.Device{
+		Ref:                 n.ref,
+		Name:                t.name,
+		Type:                "zwave_thermostat",
+		Provider:            "zwave_js",
+		Manufacturer:        t.maker,
+		Model:               t.model,
+		SerialNumber:        t.serial,
+		Online:              n.status != nodeDead,
+		BatteryLevel:        n.battery,
+		Thermostat:          n.climate.shown(),
+		CapabilitiesUnknown: len(limits.Modes) == 0,
+		Capabilities: capability.Set{
+			Thermostat:  limits,
+			Convert:     capability.ConvertNever,
+			Confirm:     capability.ConfirmSync,
+			DirectPower: &t.listening,
+		},
+	}
+}
+
+// device returns the description of the device.
 func (a *Adapter) device(n *node) adapter.Device {
+	if n.climate != nil {
+		return a.thermostat(n)
+	}
 	t := n.traits.Load()
 	a.mu.Lock()
 	status, locked, battery, masked, doorOpen := n.status, n.locked, n.battery, n.masked, n.doorOpen

@@ -116,6 +116,8 @@ func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func
 // isWrite reports whether a command changes the lock.
 func isWrite(command, method string) bool {
 	switch {
+	case command == "node.set_value":
+		return true
 	case command == "endpoint.invoke_cc_api":
 		return method == "set" || method == "clear"
 	case strings.HasPrefix(command, "endpoint.access_control."):
@@ -130,13 +132,17 @@ func (r *relay) request(data []byte) ([]byte, bool) {
 		MessageID  string `json:"messageId"`
 		Command    string `json:"command"`
 		MethodName string `json:"methodName"`
+		ValueID    struct {
+			Property string `json:"property"`
+		} `json:"valueId"`
 	}
 	if json.Unmarshal(data, &m) != nil {
 		return nil, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cutNext && isWrite(m.Command, m.MethodName) {
+	// the mode of a thermostat is only the first part of a setting
+	if r.cutNext && isWrite(m.Command, m.MethodName) && m.ValueID.Property != "mode" {
 		r.writes[m.MessageID] = true
 	}
 	return data, true

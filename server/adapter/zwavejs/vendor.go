@@ -22,7 +22,7 @@ func Vendor() adapter.Vendor {
 		Usage:         "connect a zwave-js-server, such as that of Z-Wave JS UI or Home Assistant",
 		EntersAddress: true,
 		Categories:    []string{adapter.CategoryStable, adapter.CategorySmartlocks},
-		Accepts:       []string{adapter.Locks},
+		Accepts:       []string{adapter.Locks, adapter.Thermostats},
 		Can:           capability.Set{OnlineCodes: true, Lock: true, Unlock: true},
 		Settings: []adapter.Setting{
 			{Name: "url", Required: true, Usage: "connect to `URL`, such as ws://host:3000"},

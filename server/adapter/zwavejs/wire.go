@@ -92,7 +92,7 @@ func (f failure) error(command string) *adapter.Error {
 	case "zwave_error":
 		switch f.ZWaveCode {
 		case 204: // Controller_CallbackNOK: the node did not acknowledge
-			e.Class, e.Message = adapter.Offline, "the lock does not answer the gateway's radio"
+			e.Class, e.Message = adapter.Offline, "the device does not answer the gateway's radio"
 		case 213: // Controller_NodeRemoved
 			e.Class = adapter.NotFound
 		case 302, 303, 304: // CC_NotSupported, CC_NotImplemented, CC_NoAPI
@@ -115,8 +115,9 @@ type wireEvent struct {
 
 // Statuses of a node: zwave-js NodeStatus.
 const (
-	nodeDead  = 3
-	nodeAlive = 4
+	nodeAsleep = 1
+	nodeDead   = 3
+	nodeAlive  = 4
 )
 
 type wireNode struct {
@@ -161,9 +162,14 @@ type wireValue struct {
 	Value       json.RawMessage `json:"value"`
 	NewValue    json.RawMessage `json:"newValue"`
 	Metadata    struct {
-		Label     string `json:"label"`
-		MinLength int    `json:"minLength"`
-		MaxLength int    `json:"maxLength"`
+		Label     string         `json:"label"`
+		MinLength int            `json:"minLength"`
+		MaxLength int            `json:"maxLength"`
+		Unit      text           `json:"unit"`
+		Min       adapter.Number `json:"min"`
+		Max       adapter.Number `json:"max"`
+		Steps     adapter.Number `json:"steps"`
+		States    states         `json:"states"` // values by number
 	} `json:"metadata"`
 }
 

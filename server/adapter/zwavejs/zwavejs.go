@@ -1,6 +1,6 @@
-// Package zwavejs implements adapter.Adapter for the Z-Wave locks behind a zwave-js-server, the WebSocket server of
-// Z-Wave JS UI and Home Assistant's Z-Wave JS app (github.com/zwave-js/zwave-js-server, its README and docs). It must
-// not know who owns a code.
+// Package zwavejs implements adapter.Adapter for the Z-Wave locks and thermostats behind a zwave-js-server, the
+// WebSocket server of Z-Wave JS UI and Home Assistant's Z-Wave JS app (github.com/zwave-js/zwave-js-server, its README
+// and docs). It must not know who owns a code.
 //
 // Where the protocol leaves a choice, the package decides:
 //
@@ -17,6 +17,9 @@
 //     added, which the lock rejects if the number is in use. The user is deleted only if the lock shows that it
 //     has no other credential.
 //   - What a lock with named users has not answered is read again, and never counts as absent.
+//   - The gateway announces what it writes to a thermostat before the thermostat has applied it. The adapter reads each
+//     written value from the device, and ignores announcements meanwhile. Otherwise a thermostat is not read, because it
+//     reports its changes.
 //   - A lock that the gateway has not reached since its start, or not interviewed completely, keeps its
 //     properties and waits.
 //   - The identifier of an excluded node is reused for another lock; the old device counts as removed
@@ -45,16 +48,18 @@ type Adapter struct {
 	session *session      // nil without a connection
 	failed  error         // error of the last attempt to connect; nil while it runs
 	tried   chan struct{} // closed when the attempt ends
-	nodes   map[int]*node // locks of the network by node identifier
+	nodes   map[int]*node // locks and thermostats of the network by node identifier
 
-	// otherNodes holds the nodes that show no lock, with the reference that each would have as a lock; empty while the
-	// gateway has not identified the node.
+	// otherNodes holds the nodes that show neither, with the reference that each would have; empty while the gateway has
+	// not identified the node.
 	otherNodes map[int]adapter.DeviceRef
 }
 
 var (
 	_ adapter.Adapter = (*Adapter)(nil)
 	_ adapter.Locker  = (*Adapter)(nil)
+
+	_ adapter.ThermostatController = (*Adapter)(nil)
 )
 
 // New connects in the background, and retries until Close. It fails with Invalid.
@@ -185,13 +190,13 @@ func (a *Adapter) markUp(s *session, nodes []*wireNode) {
 			if s.tooOld(n) {
 				unfit++
 			}
-			hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+			hints = append(hints, n.relisted())
 		}
 	}
 	a.session, a.failed = s, nil
 	a.endAttempt()
 	a.mu.Unlock()
-	a.log.Info("connected to the gateway", "server", s.serverVersion, "schema", s.schema, "locks", len(hints)-1)
+	a.log.Info("connected to the gateway", "server", s.serverVersion, "schema", s.schema, "devices", len(hints)-1)
 	if unfit > 0 {
 		a.log.Warn("codes of locks with named users wait: the gateway's zwave-js-server does not support them; "+
 			"bring it up to date", "schema", s.schema, "needed", accessControlSchema, "locks", unfit)
@@ -202,7 +207,7 @@ func (a *Adapter) markUp(s *session, nodes []*wireNode) {
 }
 
 // adoptNode processes the description of a node, whose codes become uncertain. It returns nil if the node is not an
-// identifiable lock; a.mu is held.
+// identifiable lock or thermostat; a.mu is held.
 func (a *Adapter) adoptNode(s *session, known *node, w *wireNode) *node {
 	switch {
 	case w.NodeID < 1 || w.NodeID > maxNodeID:

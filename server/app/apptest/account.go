@@ -7,16 +7,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
-// Connect connects another simulated account with one lock of a profile, and returns once the server lists the lock.
+// Connect connects another simulated account with one device of a profile, and returns once the server lists the device.
 func (s *Server) Connect(t testing.TB, profile string) (acct, device string) {
 	t.Helper()
 	id, err := s.App.Access.Accounts.ConnectAccount(t.Context(), account.NewAccount{
-		WorkspaceID: uuid.MustParse(s.WorkspaceID),
-		Adapter:     account.SandboxAdapter,
-		DisplayName: "Further locks",
-		Config:      []byte(`{"key":"` + uuid.NewString() + `","profiles":["` + profile + `"],"locks_per_profile":1}`),
+		WorkspaceID:  uuid.MustParse(s.WorkspaceID),
+		Adapter:      account.SandboxAdapter,
+		DisplayName:  "Further devices",
+		Capabilities: app.SimulatedKinds,
+		Config:       []byte(`{"key":"` + uuid.NewString() + `","profiles":["` + profile + `"],"locks_per_profile":1}`),
 	})
 	if err != nil {
 		t.Fatal(err)

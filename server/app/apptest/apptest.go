@@ -76,7 +76,7 @@ type Request struct {
 // Option changes the configuration of Start.
 type Option func(*app.Config)
 
-// WithProfiles limits the simulated locks to profiles, so that the server starts faster.
+// WithProfiles sets the profiles of the simulated devices. The default is all profiles of locks.
 func WithProfiles(profiles ...string) Option {
 	return func(c *app.Config) { c.Sandboxing.Profiles = profiles }
 }
@@ -105,7 +105,7 @@ func WithWebhooks(o webhook.Options) Option {
 // WithSpeed divides the latency of the simulated locks.
 func WithSpeed(factor float64) Option { return func(c *app.Config) { c.Sandboxing.Speed = factor } }
 
-// Start runs a server until the test ends. It returns once the server has read all simulated locks.
+// Start runs a server until the test ends. It returns once the server has read all simulated devices.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, devices: map[string]string{}}
@@ -134,14 +134,13 @@ func Start(t testing.TB, opts ...Option) *Server {
 	for _, o := range opts {
 		o(&c)
 	}
+	if len(c.Sandboxing.Profiles) == 0 {
+		c.Sandboxing.Profiles = sandbox.Profiles()
+	}
 	s.checkConformance(t)
 	s.runAll(t, c)
 	s.APIKey, s.WorkspaceID = s.App.Sandbox.APIKey, s.App.Sandbox.WorkspaceID.String()
-	profiles := c.Sandboxing.Profiles
-	if len(profiles) == 0 {
-		profiles = sandbox.Profiles()
-	}
-	s.await(len(profiles) * max(c.Sandboxing.LocksPerProfile, 1))
+	s.await(len(c.Sandboxing.Profiles) * max(c.Sandboxing.LocksPerProfile, 1))
 	return s
 }
 
@@ -171,11 +170,11 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	return err
 }
 
-// await waits until n devices exist and the codes of each have been read.
+// await waits until n devices exist and each lock and noise sensor has been read.
 func (s *Server) await(n int) {
 	s.t.Helper()
 	p := s.principal()
-	Until(s.t, "the simulated locks are read", func() bool {
+	Until(s.t, "the simulated devices are read", func() bool {
 		devices, _, err := s.App.Access.Devices.ListDevices(
 			s.t.Context(),
 			p,
@@ -188,6 +187,9 @@ func (s *Server) await(n int) {
 		for _, d := range devices {
 			if _, known := s.devices[d.Provider]; !known {
 				s.devices[d.Provider] = d.ID.String()
+			}
+			if !d.Capabilities.ListCodes && d.Capabilities.NoiseSensor == nil {
+				continue
 			}
 			read, err := s.App.Access.Devices.HasBeenRead(s.t.Context(), d.ID)
 			if err != nil {
@@ -283,12 +285,12 @@ func (s *Server) Count(path string) (n int) {
 	return n
 }
 
-// Device returns the device_id of the first simulated lock of a profile.
+// Device returns the device_id of the first simulated device of a profile.
 func (s *Server) Device(t testing.TB, profile string) string {
 	t.Helper()
 	id, ok := s.devices[profile]
 	if !ok {
-		t.Fatalf("there is no simulated lock of profile %q; see WithProfiles", profile)
+		t.Fatalf("there is no simulated device of profile %q; see WithProfiles", profile)
 	}
 	return id
 }

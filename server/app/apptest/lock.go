@@ -63,6 +63,15 @@ func (l *Lock) Memory(t testing.TB) []CodeOnLock {
 	return out.Codes
 }
 
+// MemoryJSON reads the whole memory of the device.
+func (l *Lock) MemoryJSON(t testing.TB) (out json.RawMessage) {
+	t.Helper()
+	if status := l.s.send(t, http.MethodGet, l.url+"/memory", l.token, nil, &out); status != http.StatusOK {
+		t.Fatalf("read the device's memory: %d", status)
+	}
+	return out
+}
+
 // Has reports whether a PIN is on the lock.
 func (l *Lock) Has(t testing.TB, pin string) bool {
 	t.Helper()

@@ -82,12 +82,13 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 				map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n},
 			)
 			return account.NewAccount{
-				WorkspaceID: id,
-				Adapter:     account.SandboxAdapter,
-				DisplayName: "Simulated locks",
-				Address:     id.String(),
-				User:        account.UserIdentifier{Email: sandbox.People[0]},
-				Config:      config,
+				WorkspaceID:  id,
+				Adapter:      account.SandboxAdapter,
+				DisplayName:  "Simulated devices",
+				Address:      id.String(),
+				User:         account.UserIdentifier{Email: sandbox.People[0]},
+				Config:       config,
+				Capabilities: app.SimulatedKinds,
 			}, err
 		},
 	})

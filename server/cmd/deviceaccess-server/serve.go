@@ -196,15 +196,15 @@ func serveCommand() *cli.Command {
 				Name:     "sandbox",
 				Sources:  env("DEVICEACCESS_SANDBOX"),
 				Category: "Sandbox",
-				Usage: "create a sandbox workspace with simulated locks of every profile if there is none, and print its " +
-					"API key once, if the output is a terminal",
+				Usage: "create a sandbox workspace with a simulated lock of every vendor and a thermostat if there is none, and " +
+					"print its API key once, if the output is a terminal",
 			},
 			&cli.IntFlag{
 				Name:      "sandbox-locks",
 				Sources:   env("DEVICEACCESS_SANDBOX_LOCKS"),
 				Value:     1,
 				Category:  "Sandbox",
-				Usage:     "create `NUMBER` locks of each profile in a new sandbox workspace",
+				Usage:     "create `NUMBER` devices of each vendor in a new sandbox workspace",
 				Validator: atLeast(1),
 			},
 			sandboxSpeedFlag(),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -117,8 +118,8 @@ func TestFirstStart_KilledAtEachStage(t *testing.T) {
 			r, cmd := p.serve("--sandbox-speed", "100")
 			p.furnish(r, "258013")
 			before := p.inventory(r, r.APIKey)
-			if len(before.Locks) != 10 {
-				t.Errorf("the sandbox has %d locks, not one of each of 10 profiles", len(before.Locks))
+			if want := len(sandbox.DefaultProfiles()); len(before.Locks) != want {
+				t.Errorf("the sandbox has %d devices, not one of each of %d profiles", len(before.Locks), want)
 			}
 			p.kill(cmd, first)
 			again, cmd := p.serve("--sandbox-speed", "100")

@@ -116,7 +116,15 @@ func (s Set) StartsInFuture() bool {
 	return slices.ContainsFunc(s.Constraints, func(c Constraint) bool { return c.Type == "start_date_in_future" })
 }
 
-// Kind returns the accepted_capability of the API for the kind of the device: lock, thermostat, or noise_detection.
+// Accepted returns the accepted_capability of the API for the kind of the device: lock, thermostat, or noise_sensor.
+func (s Set) Accepted() string {
+	if s.NoiseSensor != nil {
+		return "noise_sensor"
+	}
+	return s.Kind()
+}
+
+// Kind returns the kind of the device in the API's capabilities_supported: lock, thermostat, or noise_detection.
 func (s Set) Kind() string {
 	switch {
 	case s.Thermostat != nil:
@@ -128,9 +136,18 @@ func (s Set) Kind() string {
 	}
 }
 
+// hvacModes returns the modes of a thermostat; nil for other devices.
+func (s Set) hvacModes() []HVACMode {
+	if s.Thermostat == nil {
+		return nil
+	}
+	return s.Thermostat.Modes
+}
+
 // Flags returns the names of the API's capability flags that are true.
 func (s Set) Flags() []string {
 	flags := make([]string, 0, 12)
+	modes := s.hvacModes()
 	for _, f := range [...]struct {
 		name string
 		on   bool
@@ -141,6 +158,12 @@ func (s Set) Flags() []string {
 		{"can_program_offline_access_codes", s.OfflineCodes},
 		{"can_unlock_with_code", s.OnlineCodes || s.OfflineCodes},
 		{"can_configure_auto_lock", s.AutoLock},
+		{"can_hvac_heat", slices.Contains(modes, Heat)},
+		{"can_hvac_cool", slices.Contains(modes, Cool)},
+		{"can_hvac_heat_cool", slices.Contains(modes, HeatCool)},
+		{"can_turn_off_hvac", slices.Contains(modes, Off)},
+		{"can_run_thermostat_programs", s.Thermostat != nil},
+		{"can_program_thermostat_programs_as_different_each_day", s.Thermostat != nil},
 		{"can_simulate_hub_connection", s.Simulated && s.Hub},
 		{"can_simulate_hub_disconnection", s.Simulated && s.Hub},
 		{"can_simulate_paid_subscription", s.Simulated && s.Subscription},

@@ -51,4 +51,6 @@ type NoiseSensor struct {
 	MaxThresholds int `json:"max_thresholds,omitempty"`
 	// Disjoint means that the daily times of thresholds must not overlap.
 	Disjoint bool `json:"disjoint,omitempty"`
+	// Fixed means that the device has a set of thresholds that can be changed, but neither extended nor reduced.
+	Fixed bool `json:"fixed,omitempty"`
 }

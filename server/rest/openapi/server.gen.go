@@ -300,6 +300,24 @@ type ServerInterface interface {
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(w http.ResponseWriter, r *http.Request)
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/create)
+	CreateNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	// (POST /noise_sensors/noise_thresholds/delete)
+	DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// GetNoiseThreshold Get a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/get)
+	GetNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/list)
+	ListNoiseThresholds(w http.ResponseWriter, r *http.Request)
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/update)
+	UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request)
+	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+	// (POST /noise_sensors/simulate/trigger_noise_threshold)
+	SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request)
 	// DeactivatePhone Deactivate a phone.
 	// (POST /phones/deactivate)
 	DeactivatePhone(w http.ResponseWriter, r *http.Request)
@@ -312,9 +330,81 @@ type ServerInterface interface {
 	// SimulateCreateSandboxPhone Create a simulated phone of a user identity.
 	// (POST /phones/simulate/create_sandbox_phone)
 	SimulateCreateSandboxPhone(w http.ResponseWriter, r *http.Request)
+	// ActivateClimatePreset Set a thermostat to a climate preset.
+	// (POST /thermostats/activate_climate_preset)
+	ActivateClimatePreset(w http.ResponseWriter, r *http.Request)
+	// CoolThermostat Set a thermostat to cool.
+	// (POST /thermostats/cool)
+	CoolThermostat(w http.ResponseWriter, r *http.Request)
+	// CreateClimatePreset Create a climate preset.
+	// (POST /thermostats/create_climate_preset)
+	CreateClimatePreset(w http.ResponseWriter, r *http.Request)
+	// CreateThermostatDailyProgram Create a daily program.
+	// (POST /thermostats/daily_programs/create)
+	CreateThermostatDailyProgram(w http.ResponseWriter, r *http.Request)
+	// DeleteThermostatDailyProgram Delete a daily program.
+	// (POST /thermostats/daily_programs/delete)
+	DeleteThermostatDailyProgram(w http.ResponseWriter, r *http.Request)
+	// UpdateThermostatDailyProgram Update a daily program.
+	// (POST /thermostats/daily_programs/update)
+	UpdateThermostatDailyProgram(w http.ResponseWriter, r *http.Request)
+	// DeleteClimatePreset Delete a climate preset.
+	// (POST /thermostats/delete_climate_preset)
+	DeleteClimatePreset(w http.ResponseWriter, r *http.Request)
+	// GetThermostat Get a thermostat by its identifier or its name.
+	// (POST /thermostats/get)
+	GetThermostat(w http.ResponseWriter, r *http.Request)
+	// HeatThermostat Set a thermostat to heat.
+	// (POST /thermostats/heat)
+	HeatThermostat(w http.ResponseWriter, r *http.Request)
+	// HeatCoolThermostat Set a thermostat to heat and cool.
+	// (POST /thermostats/heat_cool)
+	HeatCoolThermostat(w http.ResponseWriter, r *http.Request)
 	// ListThermostats List the thermostats of the workspace.
 	// (POST /thermostats/list)
 	ListThermostats(w http.ResponseWriter, r *http.Request)
+	// TurnOffThermostat Turn a thermostat off.
+	// (POST /thermostats/off)
+	TurnOffThermostat(w http.ResponseWriter, r *http.Request)
+	// CreateThermostatSchedule Create a schedule.
+	// (POST /thermostats/schedules/create)
+	CreateThermostatSchedule(w http.ResponseWriter, r *http.Request)
+	// DeleteThermostatSchedule Delete a schedule.
+	// (POST /thermostats/schedules/delete)
+	DeleteThermostatSchedule(w http.ResponseWriter, r *http.Request)
+	// GetThermostatSchedule Get a schedule.
+	// (POST /thermostats/schedules/get)
+	GetThermostatSchedule(w http.ResponseWriter, r *http.Request)
+	// ListThermostatSchedules List the schedules of a thermostat.
+	// (POST /thermostats/schedules/list)
+	ListThermostatSchedules(w http.ResponseWriter, r *http.Request)
+	// UpdateThermostatSchedule Update a schedule.
+	// (POST /thermostats/schedules/update)
+	UpdateThermostatSchedule(w http.ResponseWriter, r *http.Request)
+	// SetFallbackClimatePreset Choose the climate preset that a thermostat is set to when a schedule ends.
+	// (POST /thermostats/set_fallback_climate_preset)
+	SetFallbackClimatePreset(w http.ResponseWriter, r *http.Request)
+	// SetFanMode Set the fan of a thermostat.
+	// (POST /thermostats/set_fan_mode)
+	SetFanMode(w http.ResponseWriter, r *http.Request)
+	// SetHvacMode Set the mode of a thermostat.
+	// (POST /thermostats/set_hvac_mode)
+	SetHvacMode(w http.ResponseWriter, r *http.Request)
+	// SetTemperatureThreshold Choose the temperatures outside of which an event is emitted.
+	// (POST /thermostats/set_temperature_threshold)
+	SetTemperatureThreshold(w http.ResponseWriter, r *http.Request)
+	// SimulateHvacModeAdjusted Change the mode of a simulated thermostat as a person does at the device.
+	// (POST /thermostats/simulate/hvac_mode_adjusted)
+	SimulateHvacModeAdjusted(w http.ResponseWriter, r *http.Request)
+	// SimulateTemperatureReached Change the temperature in the room of a simulated thermostat.
+	// (POST /thermostats/simulate/temperature_reached)
+	SimulateTemperatureReached(w http.ResponseWriter, r *http.Request)
+	// UpdateClimatePreset Update a climate preset.
+	// (POST /thermostats/update_climate_preset)
+	UpdateClimatePreset(w http.ResponseWriter, r *http.Request)
+	// UpdateThermostatWeeklyProgram Choose the daily program of each day of the week.
+	// (POST /thermostats/update_weekly_program)
+	UpdateThermostatWeeklyProgram(w http.ResponseWriter, r *http.Request)
 	// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request)
@@ -962,6 +1052,42 @@ func (_ Unimplemented) ListNoiseSensors(w http.ResponseWriter, r *http.Request) 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+// (POST /noise_sensors/noise_thresholds/create)
+func (_ Unimplemented) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+// (POST /noise_sensors/noise_thresholds/delete)
+func (_ Unimplemented) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetNoiseThreshold Get a noise threshold.
+// (POST /noise_sensors/noise_thresholds/get)
+func (_ Unimplemented) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListNoiseThresholds List the noise thresholds of a noise sensor.
+// (POST /noise_sensors/noise_thresholds/list)
+func (_ Unimplemented) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+// (POST /noise_sensors/noise_thresholds/update)
+func (_ Unimplemented) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+// (POST /noise_sensors/simulate/trigger_noise_threshold)
+func (_ Unimplemented) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // DeactivatePhone Deactivate a phone.
 // (POST /phones/deactivate)
 func (_ Unimplemented) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
@@ -986,9 +1112,153 @@ func (_ Unimplemented) SimulateCreateSandboxPhone(w http.ResponseWriter, r *http
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// ActivateClimatePreset Set a thermostat to a climate preset.
+// (POST /thermostats/activate_climate_preset)
+func (_ Unimplemented) ActivateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CoolThermostat Set a thermostat to cool.
+// (POST /thermostats/cool)
+func (_ Unimplemented) CoolThermostat(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateClimatePreset Create a climate preset.
+// (POST /thermostats/create_climate_preset)
+func (_ Unimplemented) CreateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateThermostatDailyProgram Create a daily program.
+// (POST /thermostats/daily_programs/create)
+func (_ Unimplemented) CreateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteThermostatDailyProgram Delete a daily program.
+// (POST /thermostats/daily_programs/delete)
+func (_ Unimplemented) DeleteThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateThermostatDailyProgram Update a daily program.
+// (POST /thermostats/daily_programs/update)
+func (_ Unimplemented) UpdateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteClimatePreset Delete a climate preset.
+// (POST /thermostats/delete_climate_preset)
+func (_ Unimplemented) DeleteClimatePreset(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetThermostat Get a thermostat by its identifier or its name.
+// (POST /thermostats/get)
+func (_ Unimplemented) GetThermostat(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// HeatThermostat Set a thermostat to heat.
+// (POST /thermostats/heat)
+func (_ Unimplemented) HeatThermostat(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// HeatCoolThermostat Set a thermostat to heat and cool.
+// (POST /thermostats/heat_cool)
+func (_ Unimplemented) HeatCoolThermostat(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ListThermostats List the thermostats of the workspace.
 // (POST /thermostats/list)
 func (_ Unimplemented) ListThermostats(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// TurnOffThermostat Turn a thermostat off.
+// (POST /thermostats/off)
+func (_ Unimplemented) TurnOffThermostat(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateThermostatSchedule Create a schedule.
+// (POST /thermostats/schedules/create)
+func (_ Unimplemented) CreateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteThermostatSchedule Delete a schedule.
+// (POST /thermostats/schedules/delete)
+func (_ Unimplemented) DeleteThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetThermostatSchedule Get a schedule.
+// (POST /thermostats/schedules/get)
+func (_ Unimplemented) GetThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListThermostatSchedules List the schedules of a thermostat.
+// (POST /thermostats/schedules/list)
+func (_ Unimplemented) ListThermostatSchedules(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateThermostatSchedule Update a schedule.
+// (POST /thermostats/schedules/update)
+func (_ Unimplemented) UpdateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetFallbackClimatePreset Choose the climate preset that a thermostat is set to when a schedule ends.
+// (POST /thermostats/set_fallback_climate_preset)
+func (_ Unimplemented) SetFallbackClimatePreset(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetFanMode Set the fan of a thermostat.
+// (POST /thermostats/set_fan_mode)
+func (_ Unimplemented) SetFanMode(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetHvacMode Set the mode of a thermostat.
+// (POST /thermostats/set_hvac_mode)
+func (_ Unimplemented) SetHvacMode(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SetTemperatureThreshold Choose the temperatures outside of which an event is emitted.
+// (POST /thermostats/set_temperature_threshold)
+func (_ Unimplemented) SetTemperatureThreshold(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateHvacModeAdjusted Change the mode of a simulated thermostat as a person does at the device.
+// (POST /thermostats/simulate/hvac_mode_adjusted)
+func (_ Unimplemented) SimulateHvacModeAdjusted(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateTemperatureReached Change the temperature in the room of a simulated thermostat.
+// (POST /thermostats/simulate/temperature_reached)
+func (_ Unimplemented) SimulateTemperatureReached(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateClimatePreset Update a climate preset.
+// (POST /thermostats/update_climate_preset)
+func (_ Unimplemented) UpdateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateThermostatWeeklyProgram Choose the daily program of each day of the week.
+// (POST /thermostats/update_weekly_program)
+func (_ Unimplemented) UpdateThermostatWeeklyProgram(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2465,6 +2735,90 @@ func (siw *ServerInterfaceWrapper) ListNoiseSensors(w http.ResponseWriter, r *ht
 	handler.ServeHTTP(w, r)
 }
 
+// CreateNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNoiseThresholds operation middleware
+func (siw *ServerInterfaceWrapper) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNoiseThresholds(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateTriggerNoiseThreshold operation middleware
+func (siw *ServerInterfaceWrapper) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateTriggerNoiseThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeactivatePhone operation middleware
 func (siw *ServerInterfaceWrapper) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
 
@@ -2521,11 +2875,347 @@ func (siw *ServerInterfaceWrapper) SimulateCreateSandboxPhone(w http.ResponseWri
 	handler.ServeHTTP(w, r)
 }
 
+// ActivateClimatePreset operation middleware
+func (siw *ServerInterfaceWrapper) ActivateClimatePreset(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ActivateClimatePreset(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CoolThermostat operation middleware
+func (siw *ServerInterfaceWrapper) CoolThermostat(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CoolThermostat(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateClimatePreset operation middleware
+func (siw *ServerInterfaceWrapper) CreateClimatePreset(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateClimatePreset(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateThermostatDailyProgram operation middleware
+func (siw *ServerInterfaceWrapper) CreateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateThermostatDailyProgram(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteThermostatDailyProgram operation middleware
+func (siw *ServerInterfaceWrapper) DeleteThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteThermostatDailyProgram(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateThermostatDailyProgram operation middleware
+func (siw *ServerInterfaceWrapper) UpdateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateThermostatDailyProgram(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteClimatePreset operation middleware
+func (siw *ServerInterfaceWrapper) DeleteClimatePreset(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteClimatePreset(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetThermostat operation middleware
+func (siw *ServerInterfaceWrapper) GetThermostat(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetThermostat(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// HeatThermostat operation middleware
+func (siw *ServerInterfaceWrapper) HeatThermostat(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.HeatThermostat(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// HeatCoolThermostat operation middleware
+func (siw *ServerInterfaceWrapper) HeatCoolThermostat(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.HeatCoolThermostat(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListThermostats operation middleware
 func (siw *ServerInterfaceWrapper) ListThermostats(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListThermostats(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// TurnOffThermostat operation middleware
+func (siw *ServerInterfaceWrapper) TurnOffThermostat(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.TurnOffThermostat(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateThermostatSchedule operation middleware
+func (siw *ServerInterfaceWrapper) CreateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateThermostatSchedule(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteThermostatSchedule operation middleware
+func (siw *ServerInterfaceWrapper) DeleteThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteThermostatSchedule(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetThermostatSchedule operation middleware
+func (siw *ServerInterfaceWrapper) GetThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetThermostatSchedule(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListThermostatSchedules operation middleware
+func (siw *ServerInterfaceWrapper) ListThermostatSchedules(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListThermostatSchedules(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateThermostatSchedule operation middleware
+func (siw *ServerInterfaceWrapper) UpdateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateThermostatSchedule(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetFallbackClimatePreset operation middleware
+func (siw *ServerInterfaceWrapper) SetFallbackClimatePreset(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetFallbackClimatePreset(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetFanMode operation middleware
+func (siw *ServerInterfaceWrapper) SetFanMode(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetFanMode(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetHvacMode operation middleware
+func (siw *ServerInterfaceWrapper) SetHvacMode(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetHvacMode(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetTemperatureThreshold operation middleware
+func (siw *ServerInterfaceWrapper) SetTemperatureThreshold(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetTemperatureThreshold(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateHvacModeAdjusted operation middleware
+func (siw *ServerInterfaceWrapper) SimulateHvacModeAdjusted(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateHvacModeAdjusted(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateTemperatureReached operation middleware
+func (siw *ServerInterfaceWrapper) SimulateTemperatureReached(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateTemperatureReached(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateClimatePreset operation middleware
+func (siw *ServerInterfaceWrapper) UpdateClimatePreset(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateClimatePreset(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateThermostatWeeklyProgram operation middleware
+func (siw *ServerInterfaceWrapper) UpdateThermostatWeeklyProgram(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateThermostatWeeklyProgram(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3189,7 +3879,97 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/noise_sensors/list", wrapper.ListNoiseSensors)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/create", wrapper.CreateNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/get", wrapper.GetNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/list", wrapper.ListNoiseThresholds)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/update", wrapper.UpdateNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/noise_thresholds/delete", wrapper.DeleteNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/simulate/trigger_noise_threshold", wrapper.SimulateTriggerNoiseThreshold)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/thermostats/list", wrapper.ListThermostats)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/get", wrapper.GetThermostat)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/heat", wrapper.HeatThermostat)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/cool", wrapper.CoolThermostat)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/heat_cool", wrapper.HeatCoolThermostat)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/off", wrapper.TurnOffThermostat)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/set_hvac_mode", wrapper.SetHvacMode)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/set_fan_mode", wrapper.SetFanMode)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/activate_climate_preset", wrapper.ActivateClimatePreset)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/create_climate_preset", wrapper.CreateClimatePreset)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/update_climate_preset", wrapper.UpdateClimatePreset)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/delete_climate_preset", wrapper.DeleteClimatePreset)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/set_fallback_climate_preset", wrapper.SetFallbackClimatePreset)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/set_temperature_threshold", wrapper.SetTemperatureThreshold)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/schedules/create", wrapper.CreateThermostatSchedule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/schedules/get", wrapper.GetThermostatSchedule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/schedules/list", wrapper.ListThermostatSchedules)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/schedules/update", wrapper.UpdateThermostatSchedule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/schedules/delete", wrapper.DeleteThermostatSchedule)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/daily_programs/create", wrapper.CreateThermostatDailyProgram)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/daily_programs/update", wrapper.UpdateThermostatDailyProgram)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/daily_programs/delete", wrapper.DeleteThermostatDailyProgram)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/update_weekly_program", wrapper.UpdateThermostatWeeklyProgram)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/simulate/hvac_mode_adjusted", wrapper.SimulateHvacModeAdjusted)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/simulate/temperature_reached", wrapper.SimulateTemperatureReached)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/phones/list", wrapper.ListPhones)
@@ -9408,6 +10188,390 @@ func (response ListNoiseSensors401JSONResponse) VisitListNoiseSensorsResponse(w 
 	return err
 }
 
+type CreateNoiseThresholdRequestObject struct {
+	Body *CreateNoiseThresholdJSONRequestBody
+}
+
+type CreateNoiseThresholdResponseObject interface {
+	VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type CreateNoiseThreshold200JSONResponse NoiseThresholdCreatedResponse
+
+func (response CreateNoiseThreshold200JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateNoiseThreshold400JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateNoiseThreshold401JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateNoiseThreshold404JSONResponse) VisitCreateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThresholdRequestObject struct {
+	Body *DeleteNoiseThresholdJSONRequestBody
+}
+
+type DeleteNoiseThresholdResponseObject interface {
+	VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type DeleteNoiseThreshold200JSONResponse ActionAttemptResponse
+
+func (response DeleteNoiseThreshold200JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteNoiseThreshold400JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteNoiseThreshold401JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteNoiseThreshold404JSONResponse) VisitDeleteNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThresholdRequestObject struct {
+	Body *GetNoiseThresholdJSONRequestBody
+}
+
+type GetNoiseThresholdResponseObject interface {
+	VisitGetNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type GetNoiseThreshold200JSONResponse NoiseThresholdResponse
+
+func (response GetNoiseThreshold200JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetNoiseThreshold400JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetNoiseThreshold401JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetNoiseThreshold404JSONResponse) VisitGetNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholdsRequestObject struct {
+	Body *ListNoiseThresholdsJSONRequestBody
+}
+
+type ListNoiseThresholdsResponseObject interface {
+	VisitListNoiseThresholdsResponse(w http.ResponseWriter) error
+}
+
+type ListNoiseThresholds200JSONResponse NoiseThresholdsResponse
+
+func (response ListNoiseThresholds200JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListNoiseThresholds400JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListNoiseThresholds401JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseThresholds404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListNoiseThresholds404JSONResponse) VisitListNoiseThresholdsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThresholdRequestObject struct {
+	Body *UpdateNoiseThresholdJSONRequestBody
+}
+
+type UpdateNoiseThresholdResponseObject interface {
+	VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type UpdateNoiseThreshold200JSONResponse ActionAttemptResponse
+
+func (response UpdateNoiseThreshold200JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateNoiseThreshold400JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateNoiseThreshold401JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateNoiseThreshold404JSONResponse) VisitUpdateNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThresholdRequestObject struct {
+	Body *SimulateTriggerNoiseThresholdJSONRequestBody
+}
+
+type SimulateTriggerNoiseThresholdResponseObject interface {
+	VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error
+}
+
+type SimulateTriggerNoiseThreshold200JSONResponse OkResponse
+
+func (response SimulateTriggerNoiseThreshold200JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold400JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold401JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTriggerNoiseThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateTriggerNoiseThreshold404JSONResponse) VisitSimulateTriggerNoiseThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeactivatePhoneRequestObject struct {
 	Body *DeactivatePhoneJSONRequestBody
 }
@@ -9650,6 +10814,646 @@ func (response SimulateCreateSandboxPhone404JSONResponse) VisitSimulateCreateSan
 	return err
 }
 
+type ActivateClimatePresetRequestObject struct {
+	Body *ActivateClimatePresetJSONRequestBody
+}
+
+type ActivateClimatePresetResponseObject interface {
+	VisitActivateClimatePresetResponse(w http.ResponseWriter) error
+}
+
+type ActivateClimatePreset200JSONResponse ActionAttemptResponse
+
+func (response ActivateClimatePreset200JSONResponse) VisitActivateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateClimatePreset400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ActivateClimatePreset400JSONResponse) VisitActivateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateClimatePreset401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ActivateClimatePreset401JSONResponse) VisitActivateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateClimatePreset404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ActivateClimatePreset404JSONResponse) VisitActivateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CoolThermostatRequestObject struct {
+	Body *CoolThermostatJSONRequestBody
+}
+
+type CoolThermostatResponseObject interface {
+	VisitCoolThermostatResponse(w http.ResponseWriter) error
+}
+
+type CoolThermostat200JSONResponse ActionAttemptResponse
+
+func (response CoolThermostat200JSONResponse) VisitCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CoolThermostat400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CoolThermostat400JSONResponse) VisitCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CoolThermostat401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CoolThermostat401JSONResponse) VisitCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CoolThermostat404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CoolThermostat404JSONResponse) VisitCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClimatePresetRequestObject struct {
+	Body *CreateClimatePresetJSONRequestBody
+}
+
+type CreateClimatePresetResponseObject interface {
+	VisitCreateClimatePresetResponse(w http.ResponseWriter) error
+}
+
+type CreateClimatePreset200JSONResponse OkResponse
+
+func (response CreateClimatePreset200JSONResponse) VisitCreateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClimatePreset400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateClimatePreset400JSONResponse) VisitCreateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClimatePreset401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateClimatePreset401JSONResponse) VisitCreateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClimatePreset404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateClimatePreset404JSONResponse) VisitCreateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatDailyProgramRequestObject struct {
+	Body *CreateThermostatDailyProgramJSONRequestBody
+}
+
+type CreateThermostatDailyProgramResponseObject interface {
+	VisitCreateThermostatDailyProgramResponse(w http.ResponseWriter) error
+}
+
+type CreateThermostatDailyProgram200JSONResponse ThermostatDailyProgramResponse
+
+func (response CreateThermostatDailyProgram200JSONResponse) VisitCreateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatDailyProgram400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateThermostatDailyProgram400JSONResponse) VisitCreateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatDailyProgram401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateThermostatDailyProgram401JSONResponse) VisitCreateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatDailyProgram404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateThermostatDailyProgram404JSONResponse) VisitCreateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatDailyProgramRequestObject struct {
+	Body *DeleteThermostatDailyProgramJSONRequestBody
+}
+
+type DeleteThermostatDailyProgramResponseObject interface {
+	VisitDeleteThermostatDailyProgramResponse(w http.ResponseWriter) error
+}
+
+type DeleteThermostatDailyProgram200JSONResponse OkResponse
+
+func (response DeleteThermostatDailyProgram200JSONResponse) VisitDeleteThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatDailyProgram400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteThermostatDailyProgram400JSONResponse) VisitDeleteThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatDailyProgram401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteThermostatDailyProgram401JSONResponse) VisitDeleteThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatDailyProgram404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteThermostatDailyProgram404JSONResponse) VisitDeleteThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatDailyProgramRequestObject struct {
+	Body *UpdateThermostatDailyProgramJSONRequestBody
+}
+
+type UpdateThermostatDailyProgramResponseObject interface {
+	VisitUpdateThermostatDailyProgramResponse(w http.ResponseWriter) error
+}
+
+type UpdateThermostatDailyProgram200JSONResponse ActionAttemptResponse
+
+func (response UpdateThermostatDailyProgram200JSONResponse) VisitUpdateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatDailyProgram400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateThermostatDailyProgram400JSONResponse) VisitUpdateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatDailyProgram401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateThermostatDailyProgram401JSONResponse) VisitUpdateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatDailyProgram404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateThermostatDailyProgram404JSONResponse) VisitUpdateThermostatDailyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClimatePresetRequestObject struct {
+	Body *DeleteClimatePresetJSONRequestBody
+}
+
+type DeleteClimatePresetResponseObject interface {
+	VisitDeleteClimatePresetResponse(w http.ResponseWriter) error
+}
+
+type DeleteClimatePreset200JSONResponse OkResponse
+
+func (response DeleteClimatePreset200JSONResponse) VisitDeleteClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClimatePreset400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteClimatePreset400JSONResponse) VisitDeleteClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClimatePreset401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteClimatePreset401JSONResponse) VisitDeleteClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClimatePreset404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteClimatePreset404JSONResponse) VisitDeleteClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostatRequestObject struct {
+	Body *GetThermostatJSONRequestBody
+}
+
+type GetThermostatResponseObject interface {
+	VisitGetThermostatResponse(w http.ResponseWriter) error
+}
+
+type GetThermostat200JSONResponse ThermostatResponse
+
+func (response GetThermostat200JSONResponse) VisitGetThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostat400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetThermostat400JSONResponse) VisitGetThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostat401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetThermostat401JSONResponse) VisitGetThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostat404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetThermostat404JSONResponse) VisitGetThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatThermostatRequestObject struct {
+	Body *HeatThermostatJSONRequestBody
+}
+
+type HeatThermostatResponseObject interface {
+	VisitHeatThermostatResponse(w http.ResponseWriter) error
+}
+
+type HeatThermostat200JSONResponse ActionAttemptResponse
+
+func (response HeatThermostat200JSONResponse) VisitHeatThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatThermostat400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response HeatThermostat400JSONResponse) VisitHeatThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatThermostat401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response HeatThermostat401JSONResponse) VisitHeatThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatThermostat404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response HeatThermostat404JSONResponse) VisitHeatThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatCoolThermostatRequestObject struct {
+	Body *HeatCoolThermostatJSONRequestBody
+}
+
+type HeatCoolThermostatResponseObject interface {
+	VisitHeatCoolThermostatResponse(w http.ResponseWriter) error
+}
+
+type HeatCoolThermostat200JSONResponse ActionAttemptResponse
+
+func (response HeatCoolThermostat200JSONResponse) VisitHeatCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatCoolThermostat400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response HeatCoolThermostat400JSONResponse) VisitHeatCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatCoolThermostat401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response HeatCoolThermostat401JSONResponse) VisitHeatCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeatCoolThermostat404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response HeatCoolThermostat404JSONResponse) VisitHeatCoolThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListThermostatsRequestObject struct {
 	Body *ListThermostatsJSONRequestBody
 }
@@ -9696,6 +11500,902 @@ func (response ListThermostats401JSONResponse) VisitListThermostatsResponse(w ht
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TurnOffThermostatRequestObject struct {
+	Body *TurnOffThermostatJSONRequestBody
+}
+
+type TurnOffThermostatResponseObject interface {
+	VisitTurnOffThermostatResponse(w http.ResponseWriter) error
+}
+
+type TurnOffThermostat200JSONResponse ActionAttemptResponse
+
+func (response TurnOffThermostat200JSONResponse) VisitTurnOffThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TurnOffThermostat400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response TurnOffThermostat400JSONResponse) VisitTurnOffThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TurnOffThermostat401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response TurnOffThermostat401JSONResponse) VisitTurnOffThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TurnOffThermostat404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response TurnOffThermostat404JSONResponse) VisitTurnOffThermostatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatScheduleRequestObject struct {
+	Body *CreateThermostatScheduleJSONRequestBody
+}
+
+type CreateThermostatScheduleResponseObject interface {
+	VisitCreateThermostatScheduleResponse(w http.ResponseWriter) error
+}
+
+type CreateThermostatSchedule200JSONResponse ThermostatScheduleResponse
+
+func (response CreateThermostatSchedule200JSONResponse) VisitCreateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatSchedule400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateThermostatSchedule400JSONResponse) VisitCreateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatSchedule401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateThermostatSchedule401JSONResponse) VisitCreateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateThermostatSchedule404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateThermostatSchedule404JSONResponse) VisitCreateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatScheduleRequestObject struct {
+	Body *DeleteThermostatScheduleJSONRequestBody
+}
+
+type DeleteThermostatScheduleResponseObject interface {
+	VisitDeleteThermostatScheduleResponse(w http.ResponseWriter) error
+}
+
+type DeleteThermostatSchedule200JSONResponse OkResponse
+
+func (response DeleteThermostatSchedule200JSONResponse) VisitDeleteThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatSchedule400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteThermostatSchedule400JSONResponse) VisitDeleteThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatSchedule401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteThermostatSchedule401JSONResponse) VisitDeleteThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteThermostatSchedule404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteThermostatSchedule404JSONResponse) VisitDeleteThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostatScheduleRequestObject struct {
+	Body *GetThermostatScheduleJSONRequestBody
+}
+
+type GetThermostatScheduleResponseObject interface {
+	VisitGetThermostatScheduleResponse(w http.ResponseWriter) error
+}
+
+type GetThermostatSchedule200JSONResponse ThermostatScheduleResponse
+
+func (response GetThermostatSchedule200JSONResponse) VisitGetThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostatSchedule400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetThermostatSchedule400JSONResponse) VisitGetThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostatSchedule401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetThermostatSchedule401JSONResponse) VisitGetThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetThermostatSchedule404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetThermostatSchedule404JSONResponse) VisitGetThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostatSchedulesRequestObject struct {
+	Body *ListThermostatSchedulesJSONRequestBody
+}
+
+type ListThermostatSchedulesResponseObject interface {
+	VisitListThermostatSchedulesResponse(w http.ResponseWriter) error
+}
+
+type ListThermostatSchedules200JSONResponse ThermostatSchedulesResponse
+
+func (response ListThermostatSchedules200JSONResponse) VisitListThermostatSchedulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostatSchedules400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListThermostatSchedules400JSONResponse) VisitListThermostatSchedulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostatSchedules401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListThermostatSchedules401JSONResponse) VisitListThermostatSchedulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostatSchedules404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListThermostatSchedules404JSONResponse) VisitListThermostatSchedulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatScheduleRequestObject struct {
+	Body *UpdateThermostatScheduleJSONRequestBody
+}
+
+type UpdateThermostatScheduleResponseObject interface {
+	VisitUpdateThermostatScheduleResponse(w http.ResponseWriter) error
+}
+
+type UpdateThermostatSchedule200JSONResponse OkResponse
+
+func (response UpdateThermostatSchedule200JSONResponse) VisitUpdateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatSchedule400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateThermostatSchedule400JSONResponse) VisitUpdateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatSchedule401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateThermostatSchedule401JSONResponse) VisitUpdateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatSchedule404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateThermostatSchedule404JSONResponse) VisitUpdateThermostatScheduleResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFallbackClimatePresetRequestObject struct {
+	Body *SetFallbackClimatePresetJSONRequestBody
+}
+
+type SetFallbackClimatePresetResponseObject interface {
+	VisitSetFallbackClimatePresetResponse(w http.ResponseWriter) error
+}
+
+type SetFallbackClimatePreset200JSONResponse OkResponse
+
+func (response SetFallbackClimatePreset200JSONResponse) VisitSetFallbackClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFallbackClimatePreset400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SetFallbackClimatePreset400JSONResponse) VisitSetFallbackClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFallbackClimatePreset401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SetFallbackClimatePreset401JSONResponse) VisitSetFallbackClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFallbackClimatePreset404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SetFallbackClimatePreset404JSONResponse) VisitSetFallbackClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFanModeRequestObject struct {
+	Body *SetFanModeJSONRequestBody
+}
+
+type SetFanModeResponseObject interface {
+	VisitSetFanModeResponse(w http.ResponseWriter) error
+}
+
+type SetFanMode200JSONResponse ActionAttemptResponse
+
+func (response SetFanMode200JSONResponse) VisitSetFanModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFanMode400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SetFanMode400JSONResponse) VisitSetFanModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFanMode401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SetFanMode401JSONResponse) VisitSetFanModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetFanMode404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SetFanMode404JSONResponse) VisitSetFanModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetHvacModeRequestObject struct {
+	Body *SetHvacModeJSONRequestBody
+}
+
+type SetHvacModeResponseObject interface {
+	VisitSetHvacModeResponse(w http.ResponseWriter) error
+}
+
+type SetHvacMode200JSONResponse ActionAttemptResponse
+
+func (response SetHvacMode200JSONResponse) VisitSetHvacModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetHvacMode400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SetHvacMode400JSONResponse) VisitSetHvacModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetHvacMode401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SetHvacMode401JSONResponse) VisitSetHvacModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetHvacMode404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SetHvacMode404JSONResponse) VisitSetHvacModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetTemperatureThresholdRequestObject struct {
+	Body *SetTemperatureThresholdJSONRequestBody
+}
+
+type SetTemperatureThresholdResponseObject interface {
+	VisitSetTemperatureThresholdResponse(w http.ResponseWriter) error
+}
+
+type SetTemperatureThreshold200JSONResponse OkResponse
+
+func (response SetTemperatureThreshold200JSONResponse) VisitSetTemperatureThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetTemperatureThreshold400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SetTemperatureThreshold400JSONResponse) VisitSetTemperatureThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetTemperatureThreshold401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SetTemperatureThreshold401JSONResponse) VisitSetTemperatureThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetTemperatureThreshold404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SetTemperatureThreshold404JSONResponse) VisitSetTemperatureThresholdResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateHvacModeAdjustedRequestObject struct {
+	Body *SimulateHvacModeAdjustedJSONRequestBody
+}
+
+type SimulateHvacModeAdjustedResponseObject interface {
+	VisitSimulateHvacModeAdjustedResponse(w http.ResponseWriter) error
+}
+
+type SimulateHvacModeAdjusted200JSONResponse OkResponse
+
+func (response SimulateHvacModeAdjusted200JSONResponse) VisitSimulateHvacModeAdjustedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateHvacModeAdjusted400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateHvacModeAdjusted400JSONResponse) VisitSimulateHvacModeAdjustedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateHvacModeAdjusted401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateHvacModeAdjusted401JSONResponse) VisitSimulateHvacModeAdjustedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateHvacModeAdjusted404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateHvacModeAdjusted404JSONResponse) VisitSimulateHvacModeAdjustedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTemperatureReachedRequestObject struct {
+	Body *SimulateTemperatureReachedJSONRequestBody
+}
+
+type SimulateTemperatureReachedResponseObject interface {
+	VisitSimulateTemperatureReachedResponse(w http.ResponseWriter) error
+}
+
+type SimulateTemperatureReached200JSONResponse OkResponse
+
+func (response SimulateTemperatureReached200JSONResponse) VisitSimulateTemperatureReachedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTemperatureReached400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateTemperatureReached400JSONResponse) VisitSimulateTemperatureReachedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTemperatureReached401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateTemperatureReached401JSONResponse) VisitSimulateTemperatureReachedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateTemperatureReached404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateTemperatureReached404JSONResponse) VisitSimulateTemperatureReachedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateClimatePresetRequestObject struct {
+	Body *UpdateClimatePresetJSONRequestBody
+}
+
+type UpdateClimatePresetResponseObject interface {
+	VisitUpdateClimatePresetResponse(w http.ResponseWriter) error
+}
+
+type UpdateClimatePreset200JSONResponse OkResponse
+
+func (response UpdateClimatePreset200JSONResponse) VisitUpdateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateClimatePreset400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateClimatePreset400JSONResponse) VisitUpdateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateClimatePreset401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateClimatePreset401JSONResponse) VisitUpdateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateClimatePreset404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateClimatePreset404JSONResponse) VisitUpdateClimatePresetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatWeeklyProgramRequestObject struct {
+	Body *UpdateThermostatWeeklyProgramJSONRequestBody
+}
+
+type UpdateThermostatWeeklyProgramResponseObject interface {
+	VisitUpdateThermostatWeeklyProgramResponse(w http.ResponseWriter) error
+}
+
+type UpdateThermostatWeeklyProgram200JSONResponse ActionAttemptResponse
+
+func (response UpdateThermostatWeeklyProgram200JSONResponse) VisitUpdateThermostatWeeklyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatWeeklyProgram400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateThermostatWeeklyProgram400JSONResponse) VisitUpdateThermostatWeeklyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatWeeklyProgram401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateThermostatWeeklyProgram401JSONResponse) VisitUpdateThermostatWeeklyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateThermostatWeeklyProgram404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateThermostatWeeklyProgram404JSONResponse) VisitUpdateThermostatWeeklyProgramResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -11655,6 +14355,24 @@ type StrictServerInterface interface {
 	// ListNoiseSensors List the noise sensors of the workspace.
 	// (POST /noise_sensors/list)
 	ListNoiseSensors(ctx context.Context, request ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error)
+	// CreateNoiseThreshold Create a noise threshold on a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/create)
+	CreateNoiseThreshold(ctx context.Context, request CreateNoiseThresholdRequestObject) (CreateNoiseThresholdResponseObject, error)
+	// DeleteNoiseThreshold Delete a noise threshold. It disappears when its device confirms.
+	// (POST /noise_sensors/noise_thresholds/delete)
+	DeleteNoiseThreshold(ctx context.Context, request DeleteNoiseThresholdRequestObject) (DeleteNoiseThresholdResponseObject, error)
+	// GetNoiseThreshold Get a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/get)
+	GetNoiseThreshold(ctx context.Context, request GetNoiseThresholdRequestObject) (GetNoiseThresholdResponseObject, error)
+	// ListNoiseThresholds List the noise thresholds of a noise sensor.
+	// (POST /noise_sensors/noise_thresholds/list)
+	ListNoiseThresholds(ctx context.Context, request ListNoiseThresholdsRequestObject) (ListNoiseThresholdsResponseObject, error)
+	// UpdateNoiseThreshold Update the name, level, or time of day of a noise threshold.
+	// (POST /noise_sensors/noise_thresholds/update)
+	UpdateNoiseThreshold(ctx context.Context, request UpdateNoiseThresholdRequestObject) (UpdateNoiseThresholdResponseObject, error)
+	// SimulateTriggerNoiseThreshold Make noise above the thresholds of a simulated noise sensor that hold at this time of day.
+	// (POST /noise_sensors/simulate/trigger_noise_threshold)
+	SimulateTriggerNoiseThreshold(ctx context.Context, request SimulateTriggerNoiseThresholdRequestObject) (SimulateTriggerNoiseThresholdResponseObject, error)
 	// DeactivatePhone Deactivate a phone.
 	// (POST /phones/deactivate)
 	DeactivatePhone(ctx context.Context, request DeactivatePhoneRequestObject) (DeactivatePhoneResponseObject, error)
@@ -11667,9 +14385,81 @@ type StrictServerInterface interface {
 	// SimulateCreateSandboxPhone Create a simulated phone of a user identity.
 	// (POST /phones/simulate/create_sandbox_phone)
 	SimulateCreateSandboxPhone(ctx context.Context, request SimulateCreateSandboxPhoneRequestObject) (SimulateCreateSandboxPhoneResponseObject, error)
+	// ActivateClimatePreset Set a thermostat to a climate preset.
+	// (POST /thermostats/activate_climate_preset)
+	ActivateClimatePreset(ctx context.Context, request ActivateClimatePresetRequestObject) (ActivateClimatePresetResponseObject, error)
+	// CoolThermostat Set a thermostat to cool.
+	// (POST /thermostats/cool)
+	CoolThermostat(ctx context.Context, request CoolThermostatRequestObject) (CoolThermostatResponseObject, error)
+	// CreateClimatePreset Create a climate preset.
+	// (POST /thermostats/create_climate_preset)
+	CreateClimatePreset(ctx context.Context, request CreateClimatePresetRequestObject) (CreateClimatePresetResponseObject, error)
+	// CreateThermostatDailyProgram Create a daily program.
+	// (POST /thermostats/daily_programs/create)
+	CreateThermostatDailyProgram(ctx context.Context, request CreateThermostatDailyProgramRequestObject) (CreateThermostatDailyProgramResponseObject, error)
+	// DeleteThermostatDailyProgram Delete a daily program.
+	// (POST /thermostats/daily_programs/delete)
+	DeleteThermostatDailyProgram(ctx context.Context, request DeleteThermostatDailyProgramRequestObject) (DeleteThermostatDailyProgramResponseObject, error)
+	// UpdateThermostatDailyProgram Update a daily program.
+	// (POST /thermostats/daily_programs/update)
+	UpdateThermostatDailyProgram(ctx context.Context, request UpdateThermostatDailyProgramRequestObject) (UpdateThermostatDailyProgramResponseObject, error)
+	// DeleteClimatePreset Delete a climate preset.
+	// (POST /thermostats/delete_climate_preset)
+	DeleteClimatePreset(ctx context.Context, request DeleteClimatePresetRequestObject) (DeleteClimatePresetResponseObject, error)
+	// GetThermostat Get a thermostat by its identifier or its name.
+	// (POST /thermostats/get)
+	GetThermostat(ctx context.Context, request GetThermostatRequestObject) (GetThermostatResponseObject, error)
+	// HeatThermostat Set a thermostat to heat.
+	// (POST /thermostats/heat)
+	HeatThermostat(ctx context.Context, request HeatThermostatRequestObject) (HeatThermostatResponseObject, error)
+	// HeatCoolThermostat Set a thermostat to heat and cool.
+	// (POST /thermostats/heat_cool)
+	HeatCoolThermostat(ctx context.Context, request HeatCoolThermostatRequestObject) (HeatCoolThermostatResponseObject, error)
 	// ListThermostats List the thermostats of the workspace.
 	// (POST /thermostats/list)
 	ListThermostats(ctx context.Context, request ListThermostatsRequestObject) (ListThermostatsResponseObject, error)
+	// TurnOffThermostat Turn a thermostat off.
+	// (POST /thermostats/off)
+	TurnOffThermostat(ctx context.Context, request TurnOffThermostatRequestObject) (TurnOffThermostatResponseObject, error)
+	// CreateThermostatSchedule Create a schedule.
+	// (POST /thermostats/schedules/create)
+	CreateThermostatSchedule(ctx context.Context, request CreateThermostatScheduleRequestObject) (CreateThermostatScheduleResponseObject, error)
+	// DeleteThermostatSchedule Delete a schedule.
+	// (POST /thermostats/schedules/delete)
+	DeleteThermostatSchedule(ctx context.Context, request DeleteThermostatScheduleRequestObject) (DeleteThermostatScheduleResponseObject, error)
+	// GetThermostatSchedule Get a schedule.
+	// (POST /thermostats/schedules/get)
+	GetThermostatSchedule(ctx context.Context, request GetThermostatScheduleRequestObject) (GetThermostatScheduleResponseObject, error)
+	// ListThermostatSchedules List the schedules of a thermostat.
+	// (POST /thermostats/schedules/list)
+	ListThermostatSchedules(ctx context.Context, request ListThermostatSchedulesRequestObject) (ListThermostatSchedulesResponseObject, error)
+	// UpdateThermostatSchedule Update a schedule.
+	// (POST /thermostats/schedules/update)
+	UpdateThermostatSchedule(ctx context.Context, request UpdateThermostatScheduleRequestObject) (UpdateThermostatScheduleResponseObject, error)
+	// SetFallbackClimatePreset Choose the climate preset that a thermostat is set to when a schedule ends.
+	// (POST /thermostats/set_fallback_climate_preset)
+	SetFallbackClimatePreset(ctx context.Context, request SetFallbackClimatePresetRequestObject) (SetFallbackClimatePresetResponseObject, error)
+	// SetFanMode Set the fan of a thermostat.
+	// (POST /thermostats/set_fan_mode)
+	SetFanMode(ctx context.Context, request SetFanModeRequestObject) (SetFanModeResponseObject, error)
+	// SetHvacMode Set the mode of a thermostat.
+	// (POST /thermostats/set_hvac_mode)
+	SetHvacMode(ctx context.Context, request SetHvacModeRequestObject) (SetHvacModeResponseObject, error)
+	// SetTemperatureThreshold Choose the temperatures outside of which an event is emitted.
+	// (POST /thermostats/set_temperature_threshold)
+	SetTemperatureThreshold(ctx context.Context, request SetTemperatureThresholdRequestObject) (SetTemperatureThresholdResponseObject, error)
+	// SimulateHvacModeAdjusted Change the mode of a simulated thermostat as a person does at the device.
+	// (POST /thermostats/simulate/hvac_mode_adjusted)
+	SimulateHvacModeAdjusted(ctx context.Context, request SimulateHvacModeAdjustedRequestObject) (SimulateHvacModeAdjustedResponseObject, error)
+	// SimulateTemperatureReached Change the temperature in the room of a simulated thermostat.
+	// (POST /thermostats/simulate/temperature_reached)
+	SimulateTemperatureReached(ctx context.Context, request SimulateTemperatureReachedRequestObject) (SimulateTemperatureReachedResponseObject, error)
+	// UpdateClimatePreset Update a climate preset.
+	// (POST /thermostats/update_climate_preset)
+	UpdateClimatePreset(ctx context.Context, request UpdateClimatePresetRequestObject) (UpdateClimatePresetResponseObject, error)
+	// UpdateThermostatWeeklyProgram Choose the daily program of each day of the week.
+	// (POST /thermostats/update_weekly_program)
+	UpdateThermostatWeeklyProgram(ctx context.Context, request UpdateThermostatWeeklyProgramRequestObject) (UpdateThermostatWeeklyProgramResponseObject, error)
 	// AddAcsUserToUserIdentity Assign a user of an access system to a user identity.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(ctx context.Context, request AddAcsUserToUserIdentityRequestObject) (AddAcsUserToUserIdentityResponseObject, error)
@@ -14789,6 +17579,192 @@ func (sh *strictHandler) ListNoiseSensors(w http.ResponseWriter, r *http.Request
 	}
 }
 
+// CreateNoiseThreshold operation middleware
+func (sh *strictHandler) CreateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request CreateNoiseThresholdRequestObject
+
+	var body CreateNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateNoiseThreshold(ctx, request.(CreateNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitCreateNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteNoiseThreshold operation middleware
+func (sh *strictHandler) DeleteNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request DeleteNoiseThresholdRequestObject
+
+	var body DeleteNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNoiseThreshold(ctx, request.(DeleteNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitDeleteNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetNoiseThreshold operation middleware
+func (sh *strictHandler) GetNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request GetNoiseThresholdRequestObject
+
+	var body GetNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNoiseThreshold(ctx, request.(GetNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitGetNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNoiseThresholds operation middleware
+func (sh *strictHandler) ListNoiseThresholds(w http.ResponseWriter, r *http.Request) {
+	var request ListNoiseThresholdsRequestObject
+
+	var body ListNoiseThresholdsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNoiseThresholds(ctx, request.(ListNoiseThresholdsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNoiseThresholds")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNoiseThresholdsResponseObject); ok {
+		if err := validResponse.VisitListNoiseThresholdsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateNoiseThreshold operation middleware
+func (sh *strictHandler) UpdateNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request UpdateNoiseThresholdRequestObject
+
+	var body UpdateNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateNoiseThreshold(ctx, request.(UpdateNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitUpdateNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateTriggerNoiseThreshold operation middleware
+func (sh *strictHandler) SimulateTriggerNoiseThreshold(w http.ResponseWriter, r *http.Request) {
+	var request SimulateTriggerNoiseThresholdRequestObject
+
+	var body SimulateTriggerNoiseThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateTriggerNoiseThreshold(ctx, request.(SimulateTriggerNoiseThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateTriggerNoiseThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateTriggerNoiseThresholdResponseObject); ok {
+		if err := validResponse.VisitSimulateTriggerNoiseThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // DeactivatePhone operation middleware
 func (sh *strictHandler) DeactivatePhone(w http.ResponseWriter, r *http.Request) {
 	var request DeactivatePhoneRequestObject
@@ -14916,6 +17892,319 @@ func (sh *strictHandler) SimulateCreateSandboxPhone(w http.ResponseWriter, r *ht
 	}
 }
 
+// ActivateClimatePreset operation middleware
+func (sh *strictHandler) ActivateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	var request ActivateClimatePresetRequestObject
+
+	var body ActivateClimatePresetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ActivateClimatePreset(ctx, request.(ActivateClimatePresetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ActivateClimatePreset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ActivateClimatePresetResponseObject); ok {
+		if err := validResponse.VisitActivateClimatePresetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CoolThermostat operation middleware
+func (sh *strictHandler) CoolThermostat(w http.ResponseWriter, r *http.Request) {
+	var request CoolThermostatRequestObject
+
+	var body CoolThermostatJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CoolThermostat(ctx, request.(CoolThermostatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CoolThermostat")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CoolThermostatResponseObject); ok {
+		if err := validResponse.VisitCoolThermostatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateClimatePreset operation middleware
+func (sh *strictHandler) CreateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	var request CreateClimatePresetRequestObject
+
+	var body CreateClimatePresetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateClimatePreset(ctx, request.(CreateClimatePresetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateClimatePreset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateClimatePresetResponseObject); ok {
+		if err := validResponse.VisitCreateClimatePresetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateThermostatDailyProgram operation middleware
+func (sh *strictHandler) CreateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	var request CreateThermostatDailyProgramRequestObject
+
+	var body CreateThermostatDailyProgramJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateThermostatDailyProgram(ctx, request.(CreateThermostatDailyProgramRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateThermostatDailyProgram")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateThermostatDailyProgramResponseObject); ok {
+		if err := validResponse.VisitCreateThermostatDailyProgramResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteThermostatDailyProgram operation middleware
+func (sh *strictHandler) DeleteThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	var request DeleteThermostatDailyProgramRequestObject
+
+	var body DeleteThermostatDailyProgramJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteThermostatDailyProgram(ctx, request.(DeleteThermostatDailyProgramRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteThermostatDailyProgram")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteThermostatDailyProgramResponseObject); ok {
+		if err := validResponse.VisitDeleteThermostatDailyProgramResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateThermostatDailyProgram operation middleware
+func (sh *strictHandler) UpdateThermostatDailyProgram(w http.ResponseWriter, r *http.Request) {
+	var request UpdateThermostatDailyProgramRequestObject
+
+	var body UpdateThermostatDailyProgramJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateThermostatDailyProgram(ctx, request.(UpdateThermostatDailyProgramRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateThermostatDailyProgram")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateThermostatDailyProgramResponseObject); ok {
+		if err := validResponse.VisitUpdateThermostatDailyProgramResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteClimatePreset operation middleware
+func (sh *strictHandler) DeleteClimatePreset(w http.ResponseWriter, r *http.Request) {
+	var request DeleteClimatePresetRequestObject
+
+	var body DeleteClimatePresetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteClimatePreset(ctx, request.(DeleteClimatePresetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteClimatePreset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteClimatePresetResponseObject); ok {
+		if err := validResponse.VisitDeleteClimatePresetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetThermostat operation middleware
+func (sh *strictHandler) GetThermostat(w http.ResponseWriter, r *http.Request) {
+	var request GetThermostatRequestObject
+
+	var body GetThermostatJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetThermostat(ctx, request.(GetThermostatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetThermostat")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetThermostatResponseObject); ok {
+		if err := validResponse.VisitGetThermostatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// HeatThermostat operation middleware
+func (sh *strictHandler) HeatThermostat(w http.ResponseWriter, r *http.Request) {
+	var request HeatThermostatRequestObject
+
+	var body HeatThermostatJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.HeatThermostat(ctx, request.(HeatThermostatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HeatThermostat")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(HeatThermostatResponseObject); ok {
+		if err := validResponse.VisitHeatThermostatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// HeatCoolThermostat operation middleware
+func (sh *strictHandler) HeatCoolThermostat(w http.ResponseWriter, r *http.Request) {
+	var request HeatCoolThermostatRequestObject
+
+	var body HeatCoolThermostatJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.HeatCoolThermostat(ctx, request.(HeatCoolThermostatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HeatCoolThermostat")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(HeatCoolThermostatResponseObject); ok {
+		if err := validResponse.VisitHeatCoolThermostatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListThermostats operation middleware
 func (sh *strictHandler) ListThermostats(w http.ResponseWriter, r *http.Request) {
 	var request ListThermostatsRequestObject
@@ -14943,6 +18232,440 @@ func (sh *strictHandler) ListThermostats(w http.ResponseWriter, r *http.Request)
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListThermostatsResponseObject); ok {
 		if err := validResponse.VisitListThermostatsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// TurnOffThermostat operation middleware
+func (sh *strictHandler) TurnOffThermostat(w http.ResponseWriter, r *http.Request) {
+	var request TurnOffThermostatRequestObject
+
+	var body TurnOffThermostatJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.TurnOffThermostat(ctx, request.(TurnOffThermostatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TurnOffThermostat")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(TurnOffThermostatResponseObject); ok {
+		if err := validResponse.VisitTurnOffThermostatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateThermostatSchedule operation middleware
+func (sh *strictHandler) CreateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	var request CreateThermostatScheduleRequestObject
+
+	var body CreateThermostatScheduleJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateThermostatSchedule(ctx, request.(CreateThermostatScheduleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateThermostatSchedule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateThermostatScheduleResponseObject); ok {
+		if err := validResponse.VisitCreateThermostatScheduleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteThermostatSchedule operation middleware
+func (sh *strictHandler) DeleteThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	var request DeleteThermostatScheduleRequestObject
+
+	var body DeleteThermostatScheduleJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteThermostatSchedule(ctx, request.(DeleteThermostatScheduleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteThermostatSchedule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteThermostatScheduleResponseObject); ok {
+		if err := validResponse.VisitDeleteThermostatScheduleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetThermostatSchedule operation middleware
+func (sh *strictHandler) GetThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	var request GetThermostatScheduleRequestObject
+
+	var body GetThermostatScheduleJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetThermostatSchedule(ctx, request.(GetThermostatScheduleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetThermostatSchedule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetThermostatScheduleResponseObject); ok {
+		if err := validResponse.VisitGetThermostatScheduleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListThermostatSchedules operation middleware
+func (sh *strictHandler) ListThermostatSchedules(w http.ResponseWriter, r *http.Request) {
+	var request ListThermostatSchedulesRequestObject
+
+	var body ListThermostatSchedulesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListThermostatSchedules(ctx, request.(ListThermostatSchedulesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListThermostatSchedules")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListThermostatSchedulesResponseObject); ok {
+		if err := validResponse.VisitListThermostatSchedulesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateThermostatSchedule operation middleware
+func (sh *strictHandler) UpdateThermostatSchedule(w http.ResponseWriter, r *http.Request) {
+	var request UpdateThermostatScheduleRequestObject
+
+	var body UpdateThermostatScheduleJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateThermostatSchedule(ctx, request.(UpdateThermostatScheduleRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateThermostatSchedule")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateThermostatScheduleResponseObject); ok {
+		if err := validResponse.VisitUpdateThermostatScheduleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetFallbackClimatePreset operation middleware
+func (sh *strictHandler) SetFallbackClimatePreset(w http.ResponseWriter, r *http.Request) {
+	var request SetFallbackClimatePresetRequestObject
+
+	var body SetFallbackClimatePresetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetFallbackClimatePreset(ctx, request.(SetFallbackClimatePresetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetFallbackClimatePreset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetFallbackClimatePresetResponseObject); ok {
+		if err := validResponse.VisitSetFallbackClimatePresetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetFanMode operation middleware
+func (sh *strictHandler) SetFanMode(w http.ResponseWriter, r *http.Request) {
+	var request SetFanModeRequestObject
+
+	var body SetFanModeJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetFanMode(ctx, request.(SetFanModeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetFanMode")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetFanModeResponseObject); ok {
+		if err := validResponse.VisitSetFanModeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetHvacMode operation middleware
+func (sh *strictHandler) SetHvacMode(w http.ResponseWriter, r *http.Request) {
+	var request SetHvacModeRequestObject
+
+	var body SetHvacModeJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetHvacMode(ctx, request.(SetHvacModeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetHvacMode")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetHvacModeResponseObject); ok {
+		if err := validResponse.VisitSetHvacModeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetTemperatureThreshold operation middleware
+func (sh *strictHandler) SetTemperatureThreshold(w http.ResponseWriter, r *http.Request) {
+	var request SetTemperatureThresholdRequestObject
+
+	var body SetTemperatureThresholdJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetTemperatureThreshold(ctx, request.(SetTemperatureThresholdRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetTemperatureThreshold")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetTemperatureThresholdResponseObject); ok {
+		if err := validResponse.VisitSetTemperatureThresholdResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateHvacModeAdjusted operation middleware
+func (sh *strictHandler) SimulateHvacModeAdjusted(w http.ResponseWriter, r *http.Request) {
+	var request SimulateHvacModeAdjustedRequestObject
+
+	var body SimulateHvacModeAdjustedJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateHvacModeAdjusted(ctx, request.(SimulateHvacModeAdjustedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateHvacModeAdjusted")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateHvacModeAdjustedResponseObject); ok {
+		if err := validResponse.VisitSimulateHvacModeAdjustedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateTemperatureReached operation middleware
+func (sh *strictHandler) SimulateTemperatureReached(w http.ResponseWriter, r *http.Request) {
+	var request SimulateTemperatureReachedRequestObject
+
+	var body SimulateTemperatureReachedJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateTemperatureReached(ctx, request.(SimulateTemperatureReachedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateTemperatureReached")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateTemperatureReachedResponseObject); ok {
+		if err := validResponse.VisitSimulateTemperatureReachedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateClimatePreset operation middleware
+func (sh *strictHandler) UpdateClimatePreset(w http.ResponseWriter, r *http.Request) {
+	var request UpdateClimatePresetRequestObject
+
+	var body UpdateClimatePresetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateClimatePreset(ctx, request.(UpdateClimatePresetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateClimatePreset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateClimatePresetResponseObject); ok {
+		if err := validResponse.VisitUpdateClimatePresetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateThermostatWeeklyProgram operation middleware
+func (sh *strictHandler) UpdateThermostatWeeklyProgram(w http.ResponseWriter, r *http.Request) {
+	var request UpdateThermostatWeeklyProgramRequestObject
+
+	var body UpdateThermostatWeeklyProgramJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateThermostatWeeklyProgram(ctx, request.(UpdateThermostatWeeklyProgramRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateThermostatWeeklyProgram")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateThermostatWeeklyProgramResponseObject); ok {
+		if err := validResponse.VisitUpdateThermostatWeeklyProgramResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -401,6 +401,21 @@ type MergedUserIdentity struct {
 	MergedAt             time.Time
 }
 
+type NoiseThreshold struct {
+	NoiseThresholdID uuid.UUID
+	WorkspaceID      uuid.UUID
+	DeviceID         uuid.UUID
+	CreatedAt        time.Time
+	IsManaged        bool
+	IsDeleting       bool
+	VendorRef        *string
+	Desired          []byte
+	Observed         []byte
+	Tries            int32
+	NextAt           *time.Time
+	AwaitUntil       *time.Time
+}
+
 type Phone struct {
 	DeviceID                uuid.UUID
 	WorkspaceID             uuid.UUID
@@ -410,6 +425,20 @@ type Phone struct {
 	DeviceModel             string
 	SeosTsmEndpointID       float64
 	CreatedAt               time.Time
+}
+
+type ThermostatSchedule struct {
+	ThermostatScheduleID uuid.UUID
+	WorkspaceID          uuid.UUID
+	DeviceID             uuid.UUID
+	Name                 *string
+	ClimatePresetKey     string
+	StartsAt             time.Time
+	EndsAt               time.Time
+	OverrideAllowed      bool
+	MaxOverrideMinutes   *int32
+	Errors               []byte
+	CreatedAt            time.Time
 }
 
 type UserIdentity struct {

@@ -13,6 +13,7 @@ const actions = {
 		Radio.save();
 		Radio.current.tellProgrammed(lock, "changed", slot, "keypad");
 	},
+	adjust: (thermostat, change) => thermostat.adjust(Radio.current, change),
 	report: (lock) => Radio.current.report(lock, "genPowerCfg", 33, 32, 170),
 	enter(lock, { pin }) {
 		const slot = [...lock.pins].find(([n, has]) => has === pin && !lock.disabled.has(n))?.[0];

@@ -1,5 +1,5 @@
 // Runs zigbee2mqtt on an in-memory radio. The argument is JSON: data (a folder), server, user, password, topic and
-// locks, each with profile and slots. Prints one line of JSON when all locks are configured.
+// locks, each with profile and slots; some profiles are thermostats. Prints one line of JSON when all are configured.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
@@ -22,7 +22,7 @@ if (!again) {
 		advanced: { log_level: "info", log_output: ["console"], pan_id: 6754, network_key: [1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 13], channel: 11, ext_pan_id: [221, 221, 221, 221, 221, 221, 221, 221], last_seen: "ISO_8601" },
 		availability: { enabled: true, active: { timeout: 1 }, passive: { timeout: 1 } },
 		device_options: { expose_pin: true, availability: { timeout: 0.05 } },
-		devices: Object.fromEntries(Radio.locks.map((l, i) => [l.ieee, { friendly_name: `lock ${i + 1}`, expose_pin: l.profile !== "hidden" }])),
+		devices: Object.fromEntries(Radio.locks.map((l) => [l.ieee, { friendly_name: l.name, expose_pin: l.profile !== "hidden" }])),
 		ota: { disable_automatic_update_check: true },
 	}));
 }
@@ -32,7 +32,7 @@ process.env.GIT_DIR = "/nowhere"; // otherwise zigbee2mqtt takes our repository 
 // zigbee2mqtt logs to a file that a lock is configured.
 const log = fs.createWriteStream(path.join(options.data, "log.txt"), { flags: "a" });
 const print = process.stdout.write.bind(process.stdout);
-const waits = new Set(Radio.locks.map((_, i) => `'lock ${i + 1}'`));
+const waits = new Set(Radio.locks.map((l) => `'${l.name}'`));
 let control;
 process.stdout.write = (text) => {
 	log.write(text);

@@ -1,5 +1,5 @@
-// Package zigbee provides a Zigbee gateway for tests: the real zigbee2mqtt and Mosquitto, with locks on an in-memory
-// radio.
+// Package zigbee provides a Zigbee gateway for tests: the real zigbee2mqtt and Mosquitto, with locks and thermostats on
+// an in-memory radio.
 package zigbee
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed package.json package-lock.json .npmrc *.cjs
 var files embed.FS
 
-// Profile is a kind of lock.
+// Profile is a kind of device.
 type Profile string
 
 // The kinds of locks.
@@ -36,6 +36,14 @@ const (
 	Hidden Profile = "hidden"
 	// Masked is a lock that shows no PINs, even if zigbee2mqtt would.
 	Masked Profile = "masked"
+)
+
+// The kinds of thermostats; thermostats.cjs describes them.
+const (
+	// Wall heats and cools, and has a fan.
+	Wall Profile = "wall"
+	// Radiator only heats.
+	Radiator Profile = "radiator"
 )
 
 // Slots is the number of code slots of a lock, including that of the master code.
@@ -109,6 +117,7 @@ var (
 			slices.Repeat([]Profile{Plain}, LocksPerProfile),
 			slices.Repeat([]Profile{Hidden}, LocksPerProfile),
 			slices.Repeat([]Profile{Masked}, LocksPerProfile),
+			slices.Repeat([]Profile{Wall, Radiator}, 2),
 		)
 		g, err := start(profiles)
 		if err == nil {
@@ -255,7 +264,7 @@ const Stranger = "stranger"
 const Limited = "modest"
 
 // maxUsers is the number of other users of the broker.
-const maxUsers = 200
+const maxUsers = 300
 
 func userName(n int) string         { return fmt.Sprintf("user%d", n) }
 func passwordOf(user string) string { return "password-of-" + user }

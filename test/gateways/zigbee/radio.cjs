@@ -1,4 +1,4 @@
-// An in-memory Zigbee coordinator with door locks, in place of zigbee-herdsman's radio. Everything above it is
+// An in-memory Zigbee coordinator with door locks and thermostats, in place of zigbee-herdsman's radio. Everything above it is
 // unmodified: zigbee-herdsman's controller and ZCL codec, zigbee-herdsman-converters, zigbee2mqtt.
 "use strict";
 const fs = require("node:fs");
@@ -7,6 +7,7 @@ const inside = createRequire(require.resolve("zigbee2mqtt/index.js"));
 const { Adapter } = inside("zigbee-herdsman/dist/adapter/adapter.js");
 const Zcl = inside("zigbee-herdsman/dist/zspec/zcl");
 const Zdo = inside("zigbee-herdsman/dist/zspec/zdo");
+const { Thermostat, profiles: thermostats } = require("./thermostats.cjs");
 
 const coordinator = "0x00124b0000000000";
 const ok = 0;
@@ -20,6 +21,11 @@ class Lock {
 	constructor(number, { profile, slots }) {
 		this.ieee = `0x000d6f00000000${number.toString(16).padStart(2, "0")}`;
 		this.network = 0x1000 + number;
+		this.name = `lock ${number}`;
+		this.endpoint = 1;
+		this.clusters = [0, 1, 3, 9, 10, 32, 257];
+		this.deviceId = 10;
+		this.manufacturer = 0x101d;
 		this.profile = profile;
 		this.slots = slots;
 		this.joined = false;
@@ -94,6 +100,7 @@ class Radio extends Adapter {
 		Radio.save();
 		this.emit("deviceLeave", { networkAddress: lock.network, ieeeAddr: lock.ieee });
 	}
+	save() { Radio.save(); }
 	find(ieee, network) { return Radio.locks.find((l) => l.ieee === ieee || l.network === network); }
 
 	async sendZdo(ieee, network, cluster) {
@@ -102,9 +109,9 @@ class Radio extends Adapter {
 		const lock = own ? undefined : this.find(ieee, network);
 		if (!own && !lock?.online) throw new Error("MAC_NO_ACK (233)");
 		switch (cluster) {
-			case C.ACTIVE_ENDPOINTS_REQUEST: return [ok, { nwkAddress: network, endpointList: [1] }];
-			case C.SIMPLE_DESCRIPTOR_REQUEST: return [ok, { nwkAddress: network, length: 26, endpoint: 1, profileId: 260, deviceId: own ? 5 : 10, deviceVersion: 0, inClusterList: own ? [] : [0, 1, 3, 9, 10, 32, 257], outClusterList: own ? [] : [10, 25] }];
-			case C.NODE_DESCRIPTOR_REQUEST: return [ok, { nwkAddress: network, logicalType: own ? 0 : 2, manufacturerCode: own ? 0 : 0x101d, fragmentationSupported: false, apsFlags: 0, frequencyBand: 8, capabilities: { alternatePANCoordinator: 0, deviceType: 0, powerSource: 0, rxOnWhenIdle: 0, reserved1: 0, reserved2: 0, securityCapability: 0, allocateAddress: 1 }, maxBufSize: 82, maxIncTxSize: 82, maxOutTxSize: 82, deprecated1: 0, tlvs: [], serverMask: { primaryTrustCenter: 0, backupTrustCenter: 0, deprecated1: 0, deprecated2: 0, deprecated3: 0, deprecated4: 0, networkManager: 0, reserved1: 0, reserved2: 0, stackComplianceRevision: 22 } }];
+			case C.ACTIVE_ENDPOINTS_REQUEST: return [ok, { nwkAddress: network, endpointList: [own ? 1 : lock.endpoint] }];
+			case C.SIMPLE_DESCRIPTOR_REQUEST: return [ok, { nwkAddress: network, length: 26, endpoint: own ? 1 : lock.endpoint, profileId: 260, deviceId: own ? 5 : lock.deviceId, deviceVersion: 0, inClusterList: own ? [] : lock.clusters, outClusterList: own ? [] : [10, 25] }];
+			case C.NODE_DESCRIPTOR_REQUEST: return [ok, { nwkAddress: network, logicalType: own ? 0 : 2, manufacturerCode: own ? 0 : lock.manufacturer, fragmentationSupported: false, apsFlags: 0, frequencyBand: 8, capabilities: { alternatePANCoordinator: 0, deviceType: 0, powerSource: 0, rxOnWhenIdle: 0, reserved1: 0, reserved2: 0, securityCapability: 0, allocateAddress: 1 }, maxBufSize: 82, maxIncTxSize: 82, maxOutTxSize: 82, deprecated1: 0, tlvs: [], serverMask: { primaryTrustCenter: 0, backupTrustCenter: 0, deprecated1: 0, deprecated2: 0, deprecated3: 0, deprecated4: 0, networkManager: 0, reserved1: 0, reserved2: 0, stackComplianceRevision: 22 } }];
 			case C.LEAVE_REQUEST: setTimeout(() => this.leave(lock), 20); return [ok, undefined];
 			default: return [ok, {}];
 		}
@@ -112,7 +119,7 @@ class Radio extends Adapter {
 
 	// deliver sends a frame of the lock to zigbee2mqtt.
 	deliver(lock, frame) {
-		const payload = { clusterID: frame.cluster.ID, header: frame.header, address: lock.network, data: frame.toBuffer(), endpoint: 1, linkquality: 120, groupID: 0, wasBroadcast: false, destinationEndpoint: 1 };
+		const payload = { clusterID: frame.cluster.ID, header: frame.header, address: lock.network, data: frame.toBuffer(), endpoint: lock.endpoint, linkquality: 120, groupID: 0, wasBroadcast: false, destinationEndpoint: 1 };
 		lock.heard = Date.now();
 		if (lock.online) setImmediate(() => this.emit("zclPayload", payload));
 		return payload;
@@ -157,14 +164,14 @@ class Radio extends Adapter {
 		if (frame.header.isGlobal) {
 			switch (frame.command.name) {
 				case "read": {
-					if (cluster === "closuresDoorLock") lock.frames++;
+					if (cluster === "closuresDoorLock" || cluster.startsWith("hvac")) lock.frames++;
 					const values = lock.attributes()[cluster] ?? {};
 					return answer("readRsp", frame.payload.map(({ attrId }) => {
 						const a = Object.values(frame.cluster.attributes).find((x) => x.ID === attrId);
 						return a && values[a.name] !== undefined ? { attrId, status: ok, dataType: a.type, attrData: values[a.name] } : { attrId, status: Zcl.Status.UNSUPPORTED_ATTRIBUTE };
 					}), G);
 				}
-				case "write": return answer("writeRsp", [{ status: ok }], G);
+				case "write": return answer("writeRsp", lock.write?.(this, frame) ?? [{ status: ok }], G);
 				case "configReport": return answer("configReportRsp", [{ status: ok }], G);
 			}
 			return undefined;
@@ -199,7 +206,7 @@ class Radio extends Adapter {
 
 // install replaces the radio; file stores the locks' memory.
 Radio.install = (locks, file) => {
-	Radio.locks = locks.map((l, i) => new Lock(i + 1, l));
+	Radio.locks = locks.map((l, i) => l.profile in thermostats ? new Thermostat(i + 1, l) : new Lock(i + 1, l));
 	if (fs.existsSync(file)) JSON.parse(fs.readFileSync(file, "utf8")).forEach((kept, i) => Radio.locks[i].restore(kept));
 	Radio.save = () => fs.writeFileSync(file, JSON.stringify(Radio.locks.map((l) => l.kept())));
 	Adapter.create = async (...args) => new Radio(...args);

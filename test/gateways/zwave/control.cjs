@@ -21,6 +21,7 @@ const actions = {
 	disable: (lock, { slot }) => lock.disable(slot),
 	enter: (lock, { pin }) => lock.enter(pin),
 	hand: (lock, { locked }) => lock.move(locked, locked ? events.handLock : events.handUnlock),
+	adjust: (thermostat, setting) => thermostat.adjust(setting),
 	fault: (lock, faults) => { Object.assign(lock.faults, faults); },
 	heal: (lock) => lock.heal(),
 	async remove(lock, _, { driver, controller }) { // as the driver does after an exclusion
@@ -40,6 +41,7 @@ const actions = {
 	},
 	async reset(lock, _, { driver }) {
 		lock.reset();
+		await lock.report?.(); // otherwise the driver keeps what it has heard before
 		await driver.controller.nodes.get(lock.id).ping();
 	},
 };

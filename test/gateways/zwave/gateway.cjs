@@ -1,9 +1,9 @@
-// A gateway with locks, in one process: the real zwave-js driver, zwave-js' own mock controller and mock nodes
+// A gateway with locks and thermostats, in one process: the real zwave-js driver, zwave-js' own mock controller and mock nodes
 // instead of a radio, and the real zwave-js-server on loopback.
 //
 //   node gateway.cjs '{"locks":[{"id":2,"profile":"plain","slots":12}],"cache":DIR,"memory":FILE,"port":0}'
 //
-// Once all locks are interviewed it prints {"url":"ws://127.0.0.1:…","control":"http://127.0.0.1:…"}. It ends with
+// Once all devices are interviewed it prints {"url":"ws://127.0.0.1:…","control":"http://127.0.0.1:…"}. It ends with
 // its standard input.
 "use strict";
 const path = require("node:path");
@@ -12,6 +12,7 @@ const { createAndStartDriverWithMockPort, createDefaultMockControllerBehaviors, 
 const { MockController, MockNode } = require("@zwave-js/testing");
 const { ZwavejsServer } = require("@zwave-js/server");
 const { Lock } = require("./locks.cjs");
+const { Thermostat, profiles: thermostats } = require("./thermostats.cjs");
 const control = require("./control.cjs");
 
 // Both ends of the serial line are in this process, so delays there mean that the machine is busy.
@@ -48,7 +49,7 @@ async function main() {
 	const controller = await MockController.create({ homeId, ownNodeId: 1, mockPort, serial });
 	controller.defineBehavior(...createDefaultMockControllerBehaviors());
 	for (const spec of options.locks) {
-		const lock = new Lock(controller, spec);
+		const lock = spec.profile in thermostats ? new Thermostat(controller, spec) : new Lock(controller, spec);
 		lock.node = await MockNode.create({ id: spec.id, capabilities: lock.capabilities(), controller });
 		controller.addNode(lock.node);
 		lock.node.defineBehavior(...createDefaultMockNodeBehaviors());

@@ -1,4 +1,5 @@
-// Package zwave provides a Z-Wave gateway for tests: the real zwave-js-server and zwave-js, with mock locks.
+// Package zwave provides a Z-Wave gateway for tests: the real zwave-js-server and zwave-js, with mock locks and
+// thermostats.
 package zwave
 
 import (
@@ -27,7 +28,7 @@ import (
 //go:embed package.json package-lock.json .npmrc *.cjs
 var files embed.FS
 
-// Profile is a kind of lock; locks.cjs describes them.
+// Profile is a kind of device; locks.cjs and thermostats.cjs describe them.
 type Profile string
 
 // The kinds of locks.
@@ -39,6 +40,14 @@ const (
 	Supervised Profile = "supervised"
 	Masked     Profile = "masked" // shows stars instead of PINs
 	Users      Profile = "users"  // User Credential: users with names
+)
+
+// The kinds of thermostats.
+const (
+	// Wall heats and cools, has a fan and a hygrometer, and measures whole °F.
+	Wall Profile = "wall"
+	// Radiator only heats, has Supervision, and measures half °C.
+	Radiator Profile = "radiator"
 )
 
 // Slots is the number of code slots of a lock.
@@ -91,7 +100,7 @@ func Start(t testing.TB, profiles ...Profile) *Gateway {
 var (
 	stopShared = func() {}
 	shared     = sync.OnceValues(func() (*Gateway, error) {
-		g, err := start([]Profile{Plain, Plain, Supervised, Masked, Users, OneLength})
+		g, err := start([]Profile{Plain, Plain, Supervised, Masked, Users, OneLength, Wall, Radiator})
 		if err == nil {
 			stopShared = g.stop
 		}
@@ -135,7 +144,7 @@ func start(profiles []Profile) (*Gateway, error) {
 		g.options.Locks = append(g.options.Locks, lockOptions{ID: i + 2, Profile: profile, Slots: Slots})
 		name += "-" + string(profile)
 	}
-	network, err := gateways.Hash(files, "locks.cjs")
+	network, err := gateways.Hash(files, "locks.cjs", "thermostats.cjs")
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ import { client, foundOn, isGone, setting, until } from './setting.mjs'
 
 const device_id = setting.devices.august
 const another = setting.devices.schlage
+const { minut, noiseaware } = setting.devices
 const seen = setting.accounts.seen.devices[0]
 
 const spare = () => setting.accounts.spare.devices.pop()
@@ -15,6 +16,22 @@ const moved = (attempt, type, locked) => {
   equal(attempt.action_type, type)
   equal(attempt.status, 'success')
   return until('the device says where its bolt is', async () => (await client.devices.get({ device_id })).properties.locked === locked)
+}
+
+const night = (starts_daily_at) => ({
+  device_id: noiseaware,
+  starts_daily_at,
+  ends_daily_at: starts_daily_at.replace(':00:00', ':10:00').replace(':30:00', ':40:00'),
+  noise_threshold_decibels: 50,
+})
+
+// settled waits until a threshold is on the device.
+const settled = async (threshold) => {
+  await until('the threshold is programmed', async () =>
+    (await client.noiseSensors.noiseThresholds.list({ device_id: noiseaware, is_programmed: true })).some(
+      (found) => found.noise_threshold_id === threshold.noise_threshold_id,
+    ))
+  return threshold
 }
 
 export const devices = {
@@ -87,11 +104,34 @@ export const devices = {
   },
   '/noise_sensors/list': async (call) => {
     deepEqual(await call({ device_type: 'minut_sensor', device_ids: [device_id] }), [])
-    deepEqual(await call(), [])
+    deepEqual((await call()).map((device) => device.device_id).sort(), [minut, noiseaware].sort())
   },
-  '/thermostats/list': async (call) => {
-    deepEqual(await call({ manufacturer: 'ecobee' }), [])
-    deepEqual(await call(), [])
+  '/noise_sensors/noise_thresholds/create': async (call) => {
+    const threshold = await call(night('23:00:00'))
+    equal(threshold.noise_threshold_decibels, 50)
+    await settled(threshold)
+    await client.noiseSensors.noiseThresholds.delete({ device_id: noiseaware, noise_threshold_id: threshold.noise_threshold_id })
+  },
+  '/noise_sensors/noise_thresholds/get': async (call) => {
+    const [{ noise_threshold_id }] = await client.noiseSensors.noiseThresholds.list({ device_id: minut })
+    equal((await call({ noise_threshold_id })).noise_threshold_id, noise_threshold_id)
+  },
+  '/noise_sensors/noise_thresholds/list': async (call) => {
+    deepEqual((await call({ device_id: minut })).map((threshold) => threshold.name).sort(), ['builtin_normal_hours', 'builtin_quiet_hours'])
+  },
+  '/noise_sensors/noise_thresholds/update': async (call) => {
+    const [{ noise_threshold_id }] = await client.noiseSensors.noiseThresholds.list({ device_id: minut })
+    await call({ device_id: minut, noise_threshold_id, noise_threshold_decibels: 45 })
+    equal((await client.noiseSensors.noiseThresholds.get({ noise_threshold_id })).noise_threshold_decibels, 45)
+  },
+  '/noise_sensors/noise_thresholds/delete': async (call) => {
+    const { noise_threshold_id } = await settled(await client.noiseSensors.noiseThresholds.create(night('23:30:00')))
+    await call({ device_id: noiseaware, noise_threshold_id })
+    await isGone('the threshold', () => client.noiseSensors.noiseThresholds.get({ noise_threshold_id }))
+  },
+  '/noise_sensors/simulate/trigger_noise_threshold': async (call) => {
+    await call({ device_id: minut })
+    ok((await client.devices.get({ device_id: minut })).properties.currently_triggering_noise_threshold_ids.length > 0)
   },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)

@@ -5,7 +5,7 @@ import { ok } from 'node:assert/strict'
 export const seam = await import(process.env.SEAM_PACKAGE)
 
 // setting is {endpoint, apiKey, personalAccessToken, consoleSessionToken, publishableKey, workspaceId, accessSystem, devices, accounts};
-// devices by the profile of a simulated lock, accounts by what they are for: {id, devices}.
+// devices by the profile of a simulated device, accounts by what they are for: {id, devices}.
 export const setting = JSON.parse(process.env.SEAM_SETTING)
 
 // client polls action attempts often, because the simulated locks are quick.

@@ -7,6 +7,7 @@ import { devices } from './devices.mjs'
 import { phones, userIdentities } from './people.mjs'
 import { clientSessions } from './sessions.mjs'
 import { attemptsAndEvents } from './attempts_events.mjs'
+import { thermostats } from './thermostats.mjs'
 import { connectWebviews } from './webviews.mjs'
 import { workspaces } from './workspaces.mjs'
 
@@ -16,6 +17,7 @@ export const steps = {
   ...connectWebviews,
   ...accounts,
   ...devices,
+  ...thermostats,
   ...accessCodes,
   ...userIdentities,
   ...phones,
