@@ -121,7 +121,11 @@ func CheckRoom(all []*Threshold, caps capability.NoiseSensor) error {
 	case caps.Fixed:
 		return domain.Invalidf("device_id", "The thresholds of this sensor are fixed. Update one of them")
 	case len(all) >= limit:
-		return domain.Invalidf("device_id", "The sensor has %d thresholds, as many as it holds. Delete one first", len(all))
+		return domain.Invalidf(
+			"device_id",
+			"The sensor has %d thresholds, as many as it holds. Delete one first",
+			len(all),
+		)
 	}
 	return nil
 }

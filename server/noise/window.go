@@ -28,7 +28,10 @@ var dailyTime = regexp.MustCompile(
 func ParseTime(field, text string) (clock, zone string, err error) {
 	m := dailyTime.FindStringSubmatch(text)
 	if m == nil {
-		return "", "", domain.Invalidf(field, "Not a time of day; write it like 20:00:00 or 20:00:00[America/Los_Angeles]")
+		return "", "", domain.Invalidf(
+			field,
+			"Not a time of day; write it like 20:00:00 or 20:00:00[America/Los_Angeles]",
+		)
 	}
 	if m[2] != "" {
 		if _, err := time.LoadLocation(m[2]); err != nil {

@@ -62,7 +62,12 @@ func (p *pass) readNoiseSensor(ctx context.Context) (noisesensor.Plan, error) {
 	if err != nil {
 		return plan, err
 	}
-	return plan, p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, toFoundDevice(d, p.device.Capabilities.Simulated))
+	return plan, p.access.Devices.RecordDevice(
+		ctx,
+		p.lease,
+		p.device.ID,
+		toFoundDevice(d, p.device.Capabilities.Simulated),
+	)
 }
 
 // sendThreshold sends an operation to the device, and records its outcome. It returns an error that concerns the

@@ -127,8 +127,14 @@ func TestResponsesMatchContract(t *testing.T) {
 	threshold := func() in { // one to create
 		seconds++
 		return in{
-			"device_id": s.Device(t, "noiseaware"), "noise_threshold_nrs": 5, "sync": true,
-			"starts_daily_at": fmt.Sprintf("23:00:%02d", seconds), "ends_daily_at": fmt.Sprintf("23:00:%02d", seconds+1),
+			"device_id":           s.Device(t, "noiseaware"),
+			"noise_threshold_nrs": 5,
+			"sync":                true,
+			"starts_daily_at": fmt.Sprintf(
+				"23:00:%02d",
+				seconds,
+			),
+			"ends_daily_at": fmt.Sprintf("23:00:%02d", seconds+1),
 		}
 	}
 	madeThreshold := func() any {
@@ -238,7 +244,13 @@ func TestResponsesMatchContract(t *testing.T) {
 		"/noise_sensors/noise_thresholds/list": func() in { return in{"device_id": minut, "is_programmed": true} },
 		"/noise_sensors/noise_thresholds/update": func() in {
 			return in{
-				"device_id": s.Device(t, "noiseaware"), "noise_threshold_id": madeThreshold(), "name": "New", "sync": true,
+				"device_id": s.Device(
+					t,
+					"noiseaware",
+				),
+				"noise_threshold_id": madeThreshold(),
+				"name":               "New",
+				"sync":               true,
 			}
 		},
 		"/noise_sensors/noise_thresholds/delete": func() in {

@@ -216,6 +216,11 @@ func newBed(f *testing.F) *bed {
 		s.Post(f, path, map[string]any{"since": "2020-01-01", "exclude_if": nil}, &out)
 		b.learn(out)
 	}
+	var unmanaged api.DevicesResponse
+	s.Post(f, "/devices/unmanaged/list", map[string]any{}, &unmanaged)
+	for _, d := range unmanaged.Devices {
+		b.learnAs("/devices/unmanaged/get device_id", d.DeviceID)
+	}
 	b.link(f, s)
 	b.back(f, s)
 	b.measure(f, s)

@@ -50,7 +50,11 @@ type figures struct {
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
 	var run secretscan.Run // watches every route for leaked secrets
-	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings", "minut", "nest", "noiseaware"), run.Configure(t))
+	s := apptest.Start(
+		t,
+		apptest.WithProfiles("august", "schlage", "nuki", "smartthings", "minut", "nest", "noiseaware"),
+		run.Configure(t),
+	)
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {
 		t.Fatal(err)

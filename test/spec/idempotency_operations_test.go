@@ -313,6 +313,13 @@ func keyedRequests(t *testing.T, s *apptest.Server) map[string]func(t *testing.T
 		"/access_codes/unmanaged/update":             aboutCode(unmanaged, params{"is_managed": true}, another),
 		"/access_codes/unmanaged/convert_to_managed": aboutCode(unmanaged, nil, another),
 		"/access_codes/unmanaged/delete":             aboutCode(unmanaged, nil, another),
+		"/acs/entrances/unlock": func(t *testing.T) keyedRequest {
+			y := s.AccessSystem(t)
+			return keyedRequest{
+				in:    params{"acs_entrance_id": entranceNamed(t, s, y, y.Memory(t).Entrances[0].Name)},
+				other: params{"acs_entrance_id": uuid.NewString()},
+			}
+		},
 		"/acs/users/create": func(t *testing.T) keyedRequest {
 			return keyedRequest{
 				in:    params{"acs_system_id": s.AccessSystem(t).ID, "full_name": "Once"},

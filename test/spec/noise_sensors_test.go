@@ -101,7 +101,8 @@ func TestNoiseThresholds_Life(t *testing.T) {
 		*night.NoiseThresholdNrs != 4 || night.NoiseThresholdDecibels != 55 {
 		t.Fatalf("created %+v by %+v", night, made.ActionAttempt)
 	}
-	if on := onSensor(t, s, device)["Night"]; on["custom_id"] != night.NoiseThresholdID || on["starts_daily_at"] != "22:00:00" {
+	if on := onSensor(t, s, device)["Night"]; on["custom_id"] != night.NoiseThresholdID ||
+		on["starts_daily_at"] != "22:00:00" {
 		t.Errorf("on the device: %v", on)
 	}
 	var one api.NoiseThresholdResponse
@@ -132,7 +133,12 @@ func TestNoiseThresholds_Life(t *testing.T) {
 	}
 	// The vendor's own threshold is changed like any other.
 	builtin := params{"device_id": device, "noise_threshold_id": first.NoiseThresholdID}
-	if a := changeThreshold(t, s, "update", also(builtin, params{"noise_threshold_decibels": 66})); a.Status != "success" {
+	if a := changeThreshold(
+		t,
+		s,
+		"update",
+		also(builtin, params{"noise_threshold_decibels": 66}),
+	); a.Status != "success" {
 		t.Errorf("updated the vendor's: %+v", a)
 	}
 	if a := changeThreshold(t, s, "delete", builtin); a.Status != "success" || len(onSensor(t, s, device)) != 0 {
@@ -334,7 +340,12 @@ func TestNoiseThresholds_Refused(t *testing.T) {
 	}
 	// A refused change leaves the threshold on the device alone.
 	s.Lock(t, minut).Control(t, http.MethodPut, "/faults", params{"failure_rate": params{"invalid": 1}})
-	if a := changeThreshold(t, s, "update", also(update, params{"noise_threshold_decibels": 70})); a.Status != "error" ||
+	if a := changeThreshold(
+		t,
+		s,
+		"update",
+		also(update, params{"noise_threshold_decibels": 70}),
+	); a.Status != "error" ||
 		a.Error.Type != "device_refused" {
 		t.Errorf("a change that the device refuses: %+v", a)
 	}

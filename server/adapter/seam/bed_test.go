@@ -259,20 +259,17 @@ func (b *bed) memory(t testing.TB) (out []adaptertest.OnDevice) {
 }
 
 // addForeign adds a code at the keypad, and returns it once the upstream server has read it.
-func (b *bed) addForeign(t testing.TB, name, pin string) (ref adapter.CodeRef) {
+func (b *bed) addForeign(t testing.TB, name, pin string) adapter.CodeRef {
 	if b.offline {
 		t.Skip("the upstream server identifies the codes of an offline device later")
 	}
-	b.lock.Control(t, http.MethodPost, "/keypad/codes", map[string]string{"name": name, "code": pin})
-	apptest.Until(t, "the upstream server reads the code", func() bool {
-		for _, c := range b.up.UnmanagedCodes(t, b.device) {
-			if domain.Value(c.Name) == name {
-				ref = adapter.CodeRef(c.AccessCodeID)
-			}
-		}
-		return ref != ""
-	})
-	return ref
+	var made api.UnmanagedAccessCodeResponse
+	b.post(
+		"/access_codes/simulate/create_unmanaged_access_code",
+		map[string]any{"device_id": b.device, "name": name, "code": pin},
+		&made,
+	)
+	return adapter.CodeRef(made.AccessCode.AccessCodeID)
 }
 
 func (b *bed) bed() adaptertest.Bed {

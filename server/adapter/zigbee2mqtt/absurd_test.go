@@ -108,7 +108,10 @@ func TestAbsurdMessagesOfThermostats(t *testing.T) {
 				a.list(good)
 			}
 			a.publish("hall", state)
-			if d := a.device(a.locks["0xa"]); len(d.Capabilities.Thermostat.Modes) != 4 || !near(d.Thermostat.Setting.Heat, 20) {
+			if d := a.device(
+				a.locks["0xa"],
+			); len(d.Capabilities.Thermostat.Modes) != 4 ||
+				!near(d.Thermostat.Setting.Heat, 20) {
 				t.Errorf("afterwards, a good thermostat is %+v", d)
 			}
 		})

@@ -45,8 +45,11 @@ func near(got *float64, want float64) bool { return got != nil && math.Abs(*got-
 func TestThermostatThatHeatsAndCools(t *testing.T) {
 	t.Parallel()
 	a := told(t, thermostatListed(zen))
-	a.publish("hall", `{"occupied_heating_setpoint":20,"occupied_cooling_setpoint":25.5,"local_temperature":19.25,"system_mode":"auto",
-		"running_state":"heat","fan_mode":"on","fan_state":"ON","humidity":41,"battery":77,"linkquality":100}`)
+	a.publish(
+		"hall",
+		`{"occupied_heating_setpoint":20,"occupied_cooling_setpoint":25.5,"local_temperature":19.25,"system_mode":"auto",
+		"running_state":"heat","fan_mode":"on","fan_state":"ON","humidity":41,"battery":77,"linkquality":100}`,
+	)
 	d := a.device(a.locks["0xa"])
 	c, shown := d.Capabilities.Thermostat, d.Thermostat
 	if d.Type != "zigbee_thermostat" || d.Provider != "zigbee2mqtt" || d.Name != "hall" || d.Manufacturer != "Zen" ||
@@ -83,7 +86,8 @@ func TestRadiatorValves(t *testing.T) {
 		}
 		a.publish("hall", c.state)
 		d := a.device(a.locks["0xa"])
-		if l := d.Capabilities.Thermostat; !reflect.DeepEqual(l.Modes, c.modes) || l.FanModes != nil || l.Step != c.step ||
+		if l := d.Capabilities.Thermostat; !reflect.DeepEqual(l.Modes, c.modes) || l.FanModes != nil ||
+			l.Step != c.step ||
 			l.MinCool != nil {
 			t.Errorf("limits %+v", l)
 		}
@@ -184,7 +188,12 @@ func TestPlanClimate(t *testing.T) {
 		})
 	}
 	a := told(t, lockListed("0xa", "front door", "V"))
-	if _, err := a.planClimate(a.locks["0xa"], adapter.ThermostatSetting{}); adapter.ClassOf(err) != adapter.NotSupported {
+	if _, err := a.planClimate(
+		a.locks["0xa"],
+		adapter.ThermostatSetting{},
+	); adapter.ClassOf(
+		err,
+	) != adapter.NotSupported {
 		t.Errorf("a lock: %v", err)
 	}
 }
@@ -193,8 +202,11 @@ func TestStoredThermostatIsLimited(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 60_000)
 	values := `"` + strings.Join(slices.Repeat([]string{long[:30]}, 1000), `","`) + `"`
-	a := told(t, thermostatListed(`{"type":"climate","features":[{"property":"system_mode","access":7,"values":[`+values+`]},
-		{"name":"occupied_heating_setpoint","property":"`+long+`","access":7},{"name":"fan_mode","property":"`+long+`","access":7}]}`))
+	a := told(
+		t,
+		thermostatListed(`{"type":"climate","features":[{"property":"system_mode","access":7,"values":[`+values+`]},
+		{"name":"occupied_heating_setpoint","property":"`+long+`","access":7},{"name":"fan_mode","property":"`+long+`","access":7}]}`),
+	)
 	a.publish("hall", `{"system_mode":"`+long+`"}`)
 	if len(a.locks) != 1 || len(a.locks["0xa"].climate.modes) != maxWords {
 		t.Fatalf("%d devices", len(a.locks))

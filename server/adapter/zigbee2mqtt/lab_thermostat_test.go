@@ -22,7 +22,10 @@ func TestConformanceThermostats(t *testing.T) {
 	for _, profile := range []zigbee.Profile{zigbee.Wall, zigbee.Radiator} {
 		t.Run(string(profile), func(t *testing.T) {
 			t.Parallel()
-			adaptertest.RunThermostat(t, func(t *testing.T) adaptertest.Bed { return newThermostatBed(t, profile).thermostat() })
+			adaptertest.RunThermostat(
+				t,
+				func(t *testing.T) adaptertest.Bed { return newThermostatBed(t, profile).thermostat() },
+			)
 		})
 	}
 }

@@ -177,8 +177,12 @@ func (a *Adapter) planClimate(l *lock, setting adapter.ThermostatSetting) (write
 	case setting.Mode != "" && setting.Mode != c.fixed():
 		word, ok := c.choose(setting.Mode)
 		if !ok {
-			return nil, adapter.Errorf(adapter.NotSupported, "the thermostat has no mode %s; its modes are %v", setting.Mode,
-				c.limits().Modes)
+			return nil, adapter.Errorf(
+				adapter.NotSupported,
+				"the thermostat has no mode %s; its modes are %v",
+				setting.Mode,
+				c.limits().Modes,
+			)
 		}
 		writes = append(writes, c.write(c.mode, word, func(s climateState) bool { return s.mode == word }))
 	}

@@ -33,7 +33,9 @@ func TestThermostatThatSleeps(t *testing.T) {
 	if n := s.count("node.poll_value"); n != 0 {
 		t.Errorf("the thermostat was read %d times", n)
 	}
-	s.tell(`{"type":"event","event":{"source":"node","nodeId":2,"event":"value updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"newValue":21}}}`)
+	s.tell(
+		`{"type":"event","event":{"source":"node","nodeId":2,"event":"value updated","args":{"commandClass":67,"endpoint":0,"property":"setpoint","propertyKey":1,"newValue":21}}}`,
+	)
 	until(t, "it shows the setting", func() bool {
 		d, err := s.adapter.Device(t.Context(), s.device)
 		return err == nil && *d.Thermostat.Setting.Heat == 21
