@@ -167,7 +167,7 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 		return adapter.Device{}, err
 	}
 	if got.Device.ID != string(device) {
-		return adapter.Device{}, adapter.Errorf(adapter.Transient, "the response describes another device than requested")
+		return adapter.Device{}, adapter.Errorf(adapter.Transient, "the response describes another device")
 	}
 	d := a.device(got.Device)
 	a.known.keep(d)

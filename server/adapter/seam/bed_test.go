@@ -21,7 +21,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/conformance"
@@ -47,7 +46,7 @@ type bed struct {
 	up      *apptest.Server // the upstream workspace
 	lock    *apptest.Lock
 	device  string
-	key     auth.Credential
+	revoke  func()
 	proxy   *proxy
 	server  *httptest.Server
 	adapter *seam.Adapter
@@ -59,8 +58,8 @@ func newBed(t *testing.T, profile string) *bed {
 	b := &bed{t: t, up: apptest.Shared(t, apptest.WithProfiles(profile))}
 	b.device = b.up.Device(t, profile)
 	b.lock = b.up.Lock(t, b.device)
-	token, key := b.up.Credential(t, auth.NewCredential{Kind: domain.APIKey, Name: "downstream", Sandbox: true})
-	b.key = key
+	token, revoke := b.up.NewKey(t, "downstream")
+	b.revoke = revoke
 	b.proxy = newProxy(t, b.up.URL)
 	b.server = httptest.NewServer(b.proxy)
 	t.Cleanup(b.server.Close)
@@ -204,7 +203,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.kind != "" && (f.all || creation):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.status)
-		io.WriteString(w, `{"ok":false,"error":{"type":"`+f.kind+`","message":"A test."}}`) //nolint:errcheck // a test
+		io.WriteString(w, `{"ok":false,"error":{"type":"`+f.kind+`","message":"A test."}}`)
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -230,7 +229,14 @@ func (b *bed) codes() (all []adaptertest.OnDevice) {
 		})
 	}
 	for _, c := range b.up.UnmanagedCodes(b.t, b.device) {
-		all = append(all, adaptertest.OnDevice{Ref: adapter.CodeRef(c.AccessCodeID), PIN: domain.Value(c.Code), Name: domain.Value(c.Name)})
+		all = append(
+			all,
+			adaptertest.OnDevice{
+				Ref:  adapter.CodeRef(c.AccessCodeID),
+				PIN:  domain.Value(c.Code),
+				Name: domain.Value(c.Name),
+			},
+		)
 	}
 	return all
 }
@@ -328,11 +334,7 @@ func (b *bed) functions() adaptertest.Bed {
 		Fill: func(t testing.TB) {
 			b.lock.Control(t, http.MethodPut, "/faults", sandbox.Faults{SlotsTaken: 1000})
 		},
-		Revoke: func(t testing.TB) {
-			if err := b.up.App.Access.Auth.RevokeCredential(t.Context(), b.key.ID); err != nil {
-				t.Fatal(err)
-			}
-		},
+		Revoke:     func(testing.TB) { b.revoke() },
 		CutNext:    func(testing.TB) { b.proxy.set(func() { b.proxy.cut = true }) },
 		FailNext:   func(_ testing.TB, class adapter.Class) { b.proxy.set(func() { b.proxy.class = class }) },
 		Heal:       func(testing.TB) { b.proxy.heal() },

@@ -155,7 +155,11 @@ const maxPages = 200
 
 // listPages reads all pages of a list. page returns where to decode a page, and add receives each decoded page.
 func (a *Adapter) listPages(
-	ctx context.Context, path string, params map[string]any, page func() (into any, cursor *pagination), add func() error,
+	ctx context.Context,
+	path string,
+	params map[string]any,
+	page func() (into any, cursor *pagination),
+	add func() error,
 ) error {
 	for range maxPages {
 		into, cursor := page()

@@ -140,9 +140,12 @@ func (a *Adapter) unhandled(e wireEvent) (adapter.Event, bool) {
 // fetch implements Poller.Fetch. The cursor is the time at which the last event was created.
 func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Event, next string, err error) {
 	now := time.Now()
+	if cursor == "" {
+		return nil, timeText(now.Add(-firstLook)), nil
+	}
 	at, err := time.Parse(time.RFC3339Nano, cursor)
 	if err != nil {
-		return nil, timeText(now.Add(-firstLook)), nil
+		return nil, "", adapter.Errorf(adapter.NotFound, "the stored cursor is no time")
 	}
 	if a.hook.works() && !a.log.isDue(webhookPollInterval, now) {
 		return nil, cursor, nil

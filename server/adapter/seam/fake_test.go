@@ -11,7 +11,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -23,8 +22,8 @@ func startFake(t *testing.T) (url, key string) {
 		t.Skip("starts a program of the vendor")
 	}
 	lab, err := gateways.Install(t.Context(), "fake-seam-connect", os.DirFS("testdata/fake"), 18)
-	if errors.Is(err, gateways.ErrMissing) {
-		storetest.Missing(t, "%v", err)
+	if errors.Is(err, gateways.ErrMissing) && os.Getenv("REQUIRE_ALL") != "1" {
+		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +56,12 @@ func TestVendorTestServer(t *testing.T) {
 	if err != nil || found.Username == "" || connection.WorkspaceID != found.Username {
 		t.Fatalf("Check: %+v, %v", found, err)
 	}
-	if _, err := connection.Check(t.Context(), adapter.Env{Workspace: found.Username}); adapter.ClassOf(err) != adapter.Invalid {
+	if _, err := connection.Check(
+		t.Context(),
+		adapter.Env{Workspace: found.Username},
+	); adapter.ClassOf(
+		err,
+	) != adapter.Invalid {
 		t.Errorf("a workspace became its own upstream: %v", err)
 	}
 	wrong := &seam.Connection{BaseURL: server.URL, APIKey: "seam_wrong"}

@@ -13,8 +13,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -39,7 +37,7 @@ func TestWebhook(t *testing.T) {
 	t.Parallel()
 	up := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := up.Device(t, "august")
-	key, _ := up.Credential(t, auth.NewCredential{Kind: domain.APIKey, Name: "downstream", Sandbox: true})
+	key, _ := up.NewKey(t, "downstream")
 	receivers := make(chan http.HandlerFunc, 1)
 	pushes := make(chan *http.Request, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

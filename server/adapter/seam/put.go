@@ -25,7 +25,7 @@ func (a *Adapter) PutCode(
 	switch {
 	case err != nil:
 	case spec.Ref != "":
-		result, err = a.change(ctx, device, spec, caps)
+		result, err = a.change(ctx, device, spec)
 	default:
 		result, err = a.create(ctx, device, spec, caps)
 	}
@@ -112,7 +112,7 @@ func (a *Adapter) create(
 			return result, err
 		}
 		if there != nil {
-			return a.complete(ctx, device, spec, caps, *there)
+			return a.complete(ctx, device, spec, *there)
 		}
 	}
 	if err := a.mayWrite(device, creates); err != nil {
@@ -134,7 +134,7 @@ func (a *Adapter) create(
 
 // complete returns the existing code of a repeated creation, changed to spec if it differs.
 func (a *Adapter) complete(
-	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec, caps capability.Set, there wireCode,
+	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec, there wireCode,
 ) (adapter.PutResult, error) {
 	ref := adapter.CodeRef(there.ID)
 	same := value(there.Code) == spec.PIN && value(there.Name) == spec.Name &&
@@ -143,7 +143,7 @@ func (a *Adapter) complete(
 		return adapter.PutResult{Ref: ref, State: adapter.Accepted}, nil
 	}
 	spec.Ref = ref
-	result, err := a.change(ctx, device, spec, caps)
+	result, err := a.change(ctx, device, spec)
 	result.Ref = ref // even if the change has failed
 	return result, err
 }
@@ -230,7 +230,7 @@ func (a *Adapter) awaitPIN(ctx context.Context, code wireCode) wireCode {
 
 // change changes the code spec.Ref.
 func (a *Adapter) change(
-	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec, caps capability.Set,
+	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec,
 ) (result adapter.PutResult, err error) {
 	body := request(device, spec)
 	if spec.StartsAt == nil {

@@ -52,7 +52,7 @@ func answering(t *testing.T, answers map[string]string) *seam.Adapter {
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
 		}
-		io.WriteString(w, text) //nolint:errcheck // a test
+		io.WriteString(w, text)
 	}))
 	t.Cleanup(server.Close)
 	a := seam.New(seam.Config{BaseURL: server.URL, APIKey: "seam_test"})
@@ -89,7 +89,8 @@ func TestAbsurdAnswers(t *testing.T) {
 		devices, err := a.Devices(t.Context())
 		typed(t, "Devices", name, err)
 		for _, d := range devices {
-			if len(d.Capabilities.CodeLengths) == 0 || d.BatteryLevel != nil && (*d.BatteryLevel < 0 || *d.BatteryLevel > 1) {
+			if len(d.Capabilities.CodeLengths) == 0 ||
+				d.BatteryLevel != nil && (*d.BatteryLevel < 0 || *d.BatteryLevel > 1) {
 				t.Errorf("when %s, the device is %+v", name, d)
 			}
 		}
@@ -138,8 +139,7 @@ func TestErrors_HideSecrets(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, //nolint:errcheck // a test
-			`{"error":{"type":"invalid_input","message":"seam_secret may not set 482913"}}`)
+		io.WriteString(w, `{"error":{"type":"invalid_input","message":"seam_secret may not set 482913"}}`)
 	}))
 	t.Cleanup(server.Close)
 	a := seam.New(seam.Config{BaseURL: server.URL, APIKey: "seam_secret"})

@@ -264,7 +264,8 @@ func (a *Adapter) code(w wireCode, hidePINs bool, now time.Time) adapter.Code {
 		return m.Code == "creating" || strings.HasPrefix(m.Code, "updating_")
 	})
 	// The server programs a code shortly before it starts, and removes it when it ends.
-	scheduled := w.Status == "unset" && (w.StartsAt != nil && w.StartsAt.After(now) || w.EndsAt != nil && w.EndsAt.Before(now))
+	later := w.StartsAt != nil && w.StartsAt.After(now)
+	scheduled := w.Status == "unset" && (later || w.EndsAt != nil && w.EndsAt.Before(now))
 	if w.Status != "set" && !scheduled || changing {
 		c.State = adapter.Accepted
 	}
