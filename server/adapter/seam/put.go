@@ -287,12 +287,22 @@ func (a *Adapter) convert(ctx context.Context, device adapter.DeviceRef, code ad
 	return nil
 }
 
-// ConvertCode implements adapter.Converter.
+// ConvertCode implements adapter.Converter. It refuses a code whose PIN is hidden, because nothing could restore it.
 func (a *Adapter) ConvertCode(
 	ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef,
 ) (adapter.State, error) {
 	if _, err := a.ready(ctx, device); err != nil {
 		return "", err
+	}
+	var got struct {
+		Code wireCode `json:"access_code"`
+	}
+	err := a.read(ctx, "/access_codes/unmanaged/get", map[string]any{"access_code_id": code}, &got)
+	switch {
+	case err != nil:
+		return "", err
+	case value(got.Code.Code) == "":
+		return "", adapter.Errorf(adapter.NotSupported, "the upstream server hides the PIN of this code")
 	}
 	if err := a.convert(ctx, device, code); err != nil {
 		return "", err
