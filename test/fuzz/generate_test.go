@@ -283,6 +283,8 @@ func (g generator) text(name string, schema *openapi3.Schema) string {
 		}
 	}
 	switch name {
+	case "time_zone":
+		return pickOf(g, []string{"Europe/Zurich", "Etc/UTC", "Mars/Base"})
 	case "code":
 		return strconv.Itoa(1000 + g.pick(250)*31)
 	case "event_type":

@@ -226,6 +226,9 @@ func newBed(f *testing.F) *bed {
 	b.measure(f, s)
 	b.heat(f, s)
 	b.learnAs("/access_codes/report_device_constraints device_id", s.Device(f, "smartthings"))
+	for _, profile := range []string{"august", "smartthings", "igloohome"} {
+		b.learnAs("/devices/report_provider_metadata device_id", s.Device(f, profile))
+	}
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
 	b.learn(out)

@@ -70,18 +70,19 @@ func TestIdleThermostatIsLeftAlone(t *testing.T) {
 	if _, err := h.adapter.Device(t.Context(), h.device); err != nil {
 		t.Fatal(err)
 	}
-	asked := m.State(t).Frames
-	for range 30 {
-		if _, err := h.adapter.Devices(t.Context()); err != nil {
-			t.Fatal(err)
+	// The gateway itself verifies what an earlier test has set.
+	until(t, "thirty reads send nothing to an idle thermostat", func() bool {
+		asked := m.State(t).Frames
+		for range 30 {
+			if _, err := h.adapter.Devices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.adapter.Device(t.Context(), h.device); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := h.adapter.Device(t.Context(), h.device); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := m.State(t).Frames - asked; n != 0 {
-		t.Errorf("an idle thermostat was sent %d frames", n)
-	}
+		return m.State(t).Frames == asked
+	})
 }
 
 // The thermostat ignores what it has acknowledged, and the gateway announces it nevertheless.
