@@ -173,13 +173,7 @@ func (s *Sandbox) Token(ctx context.Context, acct account.Account) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return s.token(ctx, acct.ID.String(), acct.Adapter, c)
-}
-
-// token is Token for a configuration.
-func (s *Sandbox) token(ctx context.Context, id, adapterName string, c sandboxConfig) (string, error) {
-	var err error
-	if adapterName == account.SandboxAccessAdapter {
+	if acct.Adapter == account.SandboxAccessAdapter {
 		err = s.cloud.EnsureAccessAccount(ctx, sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
 	} else {
 		err = s.cloud.EnsureAccount(
@@ -188,7 +182,7 @@ func (s *Sandbox) token(ctx context.Context, id, adapterName string, c sandboxCo
 		)
 	}
 	if err != nil {
-		return "", fmt.Errorf("create the simulated account %s: %w", id, err)
+		return "", fmt.Errorf("create the simulated account %s: %w", acct.ID, err)
 	}
 	return s.tokens.Account(c.Key), nil
 }

@@ -71,13 +71,9 @@ func (h *handlers) GetDevice(
 }
 
 func (h *handlers) ListDeviceProviders(
-	ctx context.Context, r openapi.ListDeviceProvidersRequestObject,
+	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
 ) (openapi.ListDeviceProvidersResponseObject, error) {
-	list, err := h.offeredProviders(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list = slices.DeleteFunc(list, func(p api.DeviceProvider) bool {
+	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
 	return openapi.ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -35,29 +34,25 @@ func accountsCommand() *cli.Command {
 			"you set here has no such limit.",
 		Flags: append(
 			[]cli.Flag{&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"}, allowGatewayFlag()},
-			append(vendorClientFlags(), databaseFlags()...)...),
+			databaseFlags()...),
 		Action: onAccount(changeAccount),
 	}
-	for _, vendor := range connectable() {
+	for _, kind := range accountKinds() {
 		connect.Commands = append(connect.Commands, &cli.Command{
-			Name:  vendor.Adapter,
-			Usage: vendor.Usage,
-			Flags: slices.Concat(flagsOf(vendor, true), []cli.Flag{
+			Name:  kind.adapter,
+			Usage: kind.usage,
+			Flags: slices.Concat(kind.flags(true), []cli.Flag{
 				&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"},
 				&cli.StringFlag{
 					Name:  "workspace",
 					Usage: "add the locks to the workspace `ID` (default: the only workspace that is not a sandbox)",
 				},
-				&cli.BoolFlag{
-					Name:  "allow-writes",
-					Usage: "manage the devices also if the adapter follows the vendor's documentation only",
-				},
-			}, vendorClientFlags(), databaseFlags()),
+			}, databaseFlags()),
 			Action: func(ctx context.Context, c *cli.Command) error {
-				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, vendor) })
+				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, kind) })
 			},
 		})
-		for _, f := range flagsOf(vendor, false) {
+		for _, f := range kind.flags(false) {
 			if !slices.ContainsFunc(
 				change.Flags,
 				func(known cli.Flag) bool { return known.Names()[0] == f.Names()[0] },
@@ -80,7 +75,6 @@ func accountsCommand() *cli.Command {
 				},
 			},
 			change,
-			pushURLCommand(),
 			{
 				Name:      "disconnect",
 				Usage:     "disconnect an account: delete its credential and stop managing its devices and codes",
@@ -123,7 +117,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 	}
 }
 
-func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor adapter.Vendor) error {
+func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind accountKind) error {
 	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return err
@@ -132,25 +126,17 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 	if err != nil {
 		return err
 	}
-	set, err := readSettings(ctx, c, vendor, true)
-	if err != nil {
+	to := kind.blank()
+	if err := kind.read(ctx, c, to); err != nil {
 		return err
 	}
-	to := vendor.New()
-	if err := to.Apply(set); err != nil {
-		return err
+	name := c.String("name")
+	if name == "" {
+		name = to.Adapter() + " at " + to.Address()
 	}
-	if a.Connecting.Clients, err = vendorClients(c); err != nil {
-		return err
-	}
-	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
-		return fmt.Errorf("%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
-			vendor.DisplayName)
-	}
-	a.AllowWrites = c.Bool("allow-writes")
 	checking, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	id, err := a.Connect(checking, workspace, c.String("name"), to)
+	id, err := a.Connect(checking, workspace, name, to)
 	if err != nil {
 		return notConnected(err)
 	}
@@ -159,10 +145,6 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 		"Connected %s. A running server discovers its locks; `deviceaccess-server accounts list` counts them.\n",
 		printable(to.Address()),
 	)
-	fmt.Fprintf(os.Stderr, "This adapter was tested %s.\n", vendor.Verification)
-	if vendor.Verification.IsReadOnly() && !a.AllowWrites {
-		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. --allow-writes manages them.")
-	}
 	fmt.Println(id)
 	return nil
 }
@@ -216,7 +198,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		return err
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
+	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tSTATE")
 	for _, one := range all {
 		address, state := "", "connected"
 		if one.Connection != nil {
@@ -227,14 +209,13 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		}
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
+			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
 			one.ID,
 			one.Adapter,
 			printable(one.DisplayName),
 			one.WorkspaceID,
 			printable(address),
 			one.Devices,
-			cmp.Or(one.CallsLeft, "-"),
 			printable(state),
 		)
 	}
@@ -242,15 +223,15 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 }
 
 func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
-	vendors := connectable()
-	i := slices.IndexFunc(vendors, func(v adapter.Vendor) bool { return v.Adapter == account.Adapter })
+	kinds := accountKinds()
+	i := slices.IndexFunc(kinds, func(k accountKind) bool { return k.adapter == account.Adapter })
 	if i < 0 {
 		return fmt.Errorf("account %s is simulated and cannot be changed", account.ID)
 	}
-	if err := foreignFlags(c, vendors, vendors[i]); err != nil {
+	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
 		return err
 	}
-	if c.IsSet("name") && !hasSetting(c, vendors[i]) {
+	if c.IsSet("name") && !kinds[i].isSet(c) {
 		if err := a.Access.Accounts.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
 			return err
 		}
@@ -258,20 +239,13 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return nil
 	}
 	var err error
-	if a.Connecting.Clients, err = vendorClients(c); err != nil {
-		return err
-	}
 	if a.Connecting.AllowPrefixes, err = prefixes(
 		"allow-gateway-prefix",
 		c.StringSlice("allow-gateway-prefix"),
 	); err != nil {
 		return err
 	}
-	set, err := readSettings(ctx, c, vendors[i], false)
-	if err != nil {
-		return err
-	}
-	if err := account.Connection.Apply(set); err != nil {
+	if err := kinds[i].read(ctx, c, account.Connection); err != nil {
 		return err
 	}
 	name := account.DisplayName
@@ -287,16 +261,16 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	return nil
 }
 
-// foreignFlags returns an error if a flag is set that only accounts of other vendors have.
-func foreignFlags(c *cli.Command, vendors []adapter.Vendor, own adapter.Vendor) error {
+// foreignFlags returns an error if a flag is set that only other kinds of accounts have.
+func foreignFlags(c *cli.Command, kinds []accountKind, own accountKind) error {
 	known := map[string]bool{}
-	for _, s := range own.Settings {
-		known[flagOf(s)] = true
+	for _, f := range own.flags(false) {
+		known[f.Names()[0]] = true
 	}
-	for _, v := range vendors {
-		for _, s := range v.Settings {
-			if name := flagOf(s); !known[name] && c.IsSet(name) {
-				return fmt.Errorf("--%s does not apply to a %s account", name, own.Adapter)
+	for _, k := range kinds {
+		for _, f := range k.flags(false) {
+			if name := f.Names()[0]; !known[name] && c.IsSet(name) {
+				return fmt.Errorf("--%s does not apply to a %s account", name, own.adapter)
 			}
 		}
 	}
