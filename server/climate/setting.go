@@ -123,8 +123,6 @@ type Observed struct {
 	Presets []VendorPreset `json:"presets,omitempty"`
 	// ActivePreset is the key of the preset of the device that is in effect; empty: none.
 	ActivePreset string `json:"active_preset,omitempty"`
-	// Asked is when the read was begun; the rules do not use it.
-	Asked time.Time `json:"-"`
 	// At is when the vendor was asked. In State it is when this was first observed, by Thermostat.Now, or first after
 	// the last write had its effect.
 	At time.Time `json:"at"`

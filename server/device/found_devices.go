@@ -44,10 +44,21 @@ type FoundDevice struct {
 	Capabilities capability.Set
 	// CapabilitiesUnknown is true if the capabilities are not known yet; the last known ones stay.
 	CapabilitiesUnknown bool
+	// Asked is when the vendor was asked.
+	Asked time.Time
 	// Thermostat is the state of a thermostat; nil if unknown.
 	Thermostat *climate.Observed
 	// NoiseSensor is the state of a noise sensor; nil if unknown.
 	NoiseSensor *noise.Observed
+}
+
+// maxReadTime bounds how long a vendor takes to answer. Larger differences come from clocks.
+const maxReadTime = time.Minute
+
+// IsOvertaken reports whether news of a device was recorded after its vendor was asked, so that the answer may be older
+// than the news.
+func IsOvertaken(asked, news time.Time) bool {
+	return asked.Before(news) && news.Sub(asked) < maxReadTime
 }
 
 // OnFound registers what the services of thermostats and noise sensors record of a device that a vendor has described.

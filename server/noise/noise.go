@@ -3,7 +3,11 @@
 // writes the difference.
 package noise
 
-import "github.com/google/uuid"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Document is what the server keeps of a noise sensor besides its thresholds.
 type Document struct {
@@ -11,6 +15,8 @@ type Document struct {
 	Observed Observed `json:"observed"`
 	// Triggering are the thresholds that the noise exceeds.
 	Triggering []uuid.UUID `json:"triggering,omitempty"`
+	// At is when the rest changed last.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Observed is what a vendor says of a noise sensor.

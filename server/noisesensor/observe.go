@@ -24,20 +24,29 @@ type Plan struct {
 	Due *time.Time
 }
 
-// Observe records what was read from a device by the holder of its lease, and plans. seq is that of the work that the
-// read was for. A device that is not managed or was removed needs nothing.
-func (s *Service) Observe(
-	ctx context.Context, h store.Fence, id uuid.UUID, seq int64, o noise.Observed,
-) (p Plan, err error) {
-	o = storable(o)
+// Read is what was read from a device. Asked is when the read was begun, and Seq that of the work that it was for.
+type Read struct {
+	noise.Observed
+
+	Asked time.Time
+	Seq   int64
+}
+
+// Observe records what was read from a device by the holder of its lease, and plans. A device that is not managed or was
+// removed needs nothing. A read that was overtaken by news counts for nothing, and the device is read again.
+func (s *Service) Observe(ctx context.Context, h store.Fence, id uuid.UUID, r Read) (p Plan, err error) {
+	o := storable(r.Observed)
 	err = s.onDevice(ctx, h, id, "record the noise thresholds", func(t *sensorTx) error {
 		p = Plan{}
+		if device.IsOvertaken(r.Asked, t.document().At) {
+			return s.accounts.WakeDevice(ctx, t.tx, id, true)
+		}
 		t.Observe(o.Thresholds)
 		p.Operations, p.Due = t.Plan()
 		if err := t.saveDocument(ctx, o); err != nil {
 			return err
 		}
-		return device.RecordRead(ctx, t.tx, t.d, seq)
+		return device.RecordRead(ctx, t.tx, t.d, r.Seq)
 	})
 	return p, err
 }
@@ -95,11 +104,11 @@ func (s *Service) recordListed(ctx context.Context, tx store.Tx, d dbsqlc.Device
 		return nil
 	}
 	o := storable(*f.NoiseSensor)
-	was := device.NoiseOf(d)
-	if was == nil {
-		was = &noise.Document{}
-	}
-	if same(was.Observed, o) {
+	was := documentOf(d)
+	switch {
+	case device.IsOvertaken(f.Asked, was.At):
+		return s.accounts.WakeDevice(ctx, tx, d.DeviceID, true)
+	case same(was.Observed, o):
 		return nil
 	}
 	read := !same(was.Observed.Thresholds, o.Thresholds)
@@ -117,8 +126,8 @@ func (s *Service) recordListed(ctx context.Context, tx store.Tx, d dbsqlc.Device
 // saveDocument stores what a vendor says of a noise sensor, and reports the thresholds that the noise has begun to
 // exceed.
 func (t *sensorTx) saveDocument(ctx context.Context, o noise.Observed) error {
-	was := device.NoiseOf(t.d)
-	now := noise.Document{Observed: o}
+	was := t.document()
+	now := noise.Document{Observed: o, At: was.At}
 	for _, ref := range o.Triggering {
 		i := slices.IndexFunc(t.Thresholds, func(one *noise.Threshold) bool { return one.Ref == ref })
 		if i < 0 { // not read yet
@@ -126,19 +135,30 @@ func (t *sensorTx) saveDocument(ctx context.Context, o noise.Observed) error {
 		}
 		one := t.Thresholds[i]
 		now.Triggering = append(now.Triggering, one.ID)
-		if was != nil && slices.Contains(was.Triggering, one.ID) {
+		if slices.Contains(was.Triggering, one.ID) {
 			continue
 		}
 		if err := t.emitTriggered(ctx, one, o); err != nil {
 			return err
 		}
 	}
-	if was != nil && same(*was, now) {
+	if t.d.Noise != nil && same(was, now) {
 		return nil
 	}
+	now.At = t.Now
 	document := domain.MustJSON(now)
 	t.d.Noise = document
 	return t.tx.SetDeviceNoise(ctx, dbsqlc.SetDeviceNoiseParams{DeviceID: t.d.DeviceID, Noise: document})
+}
+
+// document returns what is known of the noise sensor.
+func (t *sensorTx) document() noise.Document { return documentOf(t.d) }
+
+func documentOf(d dbsqlc.Device) noise.Document {
+	if known := device.NoiseOf(d); known != nil {
+		return *known
+	}
+	return noise.Document{}
 }
 
 func (t *sensorTx) emitTriggered(ctx context.Context, one *noise.Threshold, o noise.Observed) error {

@@ -127,7 +127,8 @@ func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.Fou
 		DoorOpen:            d.DoorOpen,
 		Capabilities:        capabilities,
 		CapabilitiesUnknown: d.CapabilitiesUnknown,
-		Thermostat:          toObservedClimate(d.Thermostat, asked),
+		Asked:               asked,
+		Thermostat:          toObservedClimate(d.Thermostat),
 		NoiseSensor:         toObservedNoise(d.NoiseSensor),
 	}
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -385,14 +387,7 @@ func hand(t *testing.T, o options) byHand {
 	t.Helper()
 	b := prepare(t, o)
 	h := byHand{b}
-	cloud := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token})
-	t.Cleanup(func() { b.must(cloud.Close()) })
-	devices, err := cloud.Devices(t.Context())
-	b.must(err)
-	b.must(
-		b.access.Devices.RecordDevices(t.Context(), holder{}, b.account,
-			[]device.FoundDevice{reconcile.Describe(devices[0], true, time.Now())}),
-	)
+	b.must(b.access.Devices.RecordDevices(t.Context(), holder{}, b.account, []device.FoundDevice{b.described()}))
 	known, _, err := b.access.Devices.ListDevices(t.Context(), b.p, device.Filter{}, domain.Page{Limit: 10})
 	b.must(err)
 	b.device = known[0].ID.String()
@@ -404,6 +399,28 @@ func hand(t *testing.T, o options) byHand {
 	b.must(err)
 	h.read() // the confirmed empty list
 	return h
+}
+
+// described returns the first device as its vendor describes it.
+func (b *bed) described() device.FoundDevice {
+	b.Helper()
+	cloud := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token})
+	defer func() { b.must(cloud.Close()) }()
+	devices, err := cloud.Devices(b.Context())
+	b.must(err)
+	return reconcile.Describe(devices[0], true, b.access.Devices.Now())
+}
+
+// readThresholds records a read of the noise sensor.
+func (b *bed) readThresholds(o noise.Observed) {
+	b.Helper()
+	known, _, err := b.access.Devices.ListDevices(b.Context(), b.p, device.Filter{}, domain.Page{Limit: 1})
+	b.must(err)
+	_, err = b.access.NoiseSensors.Observe(b.Context(), holder{}, known[0].ID, noisesensor.Read{
+		Observed: o,
+		Asked:    b.access.Devices.Now(),
+	})
+	b.must(err)
 }
 
 func (b byHand) id() uuid.UUID { return uuid.MustParse(b.device) }

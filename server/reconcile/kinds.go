@@ -1,16 +1,14 @@
 package reconcile
 
 import (
-	"time"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 )
 
-// toObservedClimate converts an adapter's thermostat to the type of package climate. asked is when it was asked.
-func toObservedClimate(t *adapter.Thermostat, asked time.Time) *climate.Observed {
+// toObservedClimate converts an adapter's thermostat to the type of package climate.
+func toObservedClimate(t *adapter.Thermostat) *climate.Observed {
 	if t == nil {
 		return nil
 	}
@@ -23,7 +21,6 @@ func toObservedClimate(t *adapter.Thermostat, asked time.Time) *climate.Observed
 		FanRunning:    t.FanRunning,
 		AuxiliaryHeat: t.AuxiliaryHeat,
 		ActivePreset:  t.ActivePreset,
-		Asked:         asked,
 	}
 	if !domain.ValidRef(o.ActivePreset) {
 		o.ActivePreset = ""

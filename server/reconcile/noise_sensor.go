@@ -59,7 +59,11 @@ func (p *pass) readNoiseSensor(ctx context.Context) (noisesensor.Plan, error) {
 	if d.NoiseSensor == nil {
 		return noisesensor.Plan{}, adapter.Errorf(adapter.Transient, "the vendor does not report the thresholds")
 	}
-	plan, err := p.access.NoiseSensors.Observe(ctx, p.lease, p.device.ID, p.seq, *toObservedNoise(d.NoiseSensor))
+	plan, err := p.access.NoiseSensors.Observe(ctx, p.lease, p.device.ID, noisesensor.Read{
+		Observed: *toObservedNoise(d.NoiseSensor),
+		Asked:    asked,
+		Seq:      p.seq,
+	})
 	if err != nil {
 		return plan, err
 	}

@@ -95,7 +95,7 @@ func TestUnstorablePreset_IsCleaned(t *testing.T) {
 	for _, ref := range unkeepable {
 		shown.Presets = append(shown.Presets, adapter.ThermostatPreset{Key: ref})
 	}
-	got := reconcile.ToObservedClimate(shown, time.Now())
+	got := reconcile.ToObservedClimate(shown)
 	if len(got.Presets) != 1 || got.Presets[0].Name != "ab" || got.ActivePreset != "" {
 		t.Errorf("%+v", got)
 	}

@@ -19,10 +19,11 @@ type Report struct {
 	// Sent is the setting that the vendor has answered with Outcome; nil: none.
 	Sent    *climate.Setting
 	Outcome climate.Outcome
-	// Read is true if the device was read, and Observed what it showed; nil: nothing. Seq is the wake-up that the read
-	// covers.
+	// Read is true if the device was read, and Observed what it showed; nil: nothing. Asked is when the read was begun,
+	// and Seq the wake-up that it covers.
 	Read     bool
 	Observed *climate.Observed
+	Asked    time.Time
 	Seq      int64
 }
 
@@ -77,8 +78,9 @@ func (r *rows) advance(ctx context.Context, report Report) (w Work, err error) {
 	w.Seq = r.d.WakeSeq
 	w.ReadNeeded = r.d.ReadNeeded
 	if report.Read {
-		if o := report.Observed; o != nil && !isOverdue(*o, r.rules.State.Observed) {
-			r.observe(*o)
+		was := r.rules.State.Observed
+		if report.Observed != nil && (was == nil || !device.IsOvertaken(report.Asked, was.At)) {
+			r.observe(*report.Observed)
 		}
 		w.ReadNeeded = r.d.ReadNeeded && r.d.WakeSeq != report.Seq
 		err := r.tx.SetDeviceRead(ctx, dbsqlc.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: report.Seq})
@@ -100,16 +102,8 @@ func (r *rows) advance(ctx context.Context, report Report) (w Work, err error) {
 
 // observe records what a read has shown, by the clock of the rules.
 func (r *rows) observe(o climate.Observed) {
-	o.Asked, o.At = time.Time{}, r.rules.Now
+	o.At = r.rules.Now
 	r.rules.Observe(o)
-}
-
-// maxReadTime bounds how long a read takes. Larger differences come from clocks.
-const maxReadTime = time.Minute
-
-// isOverdue reports whether a read was begun before the last news was recorded, so that it may show less.
-func isOverdue(o climate.Observed, last *climate.Observed) bool {
-	return last != nil && o.Asked.Before(last.At) && last.At.Sub(o.Asked) < maxReadTime
 }
 
 // recordFound records a thermostat in the list of its account, unless nothing has changed. It wakes the device if that
@@ -126,10 +120,10 @@ func (s *Service) recordFound(ctx context.Context, tx store.Tx, d dbsqlc.Device,
 	}
 	// The caller holds the locks of all devices of the account, so what has not changed costs no query.
 	if was := known.State.Observed; was != nil {
-		if isOverdue(*f.Thermostat, was) {
+		if device.IsOvertaken(f.Asked, was.At) {
 			return s.accounts.WakeDevice(ctx, tx, d.DeviceID, true)
 		}
-		f.Thermostat.Asked, f.Thermostat.At = time.Time{}, was.At
+		f.Thermostat.At = was.At
 		if reflect.DeepEqual(was, f.Thermostat) {
 			return nil
 		}
