@@ -5,7 +5,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noise"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 )
@@ -123,43 +122,4 @@ func (p *pass) putThreshold(ctx context.Context, op noise.Operation) (out noise.
 	})
 	out.Ref = string(ref)
 	return out, err
-}
-
-// TriggerNoise makes noise at a simulated noise sensor, and returns once the server has observed that. It fails like
-// SetOnline, with NotFound for another kind of device, and with Invalid if the device is unmanaged or offline, or if
-// none of its thresholds holds at this time of day.
-func (r *Reconciler) TriggerNoise(ctx context.Context, p domain.Principal, deviceID string) error {
-	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
-	switch {
-	case err != nil:
-		return err
-	case d.Capabilities.NoiseSensor == nil:
-		return device.NotFound(deviceID)
-	}
-	if err := d.CheckManaged(); err != nil {
-		return err
-	}
-	if !d.Online {
-		return &domain.Error{
-			Kind:  domain.Invalid,
-			Type:  "device_offline",
-			Field: "device_id",
-			Message: "The device is offline, so the server cannot observe noise. " +
-				"Connect it first with /devices/simulate/connect.",
-		}
-	}
-	if err := r.access.NoiseSensors.CheckHolding(ctx, p, d); err != nil {
-		return err
-	}
-	noisy, ok := sim.(adapter.NoiseSimulator)
-	if !ok {
-		return device.NotFound(deviceID)
-	}
-	if err := noisy.TriggerNoise(ctx, adapter.DeviceRef(d.Ref)); err != nil {
-		return toSimulationError(err)
-	}
-	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
-		return now.Noise != nil && len(now.Noise.Triggering) > 0, err
-	})
 }

@@ -175,19 +175,10 @@ func (r *Reconciler) AddUnmanagedCode(
 	}
 	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
 	if err == nil {
-		err = d.CheckManaged()
+		err = checkObservable(d)
 	}
 	if err != nil {
 		return c, err
-	}
-	if !d.Online {
-		return c, &domain.Error{
-			Kind:  domain.Invalid,
-			Type:  "device_offline",
-			Field: "device_id",
-			Message: "The device is offline, so the server cannot observe a new code. " +
-				"Connect it first with /devices/simulate/connect.",
-		}
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, idempotency.RequestName(ctx))
 	if err != nil {
@@ -307,6 +298,24 @@ func (r *Reconciler) connectedSimulator(
 		}
 	}
 	return d, sim, err
+}
+
+// checkObservable fails with Invalid if the server would not observe a change of the device, because it is unmanaged or
+// offline.
+func checkObservable(d device.Device) error {
+	if err := d.CheckManaged(); err != nil {
+		return err
+	}
+	if d.Online {
+		return nil
+	}
+	return &domain.Error{
+		Kind:  domain.Invalid,
+		Type:  "device_offline",
+		Field: "device_id",
+		Message: "The device is offline, so the server cannot observe a simulation. " +
+			"Connect it first with /devices/simulate/connect.",
+	}
 }
 
 // awaitObserved requests a look at the device (or its account, if ref is empty), and waits until
@@ -434,17 +443,8 @@ func (r *Reconciler) simulateThermostat(
 	if !ok || d.Capabilities.Thermostat == nil {
 		return device.NotFound(deviceID)
 	}
-	if err := d.CheckManaged(); err != nil {
+	if err := checkObservable(d); err != nil {
 		return err
-	}
-	if !d.Online {
-		return &domain.Error{
-			Kind:  domain.Invalid,
-			Type:  "device_offline",
-			Field: "device_id",
-			Message: "The device is offline, so the server cannot observe a simulation. " +
-				"Connect it first with /devices/simulate/connect.",
-		}
 	}
 	start := r.access.Devices.Now()
 	if err := do(ctx, room, adapter.DeviceRef(d.Ref)); err != nil {
@@ -458,5 +458,35 @@ func (r *Reconciler) simulateThermostat(
 		observed := *now.Climate.Observed
 		lagged := r.access.Devices.Now().After(start.Add(simulateLag))
 		return shows(observed) || lagged && observed.At.After(start), nil
+	})
+}
+
+// TriggerNoise makes noise at a simulated noise sensor, and returns once the server has observed that. It fails like
+// SetOnline, with NotFound for another kind of device, and with Invalid if the device is unmanaged or offline, or if
+// none of its thresholds holds at this time of day.
+func (r *Reconciler) TriggerNoise(ctx context.Context, p domain.Principal, deviceID string) error {
+	d, sim, err := r.connectedSimulator(ctx, p, deviceID)
+	switch {
+	case err != nil:
+		return err
+	case d.Capabilities.NoiseSensor == nil:
+		return device.NotFound(deviceID)
+	}
+	if err := checkObservable(d); err != nil {
+		return err
+	}
+	if err := r.access.NoiseSensors.CheckHolding(ctx, p, d); err != nil {
+		return err
+	}
+	noisy, ok := sim.(adapter.NoiseSimulator)
+	if !ok {
+		return device.NotFound(deviceID)
+	}
+	if err := noisy.TriggerNoise(ctx, adapter.DeviceRef(d.Ref)); err != nil {
+		return toSimulationError(err)
+	}
+	return r.awaitObserved(ctx, d, "", func(ctx context.Context) (bool, error) {
+		now, err := r.access.Devices.SimulatedDevice(ctx, p, deviceID)
+		return now.Noise != nil && len(now.Noise.Triggering) > 0, err
 	})
 }
