@@ -168,8 +168,9 @@ func (t *Thermostat) ownPreset(key, done string) (int, error) {
 	case i >= 0:
 		return i, nil
 	case t.preset(key) != nil:
-		return 0, domain.Invalidf(presetField, "The climate preset belongs to the thermostat itself. "+
-			"It can't be %s here, but at the thermostat", done)
+		return 0, domain.Invalidf(
+			presetField, "The climate preset belongs to the thermostat itself. It can only be %s at the thermostat", done,
+		)
 	}
 	return 0, presetNotFound(key)
 }

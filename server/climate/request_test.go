@@ -129,7 +129,7 @@ func TestRequests_Errors(t *testing.T) {
 		},
 		"a change of a preset of the device": {
 			func(t *Thermostat) error { return t.UpdatePreset(PresetFields{Key: "smart"}) },
-			"invalid_input climate_preset_key: The climate preset belongs to the thermostat itself. It can't be changed",
+			"invalid_input climate_preset_key: The climate preset belongs to the thermostat itself. It can only be changed",
 		},
 		"deletion of an unknown preset": {
 			func(t *Thermostat) error { return t.DeletePreset("party") },
