@@ -169,7 +169,9 @@ func (t *Thermostat) ownPreset(key, done string) (int, error) {
 		return i, nil
 	case t.preset(key) != nil:
 		return 0, domain.Invalidf(
-			presetField, "The climate preset belongs to the thermostat itself. It can only be %s at the thermostat", done,
+			presetField,
+			"The climate preset belongs to the thermostat itself. It can only be %s at the thermostat",
+			done,
 		)
 	}
 	return 0, presetNotFound(key)
