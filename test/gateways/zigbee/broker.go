@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,10 +53,8 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 		return nil, err
 	}
 	b := &broker{dir: dir, program: program, users: map[string]string{}}
-	for _, to := range []*string{&b.plain, &b.tls, &b.web, &b.webTLS, &b.strict} {
-		if *to, err = freePort(); err != nil {
-			return nil, err
-		}
+	if err := freePorts(&b.plain, &b.tls, &b.web, &b.webTLS, &b.strict); err != nil {
+		return nil, err
 	}
 	if err := b.certify(); err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func findMosquitto() (string, error) {
 	return "", fmt.Errorf("%w: mosquitto, on the PATH or in /usr/sbin", gateways.ErrMissing)
 }
 
-// start starts Mosquitto and waits until it listens.
+// start starts Mosquitto and waits until all of its listeners accept connections.
 func (b *broker) start() error {
 	b.cmd = exec.Command( //nolint:noctx // it outlives the test that starts it
 		b.program,
@@ -145,10 +144,14 @@ func (b *broker) start() error {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	for deadline := time.Now().Add(startTimeout); ; {
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", b.plain)
+	waiting := slices.DeleteFunc([]string{b.plain, b.web, b.tls, b.webTLS, b.strict},
+		func(address string) bool { return address == "" }) // an open broker has one
+	for deadline := time.Now().Add(startTimeout); len(waiting) > 0; {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", waiting[0])
 		if err == nil {
-			return conn.Close()
+			_ = conn.Close() // nothing was sent
+			waiting = waiting[1:]
+			continue
 		}
 		select {
 		case <-ended:
@@ -160,6 +163,7 @@ func (b *broker) start() error {
 			}
 		}
 	}
+	return nil
 }
 
 func (b *broker) kill() {
@@ -269,12 +273,26 @@ func clientOf(ca *x509.Certificate, by *ecdsa.PrivateKey) (cert, secret string, 
 		), nil
 }
 
-func freePort() (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freePorts sets addresses that are free now. Their ports are below the ranges from which systems choose ports of their
+// own, so no other socket takes them before Mosquitto listens, or while Mosquitto is down.
+func freePorts(addresses ...*string) error {
+	const first, end, tries = 10_000, 32_000, 100
+	for i := 0; len(addresses) > 0; i++ {
+		n, err := rand.Int(rand.Reader, big.NewInt(end-first))
+		if err != nil {
+			return err
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", first+n.Int64())
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+		switch {
+		case err == nil:
+			defer l.Close() // open until the others are chosen, so that all differ
+			*addresses[0], addresses = address, addresses[1:]
+		case i >= tries:
+			return fmt.Errorf("no free port in %d tries: %w", tries, err)
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return nil
 }
 
 func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }

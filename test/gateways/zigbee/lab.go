@@ -219,7 +219,8 @@ func (g *Gateway) run() error {
 		Control string `json:"control"`
 	}
 	if g.process, err = g.lab.Run("gateway.cjs", &ready, startTimeout, string(arguments)); err != nil {
-		return err
+		log, _ := os.ReadFile(filepath.Join(g.options.Data, "log.txt")) // it can end before it logs
+		return fmt.Errorf("%w\n%s", err, log)
 	}
 	g.control = ready.Control
 	return nil

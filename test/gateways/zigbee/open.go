@@ -21,7 +21,7 @@ func openBroker(t testing.TB, user, password string) (string, error) {
 		return "", err
 	}
 	b := &broker{dir: t.TempDir(), program: program, users: map[string]string{}}
-	if b.plain, err = freePort(); err != nil {
+	if err := freePorts(&b.plain); err != nil {
 		return "", err
 	}
 	if b.users[user], err = line(user, password); err != nil {
