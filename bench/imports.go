@@ -12,6 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
@@ -142,9 +145,9 @@ func (b *bed) imported(ctx context.Context, admin *app.Admin, of imported) (ours
 	v := &vendor{of: of}
 	v.Server = httptest.NewServer(v)
 	defer v.Close()
-	var c app.Connection = app.DeviceCloud{BaseURL: v.URL, Token: "t"}
+	var c adapter.Connection = &devicecloud.Connection{BaseURL: v.URL, Token: "t"}
 	if of.access {
-		c = app.AccessCloud{BaseURL: v.URL, Token: "t"}
+		c = &accesscloud.Connection{BaseURL: v.URL, Token: "t"}
 	}
 	account, err := admin.Connect(ctx, b.app.Sandbox.WorkspaceID, "A vendor", c)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -22,7 +23,7 @@ import (
 type gatewayLock struct {
 	deviceType   string
 	manufacturer string
-	connection   app.Connection
+	connection   adapter.Connection
 	program      func(slot int, pin string) // at the keypad
 	pins         func() map[int]string      // the lock's own memory, by slot
 	password     string                     // of the gateway; empty: it has none
@@ -37,7 +38,7 @@ func TestRealGatewayZWaveJS(t *testing.T) {
 		gatewayLock{
 			deviceType:   "zwave_lock",
 			manufacturer: "Yale",
-			connection:   app.ZWaveJS{Config: zwavejs.Config{URL: gateway.URL}},
+			connection:   &zwavejs.Connection{Config: zwavejs.Config{URL: gateway.URL}},
 			program:      func(slot int, pin string) { lock.Program(t, slot, pin) },
 			pins: func() map[int]string {
 				pins := map[int]string{}
@@ -58,7 +59,7 @@ func TestRealGatewayZigbee2MQTT(t *testing.T) {
 	tellStory(t, gatewayLock{
 		deviceType:   "zigbee_lock",
 		manufacturer: "Yale",
-		connection: app.Zigbee2MQTT{
+		connection: &zigbee2mqtt.Connection{
 			Config: zigbee2mqtt.Config{
 				Broker:   gateway.TLS,
 				CA:       gateway.CA,

@@ -54,6 +54,8 @@ type NewAccount struct {
 	User         UserIdentifier
 	Unmanaged    bool     // new devices start out unmanaged
 	Capabilities []string // the kinds of devices that are taken from it; nil: locks
+	// Secrets start the secrets of the account, by name (RotateSecret).
+	Secrets map[string][]byte
 	// Unverified means that the login did not prove ownership. A connected account is then left unchanged.
 	Unverified bool
 }
@@ -116,6 +118,9 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		ManageNewDevices:     !n.Unmanaged,
 		AcceptedCapabilities: n.Capabilities,
 	})
+	if err == nil {
+		err = s.putSecrets(ctx, tx, id, n.Secrets)
+	}
 	if err != nil {
 		return err
 	}

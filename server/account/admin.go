@@ -42,9 +42,10 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]Summary, error) {
 // Change is the new way to reach an account.
 type Change struct {
 	DisplayName string
-	Address     string          // as in NewAccount
-	Gateway     string          // as in NewAccount
-	Config      json.RawMessage // as in NewAccount
+	Address     string            // as in NewAccount
+	Gateway     string            // as in NewAccount
+	Config      json.RawMessage   // as in NewAccount
+	Secrets     map[string][]byte // as in NewAccount; others stay
 }
 
 // ChangeAccount changes the name, the address, or the credentials of an account. Its devices stay. It fails
@@ -73,6 +74,9 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c Change) err
 			GatewayMac:         s.gatewayMAC(a.Adapter, c.Gateway),
 		})
 		if err != nil || n == 0 {
+			return err
+		}
+		if err := s.putSecrets(ctx, tx, id, c.Secrets); err != nil {
 			return err
 		}
 		tx.Concerns(a.WorkspaceID)
@@ -140,6 +144,9 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				ConfigSealed:       s.keys.Seal(accountPlace(id), []byte("{}")),
 			},
 		); err != nil {
+			return err
+		}
+		if err := tx.DeleteAccountSecrets(ctx, id); err != nil {
 			return err
 		}
 		if err := s.failWaiting(ctx, tx, id); err != nil {

@@ -226,7 +226,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			err = s.reconnect(ctx, tx, a, n)
 		} else {
 			a.ConnectedAccountID = domain.NewID()
-			n.Unmanaged = !r.ManageNewDevices
+			n.Unmanaged = n.Unmanaged || !r.ManageNewDevices
 			err = s.insertAccount(ctx, tx, a.ConnectedAccountID, n)
 		}
 		if err != nil {
@@ -343,6 +343,9 @@ func (s *Service) reconnect(ctx context.Context, tx store.Tx, a dbsqlc.Connected
 		AddressMac:         a.AddressMac,
 		GatewayMac:         gateway,
 	})
+	if err == nil {
+		err = s.putSecrets(ctx, tx, id, n.Secrets)
+	}
 	if err != nil {
 		return err
 	}

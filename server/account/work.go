@@ -140,3 +140,29 @@ func (s *Service) WakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, rea
 	}
 	return s.waker.Wake(ctx, tx, domain.DeviceLane, id)
 }
+
+// AccountsOfPush returns the accounts of an adapter that a push to the operator's application concerns: the one at the
+// address, or those with the device if the address is empty.
+func (s *Service) AccountsOfPush(ctx context.Context, adapter, address, ref string) ([]uuid.UUID, error) {
+	if address == "" {
+		if ref == "" || ref != domain.Storable(ref) {
+			return nil, nil
+		}
+		ids, err := s.db.AccountsWithDevice(ctx, dbsqlc.AccountsWithDeviceParams{Adapter: adapter, VendorRef: ref})
+		if err != nil {
+			return nil, fmt.Errorf("look for the accounts with a device: %w", err)
+		}
+		return ids, nil
+	}
+	a, err := s.db.GetAccountByAddress(
+		ctx,
+		dbsqlc.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)},
+	)
+	if store.IsNoRows(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the account of a push: %w", err)
+	}
+	return []uuid.UUID{a.ConnectedAccountID}, nil
+}

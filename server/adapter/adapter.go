@@ -85,6 +85,14 @@ type AutoLock struct {
 // Seconds converts seconds to a Duration, rounded to the nearest nanosecond. A plain conversion would truncate 8.2.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
+// Converter is implemented by adapters whose vendor has unmanaged codes of its own (Code.Unconverted).
+type Converter interface {
+	// ConvertCode asks the vendor to take over a code. Accepted means that a later list shows the code as converted.
+	// It fails like Device, with Offline, with NotSupported when the vendor never takes the code over, and with
+	// Unconfirmed.
+	ConvertCode(ctx context.Context, device DeviceRef, code CodeRef) (State, error)
+}
+
 // OfflineIssuer is implemented by adapters whose vendor issues codes that a device accepts without a connection
 // (Capabilities.OfflineCodes). Such codes are not listed and cannot be changed or deleted.
 type OfflineIssuer interface {
@@ -214,6 +222,9 @@ type Code struct {
 	// Disabled means that the device stores the code but denies access with it. PutCode with its Ref enables the
 	// code.
 	Disabled bool
+	// Unconverted means that the vendor must take the code over before the server manages it. The adapter implements
+	// Converter.
+	Unconverted bool
 }
 
 // CodeSpec is the desired state of a code.

@@ -183,6 +183,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Drive.Log = c.Log
 	a.driver = acsreconcile.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
 	c.Reconcile.AccessSystems = a.driver
+	c.Reconcile.Paces = c.Connecting.paces()
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
 	if a.engine, err = worker.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err
@@ -199,6 +200,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
 		Tester:         a.delivery.deliverer,
+		Vendors:        c.Connecting.connectable(),
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,

@@ -1,206 +1,44 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// Connection is the address and the credentials of a vendor or a gateway. Its JSON is the configuration of an account.
-type Connection interface {
-	// Adapter returns the name of the adapter, such as "zigbee2mqtt".
-	Adapter() string
-	// Address returns the address without credentials, such as "mqtts://broker:8883 zigbee2mqtt".
-	Address() string
-	// Check connects once. It returns the identity that the gateway reports, which does not depend on its address, or
-	// "" for a cloud. Its error is an *adapter.Error that says what to do.
-	Check(ctx context.Context) (gateway string, err error)
+// entered is implemented by connections whose address may come from a connect page (adapter.PageOrigin).
+type entered interface {
+	MarkEntered()
+	IsEntered() bool
 }
 
-// connections has a constructor of an empty Connection for each adapter that commands can connect.
-var connections = map[string]func() Connection{
-	"devicecloud": func() Connection { return &DeviceCloud{} },
-	"zwavejs":     func() Connection { return &ZWaveJS{} },
-	"zigbee2mqtt": func() Connection { return &Zigbee2MQTT{} },
-	"accesscloud": func() Connection { return &AccessCloud{} },
-}
-
-// DeviceCloud connects to a vendor's cloud that implements the device API of package sandbox.
-type DeviceCloud struct {
-	// BaseURL is the URL of the API.
-	BaseURL string `json:"base_url"`
-	// Token is the bearer token of the account.
-	Token string `json:"token"`
-	// Provider is the device_provider_name of locks that do not report one.
-	Provider string `json:"provider,omitempty"`
-}
-
-// Adapter implements Connection.
-func (DeviceCloud) Adapter() string { return "devicecloud" }
-
-// Address implements Connection.
-func (c DeviceCloud) Address() string { return c.BaseURL }
-
-// Takes returns the capabilities that the account accepts.
-func (DeviceCloud) Takes() []string { return []string{"lock", "thermostat"} }
-
-// Check implements Connection.
-func (c DeviceCloud) Check(ctx context.Context) (string, error) {
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return "", adapter.Errorf(
-			adapter.Invalid,
-			"the cloud's URL must look like https://locks.example.com/api and have no credentials",
-		)
-	}
-	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token})
-	defer a.Close() //nolint:errcheck // nothing was opened
-	_, err = a.Devices(ctx)
-	return "", err
-}
-
-// AccessCloud connects to a vendor's cloud that implements the access system API of package sandbox.
-type AccessCloud struct {
-	// BaseURL is the URL of the API.
-	BaseURL string `json:"base_url"`
-	// Token is the bearer token of the account.
-	Token string `json:"token"`
-}
-
-// Adapter implements Connection.
-func (AccessCloud) Adapter() string { return "accesscloud" }
-
-// Address implements Connection.
-func (c AccessCloud) Address() string { return c.BaseURL }
-
-// Takes returns the capabilities that the account accepts.
-func (AccessCloud) Takes() []string { return []string{account.AccessControl} }
-
-// Check implements Connection.
-func (c AccessCloud) Check(ctx context.Context) (string, error) {
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return "", adapter.Errorf(
-			adapter.Invalid,
-			"the cloud's URL must look like https://access.example.com/api and have no credentials",
-		)
-	}
-	a := accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token})
-	defer a.Close() //nolint:errcheck // nothing was opened
-	_, err = a.Systems(ctx)
-	return "", err
-}
-
-// control accepts or rejects an address before it is dialed, like Control of net.Dialer.
-type control = func(network, address string, c syscall.RawConn) error
-
-// ZWaveJS connects to a zwave-js-server.
-type ZWaveJS struct {
-	zwavejs.Config
-	pageConnection
-}
-
-// gatewayKinds are the kinds of devices that are taken from a gateway.
-var gatewayKinds = []string{"lock", "thermostat"}
-
-// Adapter implements Connection.
-func (ZWaveJS) Adapter() string { return "zwavejs" }
-
-// Takes returns the capabilities that the account accepts.
-func (ZWaveJS) Takes() []string { return gatewayKinds }
-
-// dialWithin applies guard to an address from a connect page, and reports whether the address is from one.
-func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
-	if c.FromWebview {
-		c.Control = guard
-	}
-	return c.FromWebview
-}
-
-// Check implements Connection.
-func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
-	c.CheckGateway = recordGateway(&gateway)
-	err = zwavejs.Check(ctx, c.Config)
-	return gateway, err
-}
-
-// recordGateway returns a Met callback that accepts every gateway and stores its identity to *which.
-func recordGateway(which *string) func(context.Context, string) error {
-	return func(_ context.Context, gateway string) error {
-		*which = gateway
-		return nil
-	}
-}
-
-// Address implements Connection. It leaves out the user and password of a proxy. It keeps the path, since one proxy may
-// have several gateways.
-func (c ZWaveJS) Address() string {
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		return ""
-	}
-	host := adapter.NormalizeHost(u.Hostname())
-	switch port := u.Port(); {
-	case port != "" && port != map[string]string{"ws": "80", "wss": "443"}[u.Scheme]:
-		host = net.JoinHostPort(host, port)
-	case strings.Contains(host, ":"):
-		host = "[" + host + "]"
-	}
-	return u.Scheme + "://" + host + strings.TrimRight(u.Path, "/")
-}
-
-// Zigbee2MQTT connects to Zigbee2MQTT through its MQTT broker.
-type Zigbee2MQTT struct {
-	zigbee2mqtt.Config
-	pageConnection
-}
-
-// Adapter implements Connection.
-func (Zigbee2MQTT) Adapter() string { return "zigbee2mqtt" }
-
-// Address implements Connection.
-func (c Zigbee2MQTT) Address() string { return c.Config.Address() }
-
-// Takes returns the capabilities that the account accepts.
-func (Zigbee2MQTT) Takes() []string { return gatewayKinds }
-
-func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
-	if c.FromWebview {
-		c.Control = guard
-	}
-	return c.FromWebview
-}
-
-// Check implements Connection.
-func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
-	c.CheckGateway = recordGateway(&gateway)
-	err = zigbee2mqtt.Check(ctx, c.Config)
-	return gateway, err
+// isEntered reports whether the address of a connection comes from a connect page.
+func isEntered(c adapter.Connection) bool {
+	e, ok := c.(entered)
+	return ok && e.IsEntered()
 }
 
 // ConnectedAccount is an account and its connection.
 type ConnectedAccount struct {
 	account.Summary
 	// Connection is nil for simulated accounts.
-	Connection Connection
+	Connection adapter.Connection
+	// CallsLeft is how many calls the vendor's limit leaves now, or a waiting time; empty without a limit.
+	CallsLeft string
 }
 
 // Accounts returns the accounts of all workspaces.
@@ -212,51 +50,113 @@ func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
 	out := make([]ConnectedAccount, len(rows))
 	for i, r := range rows {
 		out[i].Summary = r
-		if out[i].Connection, err = connection(r.Account); err != nil {
+		if out[i].Connection, err = a.Connecting.connection(r.Account); err != nil {
+			return nil, err
+		}
+		if out[i].CallsLeft, err = a.callsLeft(ctx, r.Account); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
+// callsLeft returns ConnectedAccount.CallsLeft.
+func (a *Admin) callsLeft(ctx context.Context, account account.Account) (string, error) {
+	v, ok := a.Connecting.vendorOf(account.Adapter)
+	if !ok || v.CallsPerHour == 0 {
+		return "", nil
+	}
+	left, err := a.Access.Accounts.CallsLeft(ctx, account.ID, bucketOf(v))
+	if err != nil {
+		return "", err
+	}
+	if left.Blocked > 0 {
+		return "in " + left.Blocked.Round(time.Second).String(), nil
+	}
+	return strconv.Itoa(max(0, int(left.Calls))), nil
+}
+
 // connection returns the connection of an account, or nil for a simulated account.
-func connection(account account.Account) (Connection, error) {
-	blank, ok := connections[account.Adapter]
+func (c Connecting) connection(account account.Account) (adapter.Connection, error) {
+	v, ok := c.vendorOf(account.Adapter)
 	if !ok {
 		return nil, nil
 	}
-	c := blank()
+	return readConnection(v, account)
+}
+
+// readConnection decodes the connection of an account.
+func readConnection(v adapter.Vendor, account account.Account) (adapter.Connection, error) {
+	c := v.New()
 	if err := json.Unmarshal(account.Config, c); err != nil {
 		return nil, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
 	}
 	return c, nil
 }
 
+// secretsOf returns the secrets that a login starts.
+func secretsOf(found adapter.Checked) map[string][]byte {
+	if found.Credentials == nil {
+		return nil
+	}
+	return map[string][]byte{adapter.CredentialsSecret: found.Credentials}
+}
+
+// newAccount returns the account of a checked connection.
+func newAccount(
+	v adapter.Vendor,
+	workspace uuid.UUID,
+	c adapter.Connection,
+	found adapter.Checked,
+) (account.NewAccount, error) {
+	config, err := json.Marshal(c)
+	if err != nil {
+		return account.NewAccount{}, fmt.Errorf("encode the connection of the account: %w", err)
+	}
+	return account.NewAccount{
+		WorkspaceID:  workspace,
+		Adapter:      c.Adapter(),
+		Provider:     found.Provider,
+		DisplayName:  cmp.Or(found.DisplayName, c.Adapter()+" at "+c.Address()),
+		Address:      c.Address(),
+		Gateway:      found.Gateway,
+		Config:       config,
+		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
+		Capabilities: v.Accepts,
+		Secrets:      secretsOf(found),
+		Unmanaged:    v.Verification.IsReadOnly() && !v.Simulated,
+	}, nil
+}
+
 // Connect checks a connection and creates an account with it. The server then discovers its devices. Connect returns an
-// *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected.
-func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c Connection) (uuid.UUID, error) {
+// *adapter.Error if the check fails, and a *domain.Error if the address or gateway is already connected. Without a name,
+// the account is named after the vendor and the address. New devices of a vendor that the adapter never met start out
+// unmanaged, unless AllowWrites is set.
+func (a *Admin) Connect(
+	ctx context.Context,
+	workspace uuid.UUID,
+	name string,
+	c adapter.Connection,
+) (uuid.UUID, error) {
+	v, ok := a.Connecting.vendorOf(c.Adapter())
+	if !ok {
+		return uuid.Nil, fmt.Errorf("this program has no adapter %q", c.Adapter())
+	}
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
 	}
-	gateway, err := c.Check(ctx)
+	env := a.Connecting.env(v, nil)
+	env.Workspace = workspace.String()
+	found, err := c.Check(ctx, env)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	config, err := json.Marshal(c)
+	n, err := newAccount(v, workspace, c, found)
 	if err != nil {
-		return uuid.Nil, fmt.Errorf("encode the connection of the account: %w", err)
+		return uuid.Nil, err
 	}
-	n := account.NewAccount{
-		WorkspaceID: workspace,
-		Adapter:     c.Adapter(),
-		DisplayName: name,
-		Address:     c.Address(),
-		Gateway:     gateway,
-		Config:      config,
-	}
-	if c, ok := c.(interface{ Takes() []string }); ok {
-		n.Capabilities = c.Takes()
-	}
+	n.DisplayName = cmp.Or(name, n.DisplayName)
+	n.Unmanaged = n.Unmanaged && !a.AllowWrites
 	return a.Access.Accounts.ConnectAccount(ctx, n)
 }
 
@@ -289,20 +189,25 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 // Reconnect checks a connection and makes it the connection of an account. It returns the errors of Connect. It also
 // returns an error if the address is from a connect page and is in a network that Entered does not allow, or is the
 // gateway of another account.
-func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string, c Connection) error {
+func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string, c adapter.Connection) error {
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), accountID); err != nil {
 		return err
 	}
+	v, ok := a.Connecting.vendorOf(c.Adapter())
+	if !ok {
+		return fmt.Errorf("this program has no adapter %q", c.Adapter())
+	}
 	var outside atomic.Bool
-	entered := false
-	if c, ok := c.(interface{ dialWithin(control) bool }); ok {
-		entered = c.dialWithin(func(network, address string, conn syscall.RawConn) error {
+	var guard adapter.Control
+	entered := isEntered(c)
+	if entered {
+		guard = func(network, address string, conn syscall.RawConn) error {
 			err := a.Connecting.guard(network, address, conn)
 			outside.Store(outside.Load() || err != nil)
 			return err
-		})
+		}
 	}
-	gateway, err := c.Check(ctx)
+	found, err := c.Check(ctx, a.Connecting.env(v, guard))
 	switch {
 	case err != nil && outside.Load():
 		return adapter.Errorf(
@@ -314,7 +219,7 @@ func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string,
 	case err != nil:
 		return err
 	case entered:
-		if err := a.Access.Accounts.RecordGateway(audit.Unasked(ctx), accountID, gateway, true); err != nil {
+		if err := a.Access.Accounts.RecordGateway(audit.Unasked(ctx), accountID, found.Gateway, true); err != nil {
 			return err
 		}
 	}
@@ -325,7 +230,8 @@ func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string,
 	return a.Access.Accounts.ChangeAccount(ctx, accountID, account.Change{
 		DisplayName: name,
 		Address:     c.Address(),
-		Gateway:     gateway,
+		Gateway:     found.Gateway,
 		Config:      config,
+		Secrets:     secretsOf(found),
 	})
 }

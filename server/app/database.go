@@ -343,7 +343,9 @@ type Admin struct {
 	Access *access.Services
 	// Connecting says in which networks gateways from connect pages may be.
 	Connecting Connecting
-	db         *openDatabase
+	// AllowWrites manages the new devices of accounts that Connect creates, whatever their adapter was tested with.
+	AllowWrites bool
+	db          *openDatabase
 }
 
 // OpenAdmin opens existing data for a command. It creates none, since a missing database means a wrong directory or

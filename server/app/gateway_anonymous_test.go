@@ -9,7 +9,6 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
@@ -20,7 +19,7 @@ func TestGateway_AnonymousLoginProvesNothing(t *testing.T) {
 	broker := zigbee.OpenBroker(t, "operator", "right-secret")
 	announce(t, broker, "zigbee2mqtt", "operator", "right-secret", "0x00124b0014d9a1f0")
 	b := newStrangers(t)
-	c := app.Zigbee2MQTT{
+	c := &zigbee2mqtt.Connection{
 		Config: zigbee2mqtt.Config{
 			Broker:   "mqtt://" + broker,
 			Topic:    "zigbee2mqtt",

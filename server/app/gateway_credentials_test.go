@@ -24,7 +24,7 @@ func TestChangedCredentialsReachEveryInstance(t *testing.T) {
 	admin := app.Admin{Access: s.App.Access}
 	before, oldPassword := g.User(t)
 	after, newPassword := g.User(t)
-	connection := app.Zigbee2MQTT{
+	connection := &zigbee2mqtt.Connection{
 		Config: zigbee2mqtt.Config{
 			Broker:   g.Broker,
 			Topic:    zigbee.Topic,

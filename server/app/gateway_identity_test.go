@@ -114,7 +114,7 @@ func TestGateway_RecognizedByIdentity(t *testing.T) {
 		t.Context(),
 		b.workspace,
 		"The house",
-		app.ZWaveJS{Config: zwavejs.Config{URL: g.address}},
+		&zwavejs.Connection{Config: zwavejs.Config{URL: g.address}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestGateway_RecognizedByIdentity(t *testing.T) {
 		t.Context(),
 		b.workspace,
 		"The house again",
-		app.ZWaveJS{Config: zwavejs.Config{URL: g.aliases()[1]}},
+		&zwavejs.Connection{Config: zwavejs.Config{URL: g.aliases()[1]}},
 	)
 	if err != nil {
 		t.Fatalf("connected twice by the operator: %v", err)
@@ -218,7 +218,7 @@ func TestGateway_AddressLaterLeadsToAnother(t *testing.T) {
 		t.Context(),
 		b.workspace,
 		"The house",
-		app.ZWaveJS{Config: zwavejs.Config{URL: house.address}},
+		&zwavejs.Connection{Config: zwavejs.Config{URL: house.address}},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestGateway_ClaimedIdentityProvesNothing(t *testing.T) {
 		t.Context(),
 		b.workspace,
 		"The house",
-		app.ZWaveJS{Config: zwavejs.Config{URL: house.address}},
+		&zwavejs.Connection{Config: zwavejs.Config{URL: house.address}},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestGateway_ZigbeeRecognizedByCoordinator(t *testing.T) {
 		t.Context(),
 		b.workspace,
 		"The house",
-		app.Zigbee2MQTT{
+		&zigbee2mqtt.Connection{
 			Config: zigbee2mqtt.Config{
 				Broker:   "mqtt://" + broker,
 				Topic:    "zigbee2mqtt",

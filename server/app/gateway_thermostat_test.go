@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -20,7 +21,7 @@ import (
 // gatewayThermostat is a thermostat behind a real gateway, and its own memory in °C.
 type gatewayThermostat struct {
 	deviceType string
-	connection app.Connection
+	connection adapter.Connection
 	setPoint   func() float64          // of heating
 	adjust     func(celsius float64)   // at the wall
 	reading    func(d api.Device) bool // what the device measures is shown
@@ -34,7 +35,7 @@ func TestRealGatewayThermostat_ZWaveJS(t *testing.T) {
 	celsius := func(fahrenheit float64) float64 { return (fahrenheit - 32) / 1.8 }
 	takesSchedule(t, gatewayThermostat{
 		deviceType: "zwave_thermostat",
-		connection: app.ZWaveJS{Config: zwavejs.Config{URL: g.URL}},
+		connection: &zwavejs.Connection{Config: zwavejs.Config{URL: g.URL}},
 		setPoint:   func() float64 { return celsius(m.State(t).Heat) },
 		adjust:     func(c float64) { m.Adjust(t, zwave.Adjustment{Heat: new(math.Round(c*1.8 + 32))}) },
 		reading: func(d api.Device) bool {
@@ -51,7 +52,7 @@ func TestRealGatewayThermostat_Zigbee2MQTT(t *testing.T) {
 	user, password := g.User(t)
 	takesSchedule(t, gatewayThermostat{
 		deviceType: "zigbee_thermostat",
-		connection: app.Zigbee2MQTT{Config: zigbee2mqtt.Config{
+		connection: &zigbee2mqtt.Connection{Config: zigbee2mqtt.Config{
 			Broker:   g.Broker,
 			Topic:    zigbee.Topic,
 			Username: user,

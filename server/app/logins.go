@@ -1,36 +1,72 @@
 package app
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
-// Connecting says what people can connect on connect pages in addition to simulated vendors.
+// Connecting says which vendors can be connected, and where.
 type Connecting struct {
 	// Gateways lets people connect their own gateways in workspaces that are not sandboxes.
 	Gateways bool
 	// AllowPrefixes are the networks of such gateways in addition to public addresses.
 	AllowPrefixes []netip.Prefix
+	// Vendors are the vendors that are not simulated. If nil, they are those of package registry.
+	Vendors []adapter.Vendor
+	// Clients are the operator's registrations at vendors, by Vendor.Adapter.
+	Clients map[string]adapter.Client
+}
+
+// Registered returns the vendors that are not simulated.
+func (c Connecting) Registered() []adapter.Vendor {
+	if c.Vendors != nil {
+		return c.Vendors
+	}
+	return registry.All()
+}
+
+// connectable returns the vendors that are not simulated and that the operator has registered with, where necessary.
+func (c Connecting) connectable() []adapter.Vendor {
+	return slices.DeleteFunc(slices.Clone(c.Registered()), func(v adapter.Vendor) bool {
+		return v.NeedsClient && c.Clients[v.Adapter].ID == ""
+	})
+}
+
+// paces returns the paces of vendors, by adapter.
+func (c Connecting) paces() map[string]adapter.Pace {
+	out := map[string]adapter.Pace{}
+	for _, v := range c.Registered() {
+		out[v.Adapter] = v.Pace
+	}
+	return out
+}
+
+// vendorOf returns the vendor of an adapter, or false for an unknown or simulated one.
+func (c Connecting) vendorOf(name string) (adapter.Vendor, bool) {
+	all := c.Registered()
+	i := slices.IndexFunc(all, func(v adapter.Vendor) bool { return v.Adapter == name })
+	if i < 0 {
+		return adapter.Vendor{}, false
+	}
+	return all[i], true
+}
+
+// env returns the environment of a connection that is checked. guard is nil unless the address is from a connect page.
+func (c Connecting) env(v adapter.Vendor, guard adapter.Control) adapter.Env {
+	return adapter.Env{Log: slog.New(slog.DiscardHandler), Guard: guard, Client: c.Clients[v.Adapter]}
 }
 
 // guard rejects addresses that are neither public nor allowed, so that the URL of a webview gives no access to the
@@ -48,331 +84,137 @@ func (c Connecting) guard(_, address string, _ syscall.RawConn) error {
 
 var errNotAllowed = adapter.Errorf(adapter.Invalid, "this server connects to no gateway at that address")
 
-// logins implements connectpage.Vendors: the vendors that people can log in to.
-type logins struct {
-	Connecting
-	sandbox *Sandbox
-	cloud   string // where the simulated cloud is
-	http    *http.Client
-}
-
-func newLogins(s *Sandbox, url string, c Connecting) *logins {
-	return &logins{
-		Connecting: c,
-		sandbox:    s,
-		cloud:      s.cloudURL(url),
-		http:       &http.Client{Timeout: 10 * time.Second},
+// offered returns the vendors that people can log in to in a workspace.
+func (c Connecting) offered(w account.Workspace, simulated []adapter.Vendor) []adapter.Vendor {
+	if w.IsSandbox {
+		return simulated
 	}
+	all := slices.DeleteFunc(c.connectable(), func(v adapter.Vendor) bool {
+		return v.Login == nil || v.EntersAddress && !c.Gateways
+	})
+	slices.SortFunc(all, func(a, b adapter.Vendor) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
-// providers returns what people can log in to in a workspace: simulated vendors in a sandbox, else gateways.
+// providers returns what people can log in to in a workspace.
 func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
-	add := func(capabilities []string, names ...string) {
-		for _, name := range names {
-			_, categories := rest.Provider(name)
-			out = append(out, account.Provider{Name: name, Categories: categories, Capabilities: capabilities})
-		}
-	}
-	switch {
-	case w.IsSandbox:
-		add([]string{"lock"}, append(sandbox.Profiles(), sandbox.Everything)...)
-		add([]string{"thermostat"}, sandbox.ThermostatProfiles()...)
-		add([]string{"noise_sensor"}, sandbox.NoiseProfiles()...)
-		add([]string{account.AccessControl}, sandbox.AccessSystems)
-	case c.Gateways:
-		add(gatewayKinds, "zigbee2mqtt", "zwave_js")
+	for _, v := range c.offered(w, simulatedVendors(nil, "")) {
+		out = append(out, account.Provider{Name: v.Name, Categories: v.Categories, Capabilities: v.Accepts})
 	}
 	return out
 }
 
-// Vendor returns the login form of a vendor, and whether the vendor is known.
-func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
-	display, _ := rest.Provider(name)
-	v := connectpage.Vendor{Name: name, DisplayName: display}
-	switch {
-	case name == "zwave_js":
-		v.Fields = []connectpage.Field{
-			{
-				Name:        "url",
-				Label:       "Address of the zwave-js-server",
-				Kind:        "url",
-				Placeholder: "wss://gateway.example.com",
-				Help:        "Z-Wave JS UI and Home Assistant run one. The address starts with ws:// or wss://.",
-			},
-			{
-				Name:         "username",
-				Label:        "User at the proxy in front of the server",
-				Kind:         "text",
-				Autocomplete: "username",
-				Optional:     true,
-			},
-			{
-				Name:         "password",
-				Label:        "Password",
-				Kind:         "password",
-				Autocomplete: "current-password",
-				Optional:     true,
-			},
-		}
-	case name == "zigbee2mqtt":
-		v.Fields = []connectpage.Field{
-			{
-				Name:        "broker",
-				Label:       "Address of the MQTT broker",
-				Kind:        "url",
-				Placeholder: "mqtts://broker.example.com:8883",
-				Help:        "The address starts with mqtts://, mqtt://, wss://, or ws://. The broker must support MQTT 5.",
-			},
-			{
-				Name:  "topic",
-				Label: "Topic of Zigbee2MQTT",
-				Kind:  "text",
-				Value: zigbee2mqtt.DefaultTopic,
-				Help:  "The base_topic in its configuration.",
-			},
-			{
-				Name:         "username",
-				Label:        "User at the broker",
-				Kind:         "text",
-				Autocomplete: "username",
-				Optional:     true,
-			},
-			{
-				Name:         "password",
-				Label:        "Password",
-				Kind:         "password",
-				Autocomplete: "current-password",
-				Optional:     true,
-			},
-		}
-	case name == sandbox.Everything || name == sandbox.AccessSystems || sandbox.HasProfile(name):
-		switch {
-		case name == sandbox.AccessSystems:
-			v.Products = "access systems"
-		case slices.Contains(sandbox.ThermostatProfiles(), name):
-			v.Products = "thermostats"
-		case slices.Contains(sandbox.NoiseProfiles(), name):
-			v.Products = "noise sensors"
-		}
-		v.Fields = []connectpage.Field{
-			{
-				Name:         "email",
-				Label:        "Email address",
-				Kind:         "email",
-				Autocomplete: "username",
-			},
-			{
-				Name:         "password",
-				Label:        "Password",
-				Kind:         "password",
-				Autocomplete: "current-password",
-			},
-		}
-		v.Samples = []connectpage.Sample{
-			{Label: "Email address", Value: sandbox.People[0]},
-			{Label: "Password", Value: sandbox.Password},
-		}
-	default:
-		return v, false
-	}
-	return v, true
+// logins implements connectpage.Vendors: the vendors that people can log in to.
+type logins struct {
+	Connecting
+	simulated []adapter.Vendor
 }
 
-// LogIn tries a login and returns the account to create. It returns a *connectpage.Refusal if the login fails.
+func newLogins(s *Sandbox, url string, c Connecting) *logins {
+	return &logins{Connecting: c, simulated: simulatedVendors(s, url)}
+}
+
+// Vendor returns the login form of a vendor, and whether the vendor is known.
+func (l *logins) Vendor(in account.Workspace, name string) (connectpage.Vendor, bool) {
+	v, ok := l.vendor(in, name)
+	if !ok {
+		return connectpage.Vendor{}, false
+	}
+	return connectpage.Vendor{
+		Name:        v.Name,
+		DisplayName: v.DisplayName,
+		Fields:      v.Login.Fields,
+		Samples:     v.Login.Samples,
+		Products:    products[v.Accepts[0]],
+	}, true
+}
+
+// products names the devices of vendors whose accounts have no locks, by kind.
+var products = map[string]string{
+	adapter.AccessControl: "access systems",
+	adapter.Thermostats:   "thermostats",
+	adapter.NoiseSensors:  "noise sensors",
+}
+
+func (l *logins) vendor(in account.Workspace, name string) (adapter.Vendor, bool) {
+	all := l.offered(in, l.simulated)
+	i := slices.IndexFunc(all, func(v adapter.Vendor) bool { return v.Name == name })
+	if i < 0 {
+		return adapter.Vendor{}, false
+	}
+	return all[i], true
+}
+
+// LogIn tries a login and returns the account to create. It returns a *login.Refusal if the login fails.
 func (l *logins) LogIn(
 	ctx context.Context,
 	in account.Workspace,
-	vendor string,
-	entered map[string]string,
-) (account.NewAccount, error) {
-	switch {
-	case in.IsSandbox:
-		return l.logInToSandbox(ctx, in, vendor, entered)
-	case !l.Gateways:
-		return account.NewAccount{}, fmt.Errorf("logins to %s are not enabled", vendor)
-	case vendor == "zwave_js" && entered["username"] == "" && entered["password"] != "":
-		return account.NewAccount{}, &connectpage.Refusal{
-			Field:   "username",
-			Message: "Enter the user, too: a password needs a user.",
-		}
-	case vendor == "zwave_js":
-		c := &ZWaveJS{
-			Config: zwavejs.Config{
-				URL:     withUser(entered["url"], entered["username"], entered["password"]),
-				Control: l.guard,
-			},
-			pageConnection: fromPage,
-		}
-		var stranger Connection
-		if _, password, _ := userOf(c.URL); password != "" {
-			stranger = &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
-		}
-		return l.logInToGateway(ctx, in, "url", c, stranger)
-	default:
-		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{
-			Broker:   entered["broker"],
-			Topic:    entered["topic"],
-			Username: entered["username"],
-			Password: entered["password"],
-			Control:  l.guard,
-		}, pageConnection: fromPage}
-		var stranger Connection
-		if c.Password != "" {
-			other := &Zigbee2MQTT{Config: c.Config}
-			other.Password = rand.Text()
-			stranger = other
-		}
-		return l.logInToGateway(ctx, in, "broker", c, stranger)
-	}
-}
-
-// logInToSandbox logs in to the simulated cloud like to a vendor's cloud.
-func (l *logins) logInToSandbox(
-	ctx context.Context,
-	in account.Workspace,
-	vendor string,
-	entered map[string]string,
+	name string,
+	values map[string]string,
 ) (n account.NewAccount, err error) {
-	partner := in.ID.String()
-	body, err := json.Marshal(
-		map[string]string{
-			"partner":  partner,
-			"provider": vendor,
-			"email":    entered["email"],
-			"password": entered["password"],
-		},
-	)
+	v, ok := l.vendor(in, name)
+	if !ok {
+		return n, fmt.Errorf("logins to %s are not enabled", name)
+	}
+	c, err := v.Login.Connect(values)
 	if err != nil {
-		return n, fmt.Errorf("encode the login: %w", err)
+		return n, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.cloud+"/login", bytes.NewReader(body))
+	env := l.env(v, nil)
+	env.Workspace = in.ID.String()
+	if e, ok := c.(entered); ok {
+		e.MarkEntered()
+		env.Guard = l.guard
+	}
+	found, err := c.Check(ctx, env)
 	if err != nil {
-		return n, fmt.Errorf("ask the simulated cloud: %w", err)
+		return n, refusal(v, err)
 	}
-	req.Header.Set("Authorization", "Bearer "+l.sandbox.tokens.Partner(partner))
-	res, err := l.http.Do(req)
-	if err != nil {
-		return n, fmt.Errorf("ask the simulated cloud: %w", err)
+	if n, err = newAccount(v, in.ID, c, found); err != nil {
+		return n, err
 	}
-	defer res.Body.Close()
-	var out struct {
-		Account string `json:"account"`
-		Email   string `json:"email"`
-		Code    string `json:"error_code"`
-		Message string `json:"message"`
-	}
-	err = json.NewDecoder(res.Body).Decode(&out)
-	switch {
-	case err != nil:
-		return n, fmt.Errorf("read the response of the simulated cloud: %w", err)
-	case out.Code == "LOGIN_REFUSED":
-		return n, &connectpage.Refusal{Field: "password", Message: out.Message}
-	case res.StatusCode != http.StatusOK:
-		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
-	}
-	display, _ := rest.Provider(vendor)
-	n = account.NewAccount{
-		WorkspaceID: in.ID,
-		Adapter:     account.SandboxAdapter,
-		DisplayName: display + " of " + domain.CleanName(out.Email),
-		Address:     out.Account,
-		User:        account.UserIdentifier{Email: out.Email},
-	}
-	c := sandboxConfig{Key: out.Account}
-	switch vendor {
-	case sandbox.AccessSystems:
-		n.Adapter, n.Capabilities = account.SandboxAccessAdapter, []string{account.AccessControl}
-	case sandbox.Everything:
-		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
-	default:
-		n.Provider, c.Profiles = vendor, []string{vendor}
-	}
-	if n.Config, err = json.Marshal(c); err != nil {
-		return n, fmt.Errorf("encode the connection of the account: %w", err)
-	}
+	n.Unverified = v.EntersAddress && !rejectsStranger(ctx, c, env)
 	return n, nil
 }
 
-// pageConnection marks a connection from a connect page. The server dials its address with Connecting.guard until an operator
-// sets another address.
-type pageConnection struct {
-	FromWebview bool `json:"from_webview,omitempty"`
-}
-
-var fromPage = pageConnection{FromWebview: true}
-
-// logInToGateway connects to the gateway once. field is the form field of its address. stranger is the same connection
-// with a wrong password, or nil if no password was entered. The login proves control of the gateway only if the gateway
-// rejects stranger. A login without a password proves nothing, since many gateways accept connections without a user.
-func (l *logins) logInToGateway(
-	ctx context.Context,
-	in account.Workspace,
-	field string,
-	c, stranger Connection,
-) (n account.NewAccount, err error) {
-	gateway, err := c.Check(ctx)
+// refusal turns an error of Connection.Check into one for the person.
+func refusal(v adapter.Vendor, err error) error {
+	if refused, ok := errors.AsType[*login.Refusal](err); ok {
+		return refused
+	}
 	e := adapter.AsError(err)
 	switch {
-	case err == nil:
+	case e != nil && e.Class == adapter.AuthRevoked && v.Login.Refused != "":
+		return &login.Refusal{Field: v.Login.SecretField, Message: v.Login.Refused}
 	case e != nil && e.Class == adapter.AuthRevoked:
-		return n, &connectpage.Refusal{Field: "password", Message: "The gateway rejects this user and password."}
+		return &login.Refusal{Field: v.Login.SecretField, Message: v.DisplayName + " rejects this login."}
 	case e != nil && e.Class == adapter.Invalid:
-		return n, &connectpage.Refusal{Field: field, Message: sentence(e.Message)}
-	default: // details would reveal what else is at the address
-		return n, &connectpage.Refusal{
-			Field:   field,
+		return &login.Refusal{Field: v.Login.AddressField, Message: sentence(e.Message)}
+	case v.EntersAddress: // details would reveal what else is at the address
+		return &login.Refusal{
+			Field:   v.Login.AddressField,
 			Message: "No gateway answers at this address. Check the address, and whether it can be reached from outside.",
 		}
+	case e != nil:
+		return &login.Refusal{Message: v.DisplayName + " does not respond. Please try again in a few minutes."}
 	}
-	config, err := json.Marshal(c)
-	if err != nil {
-		return n, fmt.Errorf("encode the connection of the account: %w", err)
-	}
-	return account.NewAccount{
-		WorkspaceID: in.ID,
-		Adapter:     c.Adapter(),
-		DisplayName: c.Adapter() + " at " + c.Address(),
-		Address:     c.Address(),
-		Gateway:     gateway,
-		Config:      config,
-		Unverified:  stranger == nil || !refuses(ctx, stranger),
-	}, nil
+	return err
 }
 
-func refuses(ctx context.Context, c Connection) bool {
-	_, err := c.Check(ctx)
+// rejectsStranger reports whether a gateway rejects a wrong password, so that the login proves control of the gateway. A
+// login without a password proves nothing, since many gateways accept connections without a user.
+func rejectsStranger(ctx context.Context, c adapter.Connection, env adapter.Env) bool {
+	s, ok := c.(adapter.Stranger)
+	if !ok {
+		return false
+	}
+	stranger := s.Stranger()
+	if stranger == nil {
+		return false
+	}
+	_, err := stranger.Check(ctx, env)
 	e := adapter.AsError(err)
 	return e != nil && e.Class == adapter.AuthRevoked
-}
-
-// withUser adds a user and password to a URL. It returns text unchanged if it is not a URL.
-func withUser(text, user, password string) string {
-	u, err := url.Parse(text)
-	if err != nil || user == "" {
-		return text
-	}
-	u.User = url.UserPassword(user, password)
-	return u.String()
-}
-
-// userOf returns the user and password in a URL, and whether it has a user.
-func userOf(text string) (user, password string, ok bool) {
-	u, err := url.Parse(text)
-	if err != nil || u.User == nil {
-		return "", "", false
-	}
-	password, _ = u.User.Password()
-	return u.User.Username(), password, true
-}
-
-// withStranger replaces the password in a URL with a random one.
-func withStranger(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	u.User = url.UserPassword(u.User.Username(), rand.Text())
-	return u.String()
 }
 
 // sentence makes a sentence of an error message.

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -33,7 +33,7 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	at := strings.Replace(gateway.URL, "http", "ws", 1)
 	loopback := Connecting{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	written := func(c Connection) []byte {
+	written := func(c adapter.Connection) []byte {
 		t.Helper()
 		b, err := json.Marshal(c)
 		if err != nil {
@@ -42,27 +42,14 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 		return b
 	}
 	zwave, zigbee := zwavejs.Config{URL: at}, zigbee2mqtt.Config{Broker: at, Topic: "z"}
-	for name, c := range map[string]struct {
-		entered, connected Connection
-		open               func(*vendors) func(context.Context, account.Account) (adapter.Adapter, error)
-	}{
-		"zwavejs": {
-			&ZWaveJS{Config: zwave, pageConnection: fromPage},
-			&ZWaveJS{Config: zwave},
-			func(v *vendors) func(context.Context, account.Account) (adapter.Adapter, error) {
-				return v.openZWaveJS
-			},
-		},
-		"zigbee2mqtt": {
-			&Zigbee2MQTT{Config: zigbee, pageConnection: fromPage},
-			&Zigbee2MQTT{Config: zigbee},
-			func(v *vendors) func(context.Context, account.Account) (adapter.Adapter, error) {
-				return v.openZigbee2MQTT
-			},
-		},
+	marked := adapter.PageOrigin{FromWebview: true}
+	for _, c := range []struct{ entered, connected adapter.Connection }{
+		{&zwavejs.Connection{Config: zwave, PageOrigin: marked}, &zwavejs.Connection{Config: zwave}},
+		{&zigbee2mqtt.Connection{Config: zigbee, PageOrigin: marked}, &zigbee2mqtt.Connection{Config: zigbee}},
 	} {
+		name := c.entered.Adapter()
 		entered, connected := written(c.entered), written(c.connected)
-		read, err := connection(account.Account{Adapter: name, Config: entered})
+		read, err := Connecting{}.connection(account.Account{Adapter: name, Config: entered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +66,8 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 		} {
 			before := asked.Load()
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(time.Minute))
-			a, err := c.open(
-				&vendors{connecting: one.in, log: slog.New(slog.DiscardHandler)},
-			)(
-				ctx,
-				account.Account{Adapter: name, Config: one.config},
-			)
+			v := &vendors{connecting: one.in, log: slog.New(slog.DiscardHandler), sandbox: &Sandbox{}}
+			a, err := v.openers()[name](ctx, account.Account{Adapter: name, Config: one.config})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,37 +85,6 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 	}
 }
 
-// The stranger differs from the login only in the password, so that only the password can be why it is rejected.
-func TestStranger_DiffersInPasswordOnly(t *testing.T) {
-	t.Parallel()
-	for _, entered := range []struct{ url, user, password string }{
-		{"ws://gateway", "jane", "secret"},
-		{"ws://gateway", "jane", ""},
-		{"ws://jane:secret@gateway", "", ""},
-		{"ws://:secret@gateway", "", ""},
-		{"ws://old:one@gateway", "jane", "secret"},
-	} {
-		text := withUser(entered.url, entered.user, entered.password)
-		user, _, ok := userOf(text)
-		strange, other, is := userOf(withStranger(text))
-		if !ok || !is || user != strange || strings.Contains(text, other) {
-			t.Errorf("%+v is sent as %s, a stranger's as %s", entered, text, withStranger(text))
-		}
-	}
-	for url, want := range map[string]bool{
-		"ws://gateway":             false,
-		"ws://jane@gateway":        false,
-		"ws://jane:@gateway":       false,
-		"ws://jane:secret@gateway": true,
-		"ws://:secret@gateway":     true,
-		"::":                       false,
-	} {
-		if _, password, _ := userOf(url); (password != "") != want {
-			t.Errorf("%s has a password: %t", url, !want)
-		}
-	}
-}
-
 // A password without a user is rejected, not ignored.
 func TestLogIn_PasswordNeedsUser(t *testing.T) {
 	t.Parallel()
@@ -143,7 +95,7 @@ func TestLogIn_PasswordNeedsUser(t *testing.T) {
 		"zwave_js",
 		map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"},
 	)
-	if refused, ok := errors.AsType[*connectpage.Refusal](err); !ok || refused.Field != "username" {
+	if refused, ok := errors.AsType[*login.Refusal](err); !ok || refused.Field != "username" {
 		t.Errorf("%v", err)
 	}
 }

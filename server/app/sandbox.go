@@ -173,7 +173,13 @@ func (s *Sandbox) Token(ctx context.Context, acct account.Account) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if acct.Adapter == account.SandboxAccessAdapter {
+	return s.token(ctx, acct.ID.String(), acct.Adapter, c)
+}
+
+// token is Token for a configuration.
+func (s *Sandbox) token(ctx context.Context, id, adapterName string, c sandboxConfig) (string, error) {
+	var err error
+	if adapterName == account.SandboxAccessAdapter {
 		err = s.cloud.EnsureAccessAccount(ctx, sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
 	} else {
 		err = s.cloud.EnsureAccount(
@@ -182,7 +188,7 @@ func (s *Sandbox) Token(ctx context.Context, acct account.Account) (string, erro
 		)
 	}
 	if err != nil {
-		return "", fmt.Errorf("create the simulated account %s: %w", acct.ID, err)
+		return "", fmt.Errorf("create the simulated account %s: %w", id, err)
 	}
 	return s.tokens.Account(c.Key), nil
 }

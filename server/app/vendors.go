@@ -6,13 +6,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -22,10 +22,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
@@ -45,6 +41,9 @@ type vendors struct {
 	log        *slog.Logger
 	traces     *traces.Traces
 	connecting Connecting // networks of gateways from connect pages
+	renewals   renewals   // of the secrets of all accounts
+	appPushes  appPushLimiters
+	unverified onceEach // warnings by adapter
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
@@ -64,80 +63,104 @@ func newVendors(
 		url:        url,
 		pushes:     strings.TrimRight(cmp.Or(public, url), "/"),
 		connecting: entered,
+		renewals:   newRenewals(),
 		log:        log,
 	}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v
 }
 
+// all returns the registered and the simulated vendors, by adapter.
+func (v *vendors) all() map[string]adapter.Vendor {
+	out := map[string]adapter.Vendor{}
+	for _, one := range append(v.connecting.Registered(), simulatedVendors(v.sandbox, v.url)...) {
+		out[one.Adapter] = one
+	}
+	return out
+}
+
+// openers returns the openers of the adapters of devices.
 func (v *vendors) openers() map[string]reconcile.Opener {
-	return map[string]reconcile.Opener{
-		account.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
-		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT,
+	out := map[string]reconcile.Opener{}
+	for name, vendor := range v.all() {
+		if !vendor.IsAccessSystem() {
+			out[name] = v.opener(vendor)
+		}
+	}
+	return out
+}
+
+func (v *vendors) opener(vendor adapter.Vendor) reconcile.Opener {
+	return func(ctx context.Context, account account.Account) (adapter.Adapter, error) {
+		c, err := readConnection(vendor, account)
+		if err != nil {
+			return nil, err
+		}
+		if vendor.Verification.IsReadOnly() && !vendor.Simulated {
+			v.unverified.Do(vendor.Adapter, func() {
+				v.log.WarnContext(ctx, "the adapter of a vendor has never met the vendor",
+					"adapter", vendor.Adapter, "tested", vendor.Verification.String())
+			})
+		}
+		d, ok := c.(adapter.DeviceConnection)
+		if !ok {
+			return nil, fmt.Errorf("the adapter %q has no devices", vendor.Adapter)
+		}
+		return d.Open(ctx, v.env(vendor, account, c))
 	}
 }
 
 // accessOpeners returns the openers of the adapters of access systems.
 func (v *vendors) accessOpeners() map[string]acsreconcile.Opener {
-	return map[string]acsreconcile.Opener{
-		account.SandboxAccessAdapter: v.openSandboxAccess,
-		"accesscloud":                v.openAccessCloud,
+	out := map[string]acsreconcile.Opener{}
+	for name, vendor := range v.all() {
+		if vendor.IsAccessSystem() {
+			out[name] = v.accessOpener(vendor)
+		}
+	}
+	return out
+}
+
+func (v *vendors) accessOpener(vendor adapter.Vendor) acsreconcile.Opener {
+	return func(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
+		c, err := readConnection(vendor, account)
+		if err != nil {
+			return nil, err
+		}
+		s, ok := c.(adapter.SystemConnection)
+		if !ok {
+			return nil, fmt.Errorf("the adapter %q has no access systems", vendor.Adapter)
+		}
+		return s.OpenSystems(ctx, v.env(vendor, account, c))
 	}
 }
 
-func (v *vendors) openAccessCloud(_ context.Context, account account.Account) (adapter.AccessSystems, error) {
-	c, err := opened[AccessCloud](account)
-	if err != nil {
-		return nil, err
+// env returns the environment of an account's connection.
+func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.Connection) adapter.Env {
+	e := v.connecting.env(vendor, nil)
+	entered := isEntered(c)
+	if entered {
+		e.Guard = v.connecting.guard
 	}
-	return accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token, Log: v.log}), nil
-}
-
-// openSandboxAccess opens simulated access systems over HTTP, like those of a vendor.
-func (v *vendors) openSandboxAccess(ctx context.Context, account account.Account) (adapter.AccessSystems, error) {
-	token, err := v.sandbox.Token(ctx, account)
-	if err != nil {
-		return nil, err
+	e.Account, e.Workspace = account.ID.String(), account.WorkspaceID.String()
+	e.Log = v.log.With("connected_account_id", account.ID)
+	e.CheckGateway = v.storeGateway(account.ID, entered)
+	at := v.pushes
+	if vendor.Simulated && v.sandbox.own != nil { // a cloud in this process uses the local address
+		at = v.url
 	}
-	return accesscloud.New(accesscloud.Config{BaseURL: v.sandbox.cloudURL(v.url), Token: token, Log: v.log}), nil
-}
-
-// opened decodes the connection of an account.
-func opened[C any](account account.Account) (c C, err error) {
-	if err := json.Unmarshal(account.Config, &c); err != nil {
-		return c, fmt.Errorf("read the connection of account %s: its stored configuration is invalid", account.ID)
+	if v.access != nil {
+		e.Budget = budgetOf(vendor, v.access.Accounts, account.ID, e.Log)
+		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
 	}
-	return c, nil
-}
-
-func (v *vendors) openDeviceCloud(ctx context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[DeviceCloud](account)
-	if err != nil {
-		return nil, err
+	e.PushURLs = func(ctx context.Context) ([]string, error) {
+		urls, err := v.secrets(ctx, account.ID)
+		for i, secret := range urls {
+			urls[i] = at + vendorsPath + account.ID.String() + "/" + secret
+		}
+		return urls, err
 	}
-	return v.deviceCloud(ctx, account.ID, c, v.pushes)
-}
-
-func (v *vendors) openZWaveJS(_ context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[ZWaveJS](account)
-	if err != nil {
-		return nil, err
-	}
-	c.Log = v.log.With("connected_account_id", account.ID)
-	c.dialWithin(v.connecting.guard)
-	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
-	return zwavejs.New(c.Config)
-}
-
-func (v *vendors) openZigbee2MQTT(_ context.Context, account account.Account) (adapter.Adapter, error) {
-	c, err := opened[Zigbee2MQTT](account)
-	if err != nil {
-		return nil, err
-	}
-	c.Log = v.log.With("connected_account_id", account.ID)
-	c.dialWithin(v.connecting.guard)
-	c.CheckGateway = v.storeGateway(account.ID, c.FromWebview)
-	return zigbee2mqtt.New(c.Config)
+	return e
 }
 
 // storeGateway returns a callback that stores the gateway that an account reaches. An address from a connect page must not reach
@@ -166,49 +189,6 @@ func (v *vendors) storeGateway(account uuid.UUID, entered bool) func(context.Con
 	}
 }
 
-// openSandbox opens simulated locks over HTTP, like those of a vendor.
-func (v *vendors) openSandbox(ctx context.Context, account account.Account) (adapter.Adapter, error) {
-	token, err := v.sandbox.Token(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	at := v.url // a cloud in this process uses the local address
-	if v.sandbox.own == nil {
-		at = v.pushes
-	}
-	return v.deviceCloud(ctx, account.ID, DeviceCloud{BaseURL: v.sandbox.cloudURL(v.url), Token: token}, at)
-}
-
-func (v *vendors) deviceCloud(
-	ctx context.Context,
-	account uuid.UUID,
-	c DeviceCloud,
-	at string,
-) (adapter.Adapter, error) {
-	urls, err := v.secrets(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	opened := urls[0]
-	for i, secret := range urls {
-		urls[i] = at + vendorsPath + account.String() + "/" + secret
-	}
-	a := devicecloud.New(devicecloud.Config{
-		BaseURL:       c.BaseURL,
-		Token:         c.Token,
-		Provider:      c.Provider,
-		PushURL:       urls[0],
-		OtherPushURLs: urls[1:],
-		Outdated: func() bool {
-			now, err := v.secrets(v.ctx, account)
-			return err == nil && now[0] != opened
-		},
-		Log: v.log.With("connected_account_id", account),
-	})
-	go a.StaySubscribed(v.ctx) // until it is subscribed, the server polls the devices
-	return a, nil
-}
-
 func tryLater(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "try again later", http.StatusServiceUnavailable)
@@ -216,10 +196,15 @@ func tryLater(w http.ResponseWriter, _ *http.Request) {
 
 // secrets returns the secrets that are accepted in the URL of an account, the current one first.
 func (v *vendors) secrets(ctx context.Context, account uuid.UUID) (all []string, err error) {
-	keys, err := v.access.ServerKeys.ServerKeys(ctx, keyrotation.VendorPushes)
-	for _, key := range keys {
+	return pushSecrets(ctx, v.access.ServerKeys, account[:])
+}
+
+// pushSecrets returns the secrets in a push URL of an owner, the current one first.
+func pushSecrets(ctx context.Context, keys *keyrotation.Service, owner []byte) (all []string, err error) {
+	found, err := keys.ServerKeys(ctx, keyrotation.VendorPushes)
+	for _, key := range found {
 		h := hmac.New(sha256.New, key)
-		h.Write(account[:])
+		h.Write(owner)
 		all = append(all, hex.EncodeToString(h.Sum(nil)[:16]))
 	}
 	return all, err
@@ -227,6 +212,10 @@ func (v *vendors) secrets(ctx context.Context, account uuid.UUID) (all []string,
 
 // ServeHTTP receives events of vendors. Without the account's secret, it answers 404 for every account.
 func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, appPushPath) {
+		v.receiveAppPush(w, r)
+		return
+	}
 	id, secret, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, vendorsPath), "/")
 	account, err := uuid.Parse(id)
 	if err != nil {
@@ -272,4 +261,24 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	receiver.Receive(w, r)
+}
+
+// onceEach runs a function once for each key.
+type onceEach struct {
+	mu   sync.Mutex
+	done map[string]bool
+}
+
+// Do runs f unless it has run for the key.
+func (o *onceEach) Do(key string, f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done[key] {
+		return
+	}
+	if o.done == nil {
+		o.done = map[string]bool{}
+	}
+	o.done[key] = true
+	f()
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -33,41 +34,18 @@ type Vendor struct {
 	// DisplayName is the name for people.
 	DisplayName string
 	// Fields are the inputs of the login form.
-	Fields []Field
+	Fields []login.Field
 	// Samples are the values to enter if the vendor is simulated.
-	Samples []Sample
+	Samples []login.Sample
 	// Products names what the accounts of the vendor have, in the plural, such as "thermostats". Empty means locks.
 	Products string
 }
 
-// Field is an input of a login form.
-type Field struct {
-	// Name is the name of the input.
-	Name string
-	// Label is the text above the input.
-	Label string
-	// Kind is the type of the input: text, email, password or url.
-	Kind string
-	// Value is the initial value.
-	Value string
-	// Placeholder is shown while the input is empty.
-	Placeholder string
-	// Help is an explanation of the input.
-	Help string
-	// Autocomplete is the attribute for browsers.
-	Autocomplete string
-	// Optional reports whether the input can be empty.
-	Optional bool
-}
-
-// Sample is a value that can be entered in a field of a simulated vendor.
-type Sample struct{ Label, Value string }
-
 // Vendors logs in to vendors.
 type Vendors interface {
-	// Vendor returns the vendor of that name, or false if it is unknown.
-	Vendor(name string) (Vendor, bool)
-	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *Refusal
+	// Vendor returns the vendor of that name, or false if people cannot log in to it in the workspace.
+	Vendor(in account.Workspace, name string) (Vendor, bool)
+	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *login.Refusal
 	// if the person must enter something else or try later.
 	LogIn(
 		ctx context.Context,
@@ -76,17 +54,6 @@ type Vendors interface {
 		entered map[string]string,
 	) (account.NewAccount, error)
 }
-
-// Refusal is the reason why a login failed, written for the person. It must not quote the entered values.
-type Refusal struct {
-	// Field is the name of the wrong field. It is empty if no single field is wrong.
-	Field string
-	// Message is shown to the person.
-	Message string
-}
-
-// Error returns the message.
-func (r *Refusal) Error() string { return "the login was refused: " + r.Message }
 
 // Options configures New.
 type Options struct {

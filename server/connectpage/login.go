@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -81,7 +82,7 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 			workspace: workspace,
 		}
 		for _, name := range h.Access.Accounts.Offered(webview, workspace) {
-			if vendor, known := h.Vendors.Vendor(name); known {
+			if vendor, known := h.Vendors.Vendor(workspace, name); known {
 				v.vendors = append(v.vendors, vendor)
 			}
 		}
@@ -171,7 +172,7 @@ func (h *handler) logIn(v *visit) {
 			v.w,
 			v.r,
 			http.StatusBadRequest,
-			loginPage(v, vendor, nil, &Refusal{Message: "We could not read your entries. Please enter them again."}),
+			loginPage(v, vendor, nil, &login.Refusal{Message: "We could not read your entries. Please enter them again."}),
 		)
 		return
 	}
@@ -189,7 +190,7 @@ func (h *handler) logIn(v *visit) {
 	defer func() { told(guessed) }()
 	webview, err := h.try(v.r.Context(), v, vendor, entered)
 	guessed = isGuess(err)
-	refused, _ := errors.AsType[*Refusal](err)
+	refused, _ := errors.AsType[*login.Refusal](err)
 	e, _ := errors.AsType[*domain.Error](err)
 	switch {
 	case err == nil && webview.Status == account.WebviewAuthorized:
@@ -201,7 +202,7 @@ func (h *handler) logIn(v *visit) {
 	case refused != nil:
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 	case e != nil && e.Kind == domain.Conflict:
-		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &Refusal{Message: e.Message}))
+		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &login.Refusal{Message: e.Message}))
 	case e != nil && e.Kind == domain.NotFound: // the webview has expired in the meantime
 		h.redirect(v, "../"+v.token())
 	default:
@@ -294,19 +295,19 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 const maxFieldLength = 512
 
 // validate validates the entered values without the vendor. Invalid values do not count as an attempt.
-func validate(vendor Vendor, entered map[string]string) *Refusal {
+func validate(vendor Vendor, entered map[string]string) *login.Refusal {
 	for _, f := range vendor.Fields {
 		text := entered[f.Name]
 		switch {
 		case text == "" && !f.Optional:
-			return &Refusal{Field: f.Name, Message: "Please enter: " + f.Label + "."}
+			return &login.Refusal{Field: f.Name, Message: "Please enter: " + f.Label + "."}
 		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-			return &Refusal{
+			return &login.Refusal{
 				Field:   f.Name,
 				Message: "A character could not be read. Please enter again: " + f.Label + ".",
 			}
 		case utf8.RuneCountInString(text) > maxFieldLength:
-			return &Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
+			return &login.Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
 		}
 	}
 	return nil

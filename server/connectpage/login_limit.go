@@ -9,6 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
 
 // guess calls Guess, if it is set. Attempts are also limited per webview, but a client can create any number of
@@ -23,7 +24,7 @@ func (h *handler) guess(r *http.Request) (after time.Duration, told func(refused
 // isGuess reports whether a failed login may have been a guess of a password or an address. Logins that were not
 // tried, or that failed for other reasons, are not guesses.
 func isGuess(err error) bool {
-	if _, refused := errors.AsType[*Refusal](err); refused {
+	if _, refused := errors.AsType[*login.Refusal](err); refused {
 		return true
 	}
 	e, ok := errors.AsType[*domain.Error](err)
@@ -33,12 +34,12 @@ func isGuess(err error) bool {
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // mustWait is the refusal of a login that must wait. The login was not tried, and the entered values stay in the form.
-func mustWait(after time.Duration) *Refusal {
+func mustWait(after time.Duration) *login.Refusal {
 	unit := "seconds"
 	if seconds(after) == 1 {
 		unit = "second"
 	}
-	return &Refusal{
+	return &login.Refusal{
 		Message: fmt.Sprintf(
 			"There were too many failed logins from your network. Please wait %d %s, then log in again.",
 			seconds(after),

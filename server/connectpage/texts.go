@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
 
 // htmxConfig disables the features of htmx that the content security policy forbids, and shows error responses like
@@ -63,7 +65,7 @@ func (v *visit) selected() (one Vendor) {
 	return one
 }
 
-func loginTitle(vendor Vendor, refused *Refusal) string {
+func loginTitle(vendor Vendor, refused *login.Refusal) string {
 	title := "Log in to " + vendor.DisplayName
 	if refused != nil { // screen readers read it first when the page reloads
 		title = "Not logged in: " + title
@@ -72,7 +74,7 @@ func loginTitle(vendor Vendor, refused *Refusal) string {
 }
 
 // fieldValue returns the value of a field: the entered value, unless it is secret.
-func fieldValue(f Field, entered string) string {
+func fieldValue(f login.Field, entered string) string {
 	switch {
 	case f.Kind == "password":
 		return ""
@@ -89,10 +91,12 @@ func fieldValue(f Field, entered string) string {
 }
 
 // isWrong reports whether the refusal is about the field.
-func isWrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
+func isWrong(f login.Field, refused *login.Refusal) bool {
+	return refused != nil && refused.Field == f.Name
+}
 
 // describedBy returns the IDs of the elements that explain the field.
-func describedBy(f Field, refused *Refusal) string {
+func describedBy(f login.Field, refused *login.Refusal) string {
 	var by []string
 	if f.Help != "" {
 		by = append(by, f.Name+"-help")
@@ -104,7 +108,7 @@ func describedBy(f Field, refused *Refusal) string {
 }
 
 // hasFocus reports whether the i-th field gets the focus.
-func hasFocus(vendor Vendor, refused *Refusal, i int) bool {
+func hasFocus(vendor Vendor, refused *login.Refusal, i int) bool {
 	if refused != nil && refused.Field != "" {
 		return isWrong(vendor.Fields[i], refused)
 	}

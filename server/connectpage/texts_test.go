@@ -1,6 +1,10 @@
 package connectpage
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
+)
 
 func TestSecretsAreNotShownAgain(t *testing.T) {
 	t.Parallel()
@@ -11,14 +15,14 @@ func TestSecretsAreNotShownAgain(t *testing.T) {
 		"ws://u:hunter2@[::1":       "ws://[::1",
 		"u:hunter2@gateway":         "",
 	} {
-		if got := fieldValue(Field{Kind: "url", Value: "ignored"}, entered); got != want {
+		if got := fieldValue(login.Field{Kind: "url", Value: "ignored"}, entered); got != want {
 			t.Errorf("%s: %q, want %q", entered, got, want)
 		}
 	}
-	if got := fieldValue(Field{Kind: "password"}, "hunter2"); got != "" {
+	if got := fieldValue(login.Field{Kind: "password"}, "hunter2"); got != "" {
 		t.Error(got)
 	}
-	if got := fieldValue(Field{Kind: "url", Value: "ws://"}, ""); got != "ws://" {
+	if got := fieldValue(login.Field{Kind: "url", Value: "ws://"}, ""); got != "ws://" {
 		t.Error(got)
 	}
 }

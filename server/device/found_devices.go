@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -40,8 +41,10 @@ type FoundDevice struct {
 	// SubscriptionMissing is true if the vendor sets no codes without a subscription.
 	SubscriptionMissing bool
 	// Lossy is true if the vendor may lose events of the device (see Options.RereadInterval).
-	Lossy        bool
-	Capabilities capability.Set
+	Lossy bool
+	// RereadInterval replaces Options.RereadInterval for the device; 0: it does not.
+	RereadInterval time.Duration
+	Capabilities   capability.Set
 	// CapabilitiesUnknown is true if the capabilities are not known yet; the last known ones stay.
 	CapabilitiesUnknown bool
 	// Asked is when the vendor was asked.
@@ -179,7 +182,7 @@ func (s *Service) needsReread(r dbsqlc.Device, f FoundDevice, moment time.Time) 
 		r.LastGoodReadAt == nil {
 		return false
 	}
-	half := s.opt.RereadInterval / 2
+	half := cmp.Or(f.RereadInterval, s.opt.RereadInterval) / 2
 	spread := half * time.Duration(binary.BigEndian.Uint16(r.DeviceID[14:])) / (1 << 16)
 	return r.LastGoodReadAt.Add(half + spread).Before(moment)
 }

@@ -32,6 +32,10 @@ type Found struct {
 	ChangedAt time.Time
 	// Disabled is true if the device keeps the code but does not open for it.
 	Disabled bool
+	// Unconverted is true if the vendor must take the code over before it can become managed.
+	Unconverted bool
+	// Unconvertible is why the vendor does not take the code over; empty: it may.
+	Unconvertible string
 	// Failure is why the vendor gave up setting the code on the device.
 	Failure *Failure
 }
@@ -94,8 +98,10 @@ type reading struct {
 	Observation
 
 	seen map[uuid.UUID]bool
-	// pending are the unmanaged codes that are on their way.
+	// pending are the unmanaged codes that are on their way to the device, or that the vendor takes over.
 	pending []*Code
+	// unconvertible says why the vendor does not take unmanaged codes over.
+	unconvertible map[uuid.UUID]string
 	// byRef has the last code of each reference.
 	byRef   map[string]*Code
 	managed []*Code
@@ -111,6 +117,7 @@ type reading struct {
 
 func newReading(l *Lock, seen Observation) *reading {
 	r := &reading{Lock: l, Observation: seen, seen: map[uuid.UUID]bool{}, byRef: map[string]*Code{}}
+	r.unconvertible = map[uuid.UUID]string{}
 	for _, c := range l.Codes {
 		r.byRef[c.Ref] = c
 		if c.Managed {
@@ -147,8 +154,11 @@ func (r *reading) match(f Found) {
 	}
 	switch {
 	case !c.Managed:
-		if !f.Confirmed {
+		if !f.Confirmed || f.Unconverted {
 			r.pending = append(r.pending, c)
+		}
+		if f.Unconvertible != "" {
+			r.unconvertible[c.ID] = f.Unconvertible
 		}
 		r.refresh(c, f)
 		r.setDisabled(c, f.Disabled)
@@ -381,6 +391,10 @@ func (r *reading) convert() {
 	for _, a := range r.Attempts {
 		c := r.Code(a.CodeID)
 		if a.Type != domain.ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.ID] {
+			continue
+		}
+		if why, ok := r.unconvertible[c.ID]; ok {
+			r.failConversion(c, a, "cannot_be_managed", why)
 			continue
 		}
 		if slices.Contains(r.pending, c) {

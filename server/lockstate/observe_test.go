@@ -164,6 +164,37 @@ func TestConversion_RefusedDuringRead(t *testing.T) {
 	}
 }
 
+// A code that the vendor must take over becomes managed once the vendor has, and stays unmanaged if it refuses.
+func TestConversion_ByVendor(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then Found
+		want AttemptStatus
+	}{
+		"taken over": {Found{}, Succeeded},
+		"waiting":    {Found{Unconverted: true}, Pending},
+		"refused":    {Found{Unconverted: true, Unconvertible: "No."}, Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, "august")
+			first := found("k1", "2580")
+			first.Unconverted = true
+			b.read(first)
+			a := b.convert(b.unmanaged()[0], nil)
+			if refs := b.look().Conversions; len(refs) != 1 || refs[0] != "k1" {
+				t.Errorf("the conversions are %v", refs)
+			}
+			then := found("k1", "2580")
+			then.Unconverted, then.Unconvertible = test.then.Unconverted, test.then.Unconvertible
+			b.read(then)
+			if got := b.attempt(a).Status; got != test.want || (len(b.managed()) == 1) != (test.want == Succeeded) {
+				t.Errorf("the attempt is %s, and %d codes are managed", got, len(b.managed()))
+			}
+		})
+	}
+}
+
 // An expired conversion does not continue, and its attempt says so.
 func TestConversion_Expired(t *testing.T) {
 	t.Parallel()

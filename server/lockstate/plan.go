@@ -38,6 +38,8 @@ type Plan struct {
 	// Command is the next lock command, and AutoLock the next auto-lock setting; nil: none.
 	Command  *Command
 	AutoLock *AutoLockCommand
+	// Conversions are the references of the unmanaged codes that must become managed.
+	Conversions []string
 	// Due is when an operation becomes due without another cause; nil: never.
 	Due *time.Time
 	// Deadline is when an event or result becomes due, even while the device is unreachable.
@@ -135,6 +137,9 @@ func (l *Lock) Plan() Plan {
 func (l *Lock) planAttempts(p *Plan) {
 	for _, a := range l.Attempts {
 		p.Deadline = earlier(p.Deadline, a.Deadline)
+		if c := l.Code(a.CodeID); a.Type == domain.ConvertAccessCode && c != nil && !c.Managed {
+			p.Conversions = append(p.Conversions, c.Ref)
+		}
 	}
 	if late := l.Device.Pool.shownAt(l.Timeouts.DelayAfter); late != nil {
 		p.Deadline = earlier(p.Deadline, *late)

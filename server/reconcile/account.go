@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -54,6 +55,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		found := make([]device.FoundDevice, len(devices))
 		for i, d := range devices {
 			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
+			found[i].RereadInterval = r.opt.Paces[acct.Adapter].Read
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
@@ -93,7 +95,8 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 			err,
 		)
 	}
-	pause := r.opt.AccountInterval*3/4 + rand.N(r.opt.AccountInterval/2)
+	interval := cmp.Or(r.opt.Paces[acct.Adapter].List, r.opt.AccountInterval)
+	pause := interval*3/4 + rand.N(interval/2)
 	if e != nil {
 		pause = max(pause, e.RetryAfter)
 	}

@@ -131,7 +131,7 @@ func (p *pass) run(ctx context.Context) error {
 // readAndPlan reads the device, and records what it found and the first operation.
 func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
 	// Hold the memory of the answer until the codes are recorded.
-	held, release := adapter.WithMemoryPermit(ctx)
+	held, release := adapter.WithMemoryPermit(adapter.WithPriority(ctx, p.readPriority()))
 	defer release()
 	report, err := p.read(held)
 	if err != nil {
@@ -141,13 +141,25 @@ func (p *pass) readAndPlan(ctx context.Context) (*device.CodeOperation, error) {
 	return p.advance(ctx, report, p.next)
 }
 
+// readPriority returns the priority of a read that precedes all operations.
+func (p *pass) readPriority() adapter.Priority {
+	switch {
+	case p.nextOperation(p.work) != nil:
+		return adapter.PriorityWrite
+	case len(p.work.Operations) > 0: // sent before, and not confirmed
+		return adapter.PriorityConfirm
+	default:
+		return adapter.PriorityDrift
+	}
+}
+
 // recordAndPlan records the outcome of an operation and the next operation. After the last operation it reads the
 // device first, because many vendors show a write at once.
 func (p *pass) recordAndPlan(ctx context.Context, report device.Report) (*device.CodeOperation, error) {
 	if !p.showsAtOnce(report) || p.nextOperation(p.work) != nil {
 		return p.advance(ctx, report, p.next)
 	}
-	held, release := adapter.WithMemoryPermit(ctx)
+	held, release := adapter.WithMemoryPermit(adapter.WithPriority(ctx, adapter.PriorityConfirm))
 	defer release()
 	read, err := p.read(held)
 	if err != nil {
@@ -243,6 +255,7 @@ func (p *pass) nextOperation(w device.Work) *lockstate.Operation {
 // send sends an operation to the device, and returns its outcome.
 func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report, error) {
 	p.handled[op.Code], p.served = true, false
+	ctx = adapter.WithPriority(ctx, adapter.PriorityWrite)
 	var outcome *device.Outcome
 	var err error
 	switch op.Action {
@@ -268,6 +281,7 @@ func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
 func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
+	ctx = adapter.WithPriority(ctx, adapter.PriorityCommand)
 	if w.Command != nil {
 		if err := p.runLockCommand(ctx, *w.Command); err != nil {
 			return err
@@ -431,8 +445,33 @@ func (p *pass) read(ctx context.Context) (report device.Report, err error) {
 	report = device.Report{Seq: p.readSeq, Read: true, Found: make([]device.Found, len(codes.Codes))}
 	for i, c := range codes.Codes {
 		report.Found[i] = toFound(c)
+		if c.Unconverted && slices.Contains(p.work.Conversions, string(c.Ref)) {
+			if err := p.convert(ctx, &report.Found[i]); err != nil {
+				return device.Report{}, err
+			}
+		}
 	}
 	return report, nil
+}
+
+// convert asks the vendor to take over an unmanaged code that must become managed here. It returns an error if the
+// device cannot be reached.
+func (p *pass) convert(ctx context.Context, found *device.Found) error {
+	converter, ok := p.adapter.(adapter.Converter)
+	if !ok {
+		found.Unconvertible = "The adapter of this device cannot convert codes."
+		return nil
+	}
+	state, err := converter.ConvertCode(ctx, p.ref, adapter.CodeRef(found.Ref))
+	switch e := adapter.AsError(err); {
+	case err == nil:
+		found.Unconverted = state != adapter.Confirmed
+	case e == nil || isUnreachable(err) || ctx.Err() != nil:
+		return err
+	case e.Class == adapter.NotSupported:
+		found.Unconvertible = e.Message
+	}
+	return nil
 }
 
 // toFound returns an observed code in the terms of package device.
@@ -450,6 +489,8 @@ func toFound(c adapter.Code) device.Found {
 			Removing:   c.Removing,
 			ChangedAt:  c.ChangedAt,
 			Disabled:   c.Disabled,
+
+			Unconverted: c.Unconverted,
 		},
 	}
 	if c.Failed != nil {

@@ -28,6 +28,8 @@ import (
 type Options struct {
 	// AccountInterval is the interval between two listings of an account's devices. 0 means 1 min.
 	AccountInterval time.Duration
+	// Paces are the paces of adapters that differ from AccountInterval and from the interval of rereads.
+	Paces map[string]adapter.Pace
 	// OfflineRetryInterval is the interval between two tries of an offline device. 0 means 5 min.
 	OfflineRetryInterval time.Duration
 	// DownAfter is how long a gateway may be unreachable before the account reports an error. 0

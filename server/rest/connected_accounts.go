@@ -19,7 +19,7 @@ func (h *handlers) GetConnectedAccount(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: h.toConnectedAccount(a)}, nil
 }
 
 func (h *handlers) ListConnectedAccounts(
@@ -46,7 +46,7 @@ func (h *handlers) ListConnectedAccounts(
 	last := lastPosition(list, func(a account.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
 	return openapi.ListConnectedAccounts200JSONResponse{
 		Ok:                true,
-		ConnectedAccounts: each(list, toConnectedAccount),
+		ConnectedAccounts: each(list, h.toConnectedAccount),
 		Pagination:        page.pagination(more, last),
 	}, nil
 }
@@ -67,7 +67,7 @@ func (h *handlers) UpdateConnectedAccount(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+	return openapi.UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: h.toConnectedAccount(a)}, nil
 }
 
 func (h *handlers) DeleteConnectedAccount(
@@ -103,26 +103,18 @@ func (h *handlers) SimulateDisconnectConnectedAccount(
 	return openapi.SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
 }
 
-// accountTypes are the account types of the API, by adapter, for accounts that belong to no single vendor.
+// accountTypes are the account types of simulated accounts, by adapter.
 var accountTypes = map[string]struct{ name, display string }{
 	account.SandboxAdapter:       {"sandbox", "Simulated devices"},
 	account.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
-	"accesscloud":                {"access_cloud", "Access system"},
-	"devicecloud":                {"device_cloud", "Device cloud"},
-	"zwavejs":                    {"zwave_js", "Z-Wave JS"},
-	"zigbee2mqtt":                {"zigbee2mqtt", "Zigbee2MQTT"},
 }
 
-func toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
-	kind := accountTypes[a.Adapter]
-	if a.Provider != "" {
-		kind.name = a.Provider
-		kind.display, _ = Provider(a.Provider)
-	}
+func (h *handlers) toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
+	name, display := h.accountType(a)
 	return api.ConnectedAccount{
 		ConnectedAccountID:     a.ID.String(),
-		AccountType:            kind.name,
-		AccountTypeDisplayName: kind.display,
+		AccountType:            name,
+		AccountTypeDisplayName: display,
 		AcceptedCapabilities: each(
 			a.Capabilities,
 			func(k string) api.AccountCapability { return api.AccountCapability(k) },
@@ -133,7 +125,7 @@ func toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {
 		CustomerKey:                   a.CustomerKey,
 		DisplayName:                   a.DisplayName,
 		Errors:                        toErrors(a.Errors),
-		Warnings:                      []api.Problem{},
+		Warnings:                      h.accountWarnings(a),
 		UserIdentifier: api.UserIdentifier{
 			APIURL:   a.User.APIURL,
 			Email:    a.User.Email,

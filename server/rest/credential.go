@@ -175,6 +175,9 @@ func (e *edge) authenticateCaller(x *requestContext, r *http.Request) error {
 		return err
 	}
 	x.principal = p
+	if isLoop(r.Header, p) {
+		return upstreamLoop()
+	}
 	e.beginSpan(x, r)
 	if after := e.limiter.Request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)

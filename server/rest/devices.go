@@ -71,9 +71,13 @@ func (h *handlers) GetDevice(
 }
 
 func (h *handlers) ListDeviceProviders(
-	_ context.Context, r openapi.ListDeviceProvidersRequestObject,
+	ctx context.Context, r openapi.ListDeviceProvidersRequestObject,
 ) (openapi.ListDeviceProvidersResponseObject, error) {
-	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
+	list, err := h.offeredProviders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
 	return openapi.ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil

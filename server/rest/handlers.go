@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
 )
@@ -23,6 +24,7 @@ type handlers struct {
 	acs       *acs.Service
 	simulator Simulator
 	tester    WebhookTester
+	vendors   []adapter.Vendor
 	pager     pager
 	logger    *slog.Logger
 	waits     waits

@@ -24,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -42,6 +43,9 @@ type Options struct {
 	Simulator Simulator
 	// Tester sends test events to webhooks.
 	Tester WebhookTester
+
+	// Vendors are the vendors that can be connected in workspaces that are no sandboxes.
+	Vendors []adapter.Vendor
 
 	// CursorKeys returns the keys of page cursors. The first one signs, and cursors of all of them are valid. Each has
 	// at least 32 random bytes.
@@ -120,6 +124,7 @@ func NewHandler(o Options) (http.Handler, error) {
 		acs:       o.ACS,
 		simulator: o.Simulator,
 		tester:    o.Tester,
+		vendors:   o.Vendors,
 		pager:     pager,
 		logger:    o.Logger,
 		health:    o.Health,

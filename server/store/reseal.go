@@ -39,6 +39,7 @@ func SealedColumns() []SealedColumn {
 	return []SealedColumn{
 		{"server_keys", "sealed", "'server_keys.sealed/' || name"},
 		{"connected_accounts", "config_sealed", "'connected_accounts.config/' || connected_account_id"},
+		{"account_secrets", "sealed", "'account_secrets.sealed/' || connected_account_id || '/' || name"},
 		{"webhooks", "secret_sealed", "'webhooks.secret/' || webhook_id"},
 		{"webhooks", "old_secret_sealed", "'webhooks.old_secret/' || webhook_id"},
 		{"access_codes", "pin_sealed", "'access_codes.pin/' || access_code_id"},
@@ -120,6 +121,12 @@ func (db *DB) SealedByOthers(
 		next = 0
 	}
 	return rows, next, err
+}
+
+// ExtendIdleTimeout lets the transaction be idle for a time, in which it waits for another program.
+func (tx Tx) ExtendIdleTimeout(ctx context.Context, d time.Duration) error {
+	_, err := tx.in.Exec(ctx, fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", d.Milliseconds()))
+	return err
 }
 
 // DisableIdleTimeout disables the idle timeout of a transaction. It must lock no rows.

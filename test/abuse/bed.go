@@ -15,6 +15,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -243,23 +246,23 @@ func (b *bed) connect(ctx context.Context) error {
 	defer admin.Close(ctx) //nolint:errcheck // what was done is done
 	workspace := uuid.MustParse(b.server.ready.Workspace)
 	at := b.attacker.at
-	var all []app.Connection
+	var all []adapter.Connection
 	for _, how := range misbehaviours {
 		all = append(
 			all,
-			app.DeviceCloud{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"},
-			app.AccessCloud{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"},
+			&devicecloud.Connection{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"},
+			&accesscloud.Connection{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"},
 		)
 	}
 	for _, how := range floods {
 		all = append(
 			all,
-			app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}},
+			&zwavejs.Connection{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}},
 		)
-		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
+		all = append(all, &zigbee2mqtt.Connection{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
 		all = append(
 			all,
-			app.Zigbee2MQTT{
+			&zigbee2mqtt.Connection{
 				Config: zigbee2mqtt.Config{
 					Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt/" + how,
 					Topic:  how,

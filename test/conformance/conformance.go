@@ -139,6 +139,29 @@ func (r *Checker) CheckResponse(path string, body []byte) (complaints []string) 
 	return complaints
 }
 
+// CheckRequest checks a request of a client against the published description. It returns the violations, and
+// parameters that are not published.
+func (r *Checker) CheckRequest(path string, body []byte) (complaints []string) {
+	published := r.published.Paths.Value(path)
+	if published == nil {
+		return []string{path + " is not published"}
+	}
+	var params map[string]any
+	if err := json.Unmarshal(body, &params); err != nil {
+		return []string{"the request to " + path + " is no JSON object"}
+	}
+	accepted := bodyOf(published)
+	for _, c := range validate(accepted, params) {
+		complaints = append(complaints, "the request to "+path+" violates the published description: "+c)
+	}
+	for name := range params {
+		if accepted.Properties[name] == nil {
+			complaints = append(complaints, "the request to "+path+" has a parameter that is not published: "+name)
+		}
+	}
+	return complaints
+}
+
 func answerOf(item *openapi3.PathItem) *openapi3.Schema {
 	return item.Post.Responses.Status(200).Value.Content.Get("application/json").Schema.Value
 }

@@ -106,6 +106,7 @@ var checks = []struct {
 	{"a deleted code is off the device", deleted},
 	{"deleting an absent code succeeds", deleteAbsent},
 	{"a foreign code can be deleted", deleteForeign},
+	{"a foreign code that its vendor must take over is converted", convertForeign},
 
 	{"a duplicate PIN is refused and names the code that has it", duplicateRefused},
 	{"a PIN that was added at the keypad is a duplicate", duplicateForeign},

@@ -179,3 +179,24 @@ func deleteForeign(c *trial) {
 	}
 	c.delete(ref)
 }
+
+func convertForeign(c *trial) {
+	converter, ok := c.Adapter.(adapter.Converter)
+	c.need(ok && c.AddForeign != nil && c.caps.Convertible(), "convert codes")
+	pin := c.pins.next(c.caps.CodeLengths[0])
+	ref := c.AddForeign(c.T, "Neighbour", pin)
+	c.shows(ref, pin)
+	if code, _ := find(c.read(), ref); !code.Unconverted {
+		c.Fatal("the code is converted already")
+	}
+	if _, err := converter.ConvertCode(c.ctx(), c.Device, ref); err != nil {
+		c.Fatalf("ConvertCode: %v", err)
+	}
+	c.until(func() string {
+		if code, ok := find(c.read(), ref); !ok || code.Unconverted {
+			return "the code is not converted"
+		}
+		return ""
+	})
+	c.shows(ref, pin)
+}

@@ -45,6 +45,17 @@ func (s *Server) Credential(t testing.TB, n auth.NewCredential) (token string, c
 	return token, c
 }
 
+// NewKey issues another API key for the workspace of s.
+func (s *Server) NewKey(t testing.TB, name string) (key string, revoke func()) {
+	t.Helper()
+	key, c := s.Credential(t, auth.NewCredential{Kind: domain.APIKey, Name: name, Sandbox: true})
+	return key, func() {
+		if err := s.App.Access.Auth.RevokeCredential(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Row is a row of the database: its columns as JSON.
 type Row map[string]any
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,25 +35,29 @@ func accountsCommand() *cli.Command {
 			"you set here has no such limit.",
 		Flags: append(
 			[]cli.Flag{&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"}, allowGatewayFlag()},
-			databaseFlags()...),
+			append(vendorClientFlags(), databaseFlags()...)...),
 		Action: onAccount(changeAccount),
 	}
-	for _, kind := range accountKinds() {
+	for _, vendor := range connectable() {
 		connect.Commands = append(connect.Commands, &cli.Command{
-			Name:  kind.adapter,
-			Usage: kind.usage,
-			Flags: slices.Concat(kind.flags(true), []cli.Flag{
+			Name:  vendor.Adapter,
+			Usage: vendor.Usage,
+			Flags: slices.Concat(flagsOf(vendor, true), []cli.Flag{
 				&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"},
 				&cli.StringFlag{
 					Name:  "workspace",
 					Usage: "add the locks to the workspace `ID` (default: the only workspace that is not a sandbox)",
 				},
-			}, databaseFlags()),
+				&cli.BoolFlag{
+					Name:  "allow-writes",
+					Usage: "manage the devices also if the adapter follows the vendor's documentation only",
+				},
+			}, vendorClientFlags(), databaseFlags()),
 			Action: func(ctx context.Context, c *cli.Command) error {
-				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, kind) })
+				return withAdmin(ctx, c, func(a *app.Admin) error { return connectAccount(ctx, c, a, vendor) })
 			},
 		})
-		for _, f := range kind.flags(false) {
+		for _, f := range flagsOf(vendor, false) {
 			if !slices.ContainsFunc(
 				change.Flags,
 				func(known cli.Flag) bool { return known.Names()[0] == f.Names()[0] },
@@ -75,6 +80,7 @@ func accountsCommand() *cli.Command {
 				},
 			},
 			change,
+			pushURLCommand(),
 			{
 				Name:      "disconnect",
 				Usage:     "disconnect an account: delete its credential and stop managing its devices and codes",
@@ -117,7 +123,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 	}
 }
 
-func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind accountKind) error {
+func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor adapter.Vendor) error {
 	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 	if err != nil {
 		return err
@@ -126,17 +132,25 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	if err != nil {
 		return err
 	}
-	to := kind.blank()
-	if err := kind.read(ctx, c, to); err != nil {
+	set, err := readSettings(ctx, c, vendor, true)
+	if err != nil {
 		return err
 	}
-	name := c.String("name")
-	if name == "" {
-		name = to.Adapter() + " at " + to.Address()
+	to := vendor.New()
+	if err := to.Apply(set); err != nil {
+		return err
 	}
+	if a.Connecting.Clients, err = vendorClients(c); err != nil {
+		return err
+	}
+	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
+		return fmt.Errorf("%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
+			vendor.DisplayName)
+	}
+	a.AllowWrites = c.Bool("allow-writes")
 	checking, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	id, err := a.Connect(checking, workspace, name, to)
+	id, err := a.Connect(checking, workspace, c.String("name"), to)
 	if err != nil {
 		return notConnected(err)
 	}
@@ -145,6 +159,10 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 		"Connected %s. A running server discovers its locks; `deviceaccess-server accounts list` counts them.\n",
 		printable(to.Address()),
 	)
+	fmt.Fprintf(os.Stderr, "This adapter was tested %s.\n", vendor.Verification)
+	if vendor.Verification.IsReadOnly() && !a.AllowWrites {
+		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. --allow-writes manages them.")
+	}
 	fmt.Println(id)
 	return nil
 }
@@ -198,7 +216,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		return err
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tSTATE")
+	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
 	for _, one := range all {
 		address, state := "", "connected"
 		if one.Connection != nil {
@@ -209,13 +227,14 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		}
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+			"%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
 			one.ID,
 			one.Adapter,
 			printable(one.DisplayName),
 			one.WorkspaceID,
 			printable(address),
 			one.Devices,
+			cmp.Or(one.CallsLeft, "-"),
 			printable(state),
 		)
 	}
@@ -223,15 +242,15 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 }
 
 func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
-	kinds := accountKinds()
-	i := slices.IndexFunc(kinds, func(k accountKind) bool { return k.adapter == account.Adapter })
+	vendors := connectable()
+	i := slices.IndexFunc(vendors, func(v adapter.Vendor) bool { return v.Adapter == account.Adapter })
 	if i < 0 {
 		return fmt.Errorf("account %s is simulated and cannot be changed", account.ID)
 	}
-	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
+	if err := foreignFlags(c, vendors, vendors[i]); err != nil {
 		return err
 	}
-	if c.IsSet("name") && !kinds[i].isSet(c) {
+	if c.IsSet("name") && !hasSetting(c, vendors[i]) {
 		if err := a.Access.Accounts.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
 			return err
 		}
@@ -239,13 +258,20 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return nil
 	}
 	var err error
+	if a.Connecting.Clients, err = vendorClients(c); err != nil {
+		return err
+	}
 	if a.Connecting.AllowPrefixes, err = prefixes(
 		"allow-gateway-prefix",
 		c.StringSlice("allow-gateway-prefix"),
 	); err != nil {
 		return err
 	}
-	if err := kinds[i].read(ctx, c, account.Connection); err != nil {
+	set, err := readSettings(ctx, c, vendors[i], false)
+	if err != nil {
+		return err
+	}
+	if err := account.Connection.Apply(set); err != nil {
 		return err
 	}
 	name := account.DisplayName
@@ -261,16 +287,16 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	return nil
 }
 
-// foreignFlags returns an error if a flag is set that only other kinds of accounts have.
-func foreignFlags(c *cli.Command, kinds []accountKind, own accountKind) error {
+// foreignFlags returns an error if a flag is set that only accounts of other vendors have.
+func foreignFlags(c *cli.Command, vendors []adapter.Vendor, own adapter.Vendor) error {
 	known := map[string]bool{}
-	for _, f := range own.flags(false) {
-		known[f.Names()[0]] = true
+	for _, s := range own.Settings {
+		known[flagOf(s)] = true
 	}
-	for _, k := range kinds {
-		for _, f := range k.flags(false) {
-			if name := f.Names()[0]; !known[name] && c.IsSet(name) {
-				return fmt.Errorf("--%s does not apply to a %s account", name, own.adapter)
+	for _, v := range vendors {
+		for _, s := range v.Settings {
+			if name := flagOf(s); !known[name] && c.IsSet(name) {
+				return fmt.Errorf("--%s does not apply to a %s account", name, own.Adapter)
 			}
 		}
 	}

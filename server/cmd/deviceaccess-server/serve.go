@@ -152,6 +152,8 @@ func serveCommand() *cli.Command {
 					"accounts connect",
 			},
 			allowGatewayFlag(),
+			vendorClientFlags()[0],
+			vendorClientFlags()[1],
 			&durationFlag{
 				Name:      "delivery-retention",
 				Sources:   env("DEVICEACCESS_DELIVERY_RETENTION"),
@@ -300,6 +302,10 @@ func serve(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	clients, err := vendorClients(c)
+	if err != nil {
+		return err
+	}
 	spans, err := tracing(c)
 	if err != nil {
 		return err
@@ -324,7 +330,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 			Events: c.Duration("delivery-retention"),
 			Audit:  c.Duration("audit-retention"),
 		},
-		Connecting:  app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
+		Connecting: app.Connecting{
+			Gateways:      c.Bool("connect-gateways"),
+			AllowPrefixes: gateways,
+			Clients:       clients,
+		},
 		Connections: c.Int("client-connections"),
 		Limits: ratelimit.Limits{
 			FailuresPerMinute:        c.Int("auth-failures-per-minute"),

@@ -83,6 +83,38 @@ func (q *Queries) AccountsOfCustomer(ctx context.Context, arg AccountsOfCustomer
 	return items, nil
 }
 
+const AccountsWithDevice = `-- name: AccountsWithDevice :many
+select a.connected_account_id from connected_accounts a
+join devices d on d.connected_account_id = a.connected_account_id and d.vendor_ref = $1 and d.removed_at is null
+where a.adapter = $2 and a.deleted_at is null order by a.connected_account_id limit 100
+`
+
+type AccountsWithDeviceParams struct {
+	VendorRef string
+	Adapter   string
+}
+
+// The accounts of an adapter that have a device of that reference.
+func (q *Queries) AccountsWithDevice(ctx context.Context, arg AccountsWithDeviceParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, AccountsWithDevice, arg.VendorRef, arg.Adapter)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var connected_account_id uuid.UUID
+		if err := rows.Scan(&connected_account_id); err != nil {
+			return nil, err
+		}
+		items = append(items, connected_account_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ClearAccountDue = `-- name: ClearAccountDue :exec
 update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
 `

@@ -58,6 +58,14 @@ type AccessCode struct {
 	VendorName                  *string
 }
 
+type AccountSecret struct {
+	ConnectedAccountID uuid.UUID
+	Name               string
+	Sealed             []byte
+	Version            int64
+	RenewingSince      *time.Time
+}
+
 type AcsAccessGroup struct {
 	AcsAccessGroupID uuid.UUID
 	WorkspaceID      uuid.UUID

@@ -121,3 +121,9 @@ select n.* from (
   where workspace_id = @workspace_id and gateway_mac is not null and deleted_at is null
   order by adapter, gateway_mac, created_at, connected_account_id) n
 order by n.created_at, n.connected_account_id;
+
+-- name: AccountsWithDevice :many
+-- The accounts of an adapter that have a device of that reference.
+select a.connected_account_id from connected_accounts a
+join devices d on d.connected_account_id = a.connected_account_id and d.vendor_ref = @vendor_ref and d.removed_at is null
+where a.adapter = @adapter and a.deleted_at is null order by a.connected_account_id limit 100;

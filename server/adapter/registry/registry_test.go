@@ -1,0 +1,84 @@
+package registry_test
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
+)
+
+var update = flag.Bool("update", false, "write the table of vendors into the documentation")
+
+const begin, end = "<!-- table of vendors: go test ./server/adapter/registry -update -->\n", "<!-- end of the table -->"
+
+// The table of vendors in the documentation is that of the adapters.
+func TestTable_IsFresh(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"../../../README.md",
+		"../../../templates/guides/connecting-accounts.md",
+		"../../../docs/guides/connecting-accounts.md",
+	} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, found := strings.Cut(string(data), begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("%s has no table of vendors between %q and %q", name, begin, end)
+		}
+		fresh := before + begin + "\n" + registry.Table() + "\n" + end + after
+		if fresh == string(data) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s has an old table of vendors: run go test ./server/adapter/registry -update", name)
+			continue
+		}
+		if err := os.WriteFile(name, []byte(fresh), 0o644); err != nil { //nolint:gosec // documentation
+			t.Fatal(err)
+		}
+	}
+}
+
+// Each vendor is complete.
+func TestAll_VendorsAreComplete(t *testing.T) {
+	t.Parallel()
+	adapters, names := map[string]bool{}, map[string]bool{}
+	for _, v := range registry.All() {
+		c := v.New()
+		switch {
+		case v.Adapter == "" || adapters[v.Adapter] || c.Adapter() != v.Adapter:
+			t.Errorf("the adapter %q is taken, or its connection is of %q", v.Adapter, c.Adapter())
+		case v.Name == "" || names[v.Name] || v.DisplayName == "" || v.Simulated:
+			t.Errorf("%s: the names are %q and %q", v.Adapter, v.Name, v.DisplayName)
+		case len(v.Accepts) == 0 || len(v.Categories) < 2:
+			t.Errorf("%s accepts %v, and is of the categories %v", v.Adapter, v.Accepts, v.Categories)
+		case v.Verification.Level == adapter.Unverified || v.Verification.With+v.Verification.Date == "":
+			t.Errorf("%s does not say what it was tested with", v.Adapter)
+		}
+		_, devices := c.(adapter.DeviceConnection)
+		_, systems := c.(adapter.SystemConnection)
+		if devices == systems || systems != v.IsAccessSystem() {
+			t.Errorf("%s opens devices: %t, access systems: %t", v.Adapter, devices, systems)
+		}
+		if l := v.Login; l != nil {
+			for _, field := range []string{l.AddressField, l.SecretField} {
+				if field != "" && !slices.ContainsFunc(l.Fields, hasName(field)) {
+					t.Errorf("%s: the login has no field %q", v.Adapter, field)
+				}
+			}
+		}
+		adapters[v.Adapter], names[v.Name] = true, true
+	}
+}
+
+func hasName(name string) func(login.Field) bool {
+	return func(f login.Field) bool { return f.Name == name }
+}

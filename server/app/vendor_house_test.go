@@ -1,0 +1,344 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
+)
+
+// acme is a vendor of locks that only this test registers, under a name that the API knows. A login consumes a password, and yields tokens of which each
+// lists the devices three times.
+type acme struct {
+	*httptest.Server
+	mu     sync.Mutex
+	issued int
+	uses   int
+	lists  int
+}
+
+func startAcme(t *testing.T) *acme {
+	t.Helper()
+	a := &acme{}
+	a.Server = httptest.NewServer(a)
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *acme) token() string { return "access-" + strings.Repeat("x", a.issued) }
+
+// ServeHTTP serves /token and /locks.
+func (a *acme) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case r.URL.Path == "/token" && (r.FormValue("password") == "secret" || r.FormValue("refresh_token") == a.token()+"-r"):
+		a.issued++
+		a.uses = 0
+		json.NewEncoder(w).Encode(adapter.Tokens{Access: a.token(), Refresh: a.token() + "-r"})
+	case r.URL.Path == "/locks" && r.Header.Get("Authorization") == "Bearer "+a.token() && a.uses < 3:
+		a.uses++
+		a.lists++
+		json.NewEncoder(w).Encode([]string{"front"})
+	default:
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+func (a *acme) counts() (issued, lists int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.issued, a.lists
+}
+
+func (a *acme) vendor() adapter.Vendor {
+	return adapter.Vendor{
+		Adapter:     "acme",
+		Name:        "tedee",
+		DisplayName: "Acme",
+		Usage:       "connect an Acme account",
+		NeedsClient: true,
+		Categories:  []string{adapter.CategoryBeta, adapter.CategorySmartlocks},
+		Accepts:     []string{adapter.Locks},
+		Can:         capability.Set{OnlineCodes: true, Lock: true},
+		Login: &adapter.Login{
+			Fields: []login.Field{
+				{Name: "user", Label: "User", Kind: "text"},
+				{Name: "password", Label: "Password", Kind: "password"},
+			},
+			Connect: func(entered map[string]string) (adapter.Connection, error) {
+				return &acmeConnection{acme: a, User: entered["user"], password: entered["password"]}, nil
+			},
+			SecretField: "password",
+		},
+		New:          func() adapter.Connection { return &acmeConnection{acme: a} },
+		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-05"},
+		AppPush: func(r *http.Request) (adapter.AppPush, error) {
+			lock := r.FormValue("lock")
+			if lock == "" {
+				return adapter.AppPush{}, errors.New("no lock")
+			}
+			e := adapter.Event{Kind: adapter.DeviceListed, Device: adapter.DeviceRef(lock)}
+			return adapter.AppPush{Events: []adapter.AppEvent{{Event: e}}, Response: "success"}, nil
+		},
+	}
+}
+
+type acmeConnection struct {
+	acme     *acme
+	User     string `json:"user"`
+	password string
+}
+
+func (c *acmeConnection) Adapter() string { return "acme" }
+
+func (c *acmeConnection) Address() string { return "acme " + c.User }
+
+func (c *acmeConnection) Apply(adapter.Settings) error { return nil }
+
+func (c *acmeConnection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
+	tokens, err := c.request(ctx, env, url.Values{"password": {c.password}})
+	if err != nil {
+		return found, err
+	}
+	found.Username, found.DisplayName = c.User, "Acme of "+c.User
+	found.Credentials, err = json.Marshal(tokens)
+	return found, err
+}
+
+func (c *acmeConnection) request(ctx context.Context, env adapter.Env, form url.Values) (t adapter.Tokens, err error) {
+	if env.Client != (adapter.Client{ID: "our-id", Secret: "our-secret"}) {
+		return t, adapter.Errorf(adapter.Invalid, "no client")
+	}
+	body := strings.NewReader(form.Encode())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.acme.URL+"/token", body)
+	if err != nil {
+		return t, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return t, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return t, adapter.Errorf(adapter.AuthRevoked, "Acme refuses the login")
+	}
+	return t, json.NewDecoder(res.Body).Decode(&t)
+}
+
+func (c *acmeConnection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, error) {
+	a := &acmeAdapter{acme: c.acme, events: adapter.NewEventQueue()}
+	a.tokens = &adapter.TokenSource{
+		Secrets: env.Secrets,
+		Refresh: func(ctx context.Context, old adapter.Tokens) (adapter.Tokens, error) {
+			return c.request(ctx, env, url.Values{"refresh_token": {old.Refresh}})
+		},
+	}
+	return a, nil
+}
+
+// acmeAdapter implements the parts of an adapter that the tests need.
+type acmeAdapter struct {
+	adapter.Adapter
+	acme   *acme
+	tokens *adapter.TokenSource
+	events *adapter.EventQueue
+}
+
+func (a *acmeAdapter) Devices(ctx context.Context) ([]adapter.Device, error) {
+	token, err := a.tokens.Token(ctx)
+	for try := 0; err == nil; try++ {
+		var req *http.Request
+		var res *http.Response
+		if req, err = http.NewRequestWithContext(ctx, http.MethodGet, a.acme.URL+"/locks", nil); err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		if res, err = http.DefaultClient.Do(req); err != nil {
+			return nil, err
+		}
+		res.Body.Close()
+		switch {
+		case res.StatusCode == http.StatusOK:
+			return []adapter.Device{{
+				Ref:          "front",
+				Name:         "Front",
+				Type:         "tedee_lock",
+				Provider:     "tedee",
+				Online:       true,
+				Capabilities: capability.Set{Lock: true},
+			}}, nil
+		case try > 0:
+			return nil, adapter.Errorf(adapter.AuthRevoked, "Acme refuses the token")
+		}
+		token, err = a.tokens.Renew(ctx, token)
+	}
+	return nil, err
+}
+
+func (a *acmeAdapter) Device(ctx context.Context, _ adapter.DeviceRef) (adapter.Device, error) {
+	all, err := a.Devices(ctx)
+	if err != nil {
+		return adapter.Device{}, err
+	}
+	return all[0], nil
+}
+
+func (a *acmeAdapter) Events() <-chan adapter.Event { return a.events.Events() }
+
+func (a *acmeAdapter) ReceiveEvent(e adapter.Event) bool { return a.events.Send(e) }
+
+func (a *acmeAdapter) Close() error {
+	a.events.Close()
+	return nil
+}
+
+// realWorkspace creates a workspace that is no sandbox, and returns its key.
+func realWorkspace(t *testing.T, s *apptest.Server) (key string) {
+	t.Helper()
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err = s.App.Access.Auth.IssueCredential(
+		t.Context(),
+		auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// A vendor that is registered once is listed, offered on connect pages, and logged in to there. Its tokens are renewed,
+// and pushes to the operator's application arrive.
+func TestVendor_RegisteredOnce(t *testing.T) {
+	t.Parallel()
+	cloud := startAcme(t)
+	connecting := app.Connecting{
+		Vendors: []adapter.Vendor{cloud.vendor()},
+		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
+	}
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	key := realWorkspace(t, s)
+
+	var listed api.DeviceProvidersResponse
+	s.PostAs(t, key, "/devices/list_device_providers", map[string]any{}, &listed)
+	if all := listed.DeviceProviders; len(all) != 1 || all[0].DeviceProviderName != "tedee" ||
+		!*all[0].CanRemotelyLock || *all[0].CanRemotelyUnlock || *all[0].CanSimulateRemoval {
+		t.Fatalf("the providers are %+v", all)
+	}
+	s.Post(t, "/devices/list_device_providers", map[string]any{}, &listed)
+	if slices.ContainsFunc(listed.DeviceProviders, func(p api.DeviceProvider) bool {
+		return p.DeviceProviderName == "zwave_js"
+	}) || len(listed.DeviceProviders) < 10 {
+		t.Errorf("in the sandbox they are %+v", listed.DeviceProviders)
+	}
+
+	var page api.ConnectWebviewResponse
+	s.PostAs(t, key, "/connect_webviews/create", map[string]any{}, &page)
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	logIn := func(password string) int {
+		t.Helper()
+		form := url.Values{"user": {"jane"}, "password": {password}}
+		res, err := client.PostForm(page.ConnectWebview.URL+"/tedee", form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if status := logIn("wrong"); status != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong password: %d", status)
+	}
+	if status := logIn("secret"); status != http.StatusSeeOther {
+		t.Fatalf("the right password: %d", status)
+	}
+	var accounts api.ConnectedAccountsResponse
+	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
+	if all := accounts.ConnectedAccounts; len(all) != 1 || all[0].AccountType != "tedee" ||
+		all[0].AccountTypeDisplayName != "Acme" || all[0].UserIdentifier.Username != "jane" ||
+		all[0].DisplayName != "Acme of jane" || len(all[0].Warnings) != 1 ||
+		all[0].Warnings[0].WarningCode != "adapter_not_verified" {
+		t.Fatalf("the accounts are %+v", all)
+	}
+	apptest.Until(t, "its device is listed, and not managed", func() bool {
+		var devices api.UnmanagedDevicesResponse
+		s.PostAs(t, key, "/devices/unmanaged/list", map[string]any{}, &devices)
+		return len(devices.Devices) == 1
+	})
+
+	admin := app.Admin{Access: s.App.Access, Connecting: connecting}
+	push, err := admin.AppPushURL(t.Context(), "acme", s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		url, lock string
+		status    int
+	}{
+		"a wrong secret":    {push + "x", "front", http.StatusNotFound},
+		"another vendor":    {strings.Replace(push, "acme", "zwavejs", 1), "front", http.StatusNotFound},
+		"unreadable":        {push, "", http.StatusBadRequest},
+		"an unknown device": {push, "back", http.StatusOK},
+	} {
+		if status := post(t, c.url, url.Values{"lock": {c.lock}}); status != c.status {
+			t.Errorf("%s: %d, want %d", name, status, c.status)
+		}
+	}
+	for n := range 5 { // more than one token allows
+		_, before := cloud.counts()
+		if status := post(t, push, url.Values{"lock": {"front"}}); status != http.StatusOK {
+			t.Fatalf("push %d: %d", n, status)
+		}
+		apptest.Until(t, "the devices are read again", func() bool { _, lists := cloud.counts(); return lists > before })
+	}
+	if issued, _ := cloud.counts(); issued < 2 {
+		t.Errorf("%d tokens were issued", issued)
+	}
+}
+
+func post(t *testing.T, to string, form url.Values) int {
+	t.Helper()
+	res, err := http.PostForm(to, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// Without the operator's registration, a vendor that needs one is not offered.
+func TestVendor_NeedsClient(t *testing.T) {
+	t.Parallel()
+	cloud := startAcme(t)
+	connecting := app.Connecting{Vendors: []adapter.Vendor{cloud.vendor()}}
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	key := realWorkspace(t, s)
+	var listed api.DeviceProvidersResponse
+	s.PostAs(t, key, "/devices/list_device_providers", map[string]any{}, &listed)
+	if len(listed.DeviceProviders) != 0 {
+		t.Errorf("the providers are %+v", listed.DeviceProviders)
+	}
+	if status := s.PostAs(t, key, "/connect_webviews/create", map[string]any{}, nil); status != http.StatusBadRequest {
+		t.Errorf("a webview without vendors: %d", status)
+	}
+}
