@@ -244,6 +244,18 @@ type Login struct {
 	SecretField string
 	// Refused is what a person reads about refused credentials; empty: a general sentence.
 	Refused string
+	// OAuth is a login on the vendor's own pages, which is offered if the operator has set a Client; nil: none.
+	OAuth *OAuth
+}
+
+// OAuth is a login by authorization code with PKCE (RFC 6749, section 4.1, and RFC 7636). The server redirects the
+// person to the vendor, and exchanges the code.
+type OAuth struct {
+	AuthorizeURL string
+	TokenURL     string
+	Scopes       []string
+	// Connect returns the connection of the tokens. Its Check returns them in Checked.Credentials.
+	Connect func(tokens Tokens) (Connection, error)
 }
 
 // AppPush is a push to the operator's application.

@@ -35,3 +35,14 @@ type Refusal struct {
 
 // Error returns the message.
 func (r *Refusal) Error() string { return "the login was refused: " + r.Message }
+
+// Step is the error of a login that needs more input, such as a code of a second factor. The page shows Fields, and
+// then logs in again with the values of all steps.
+type Step struct {
+	// Message says what to enter, such as "Enter the code that August sent to your phone."
+	Message string
+	Fields  []Field
+}
+
+// Error returns a text for logs.
+func (s *Step) Error() string { return "the login needs another step" }
