@@ -43,7 +43,7 @@ func vendorAt(base *string) adapter.Vendor {
 func startDownstream(t *testing.T, opts ...apptest.Option) *downstream {
 	t.Helper()
 	var base string
-	d := &downstream{t: t, up: apptest.Shared(t, apptest.WithProfiles("august"))}
+	d := &downstream{t: t, up: apptest.SharedProcess(t, apptest.WithProfiles("august"))}
 	base = d.up.URL
 	d.server = apptest.Start(t, append(
 		opts,

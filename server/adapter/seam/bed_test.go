@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// TestConformance runs the suite over this server as upstream, for every profile of the sandbox.
+// TestConformance runs the suite over this server in another process as upstream, for every profile of the sandbox.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, profile := range sandbox.Profiles() {
@@ -55,7 +55,7 @@ type bed struct {
 
 func newBed(t *testing.T, profile string) *bed {
 	t.Helper()
-	b := &bed{t: t, up: apptest.Shared(t, apptest.WithProfiles(profile))}
+	b := &bed{t: t, up: apptest.SharedProcess(t, apptest.WithProfiles(profile))}
 	b.device = b.up.Device(t, profile)
 	b.lock = b.up.Lock(t, b.device)
 	token, revoke := b.up.NewKey(t, "downstream")

@@ -35,7 +35,7 @@ func awaitEvent(t *testing.T, a *seam.Adapter, kind adapter.EventKind, device st
 // Events arrive with a signed webhook, which a restart keeps and a loss repairs. A changed push is refused.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
-	up := apptest.Shared(t, apptest.WithProfiles("august"))
+	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	device := up.Device(t, "august")
 	key, _ := up.NewKey(t, "downstream")
 	receivers := make(chan http.HandlerFunc, 1)

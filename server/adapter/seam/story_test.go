@@ -76,7 +76,7 @@ func (d upstreamDoor) PINs(t testing.TB) map[string]string {
 // A person connects an upstream workspace, and Terraform manages a code of its lock.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	up := apptest.Shared(t, apptest.WithProfiles("august"))
+	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	key, _ := up.NewKey(t, "downstream")
 	vendor := seam.Vendor()
 	vendor.Login.Connect = func(entered map[string]string) (adapter.Connection, error) {
