@@ -8,10 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -122,6 +124,8 @@ func (r *run) start() {
 		[]apptest.Option{
 			apptest.WithProfiles("august"),
 			apptest.WithConnecting(r.Connecting),
+			// Changes at the device follow within a second of Terraform's.
+			apptest.WithAccess(func(o *access.Options) { o.ReadLag, o.RereadInterval = time.Second, time.Second }),
 			r.scan.Configure(r.t),
 		},
 		r.Options...,
