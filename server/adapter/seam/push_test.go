@@ -38,6 +38,7 @@ func TestWebhook(t *testing.T) {
 	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	device := up.Device(t, "august")
 	key, _ := up.NewKey(t, "downstream")
+	base := judged(t, up.URL)
 	receivers := make(chan http.HandlerFunc, 1)
 	pushes := make(chan *http.Request, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +61,7 @@ func TestWebhook(t *testing.T) {
 	stored := &secrets{}
 	start := func() *seam.Adapter {
 		a := seam.New(seam.Config{
-			BaseURL:      up.URL,
+			BaseURL:      base,
 			APIKey:       key,
 			PollInterval: time.Hour, // so that all events are pushes
 			Secrets:      stored,

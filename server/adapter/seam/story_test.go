@@ -78,9 +78,9 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	key, _ := up.NewKey(t, "downstream")
-	vendor := seam.Vendor()
+	base, vendor := judged(t, up.URL), seam.Vendor()
 	vendor.Login.Connect = func(entered map[string]string) (adapter.Connection, error) {
-		return &seam.Connection{BaseURL: up.URL, APIKey: entered["api_key"]}, nil
+		return &seam.Connection{BaseURL: base, APIKey: entered["api_key"]}, nil
 	}
 	vendorstory.Run(t, vendorstory.Story{
 		Connecting: app.Connecting{Vendors: []adapter.Vendor{vendor}},
