@@ -160,6 +160,12 @@ func TestUpstream_Story(t *testing.T) {
 		return ok && c.AccessCodeID == made.AccessCode.AccessCodeID && d.lock.Has(t, "5948")
 	})
 
+	var adopted api.AccessCodeResponse
+	d.post("/access_codes/get", map[string]any{"access_code_id": id}, &adopted)
+	if adopted.AccessCode.UpstreamAccessCodeID != made.AccessCode.AccessCodeID {
+		t.Errorf("the adopted code names %q upstream", adopted.AccessCode.UpstreamAccessCodeID)
+	}
+
 	// A code that is unmanaged upstream becomes managed there first.
 	d.lock.Control(t, http.MethodPost, "/keypad/codes", map[string]string{"name": "Neighbor", "code": "7261"})
 	id = d.adopt("Neighbor")
