@@ -3,7 +3,11 @@ package seam_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -14,6 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // A connected workspace mirrors devices and codes, and follows them. It creates a webhook upstream, and changes nothing
@@ -83,6 +88,10 @@ func TestMirror_WritesNothing(t *testing.T) {
 	})
 
 	_, id := codes("Owner 2")
+	want := made.AccessCode.AccessCodeID + " " + device + "/" + id
+	if lines := printIdentifiers(t, here.URL, key, device); !strings.Contains(lines, want) {
+		t.Errorf("the command of the guide prints %s, without %s", lines, want)
+	}
 	if status := here.PostAs(
 		t,
 		key,
@@ -100,4 +109,30 @@ func TestMirror_WritesNothing(t *testing.T) {
 	if writes := upstream.writes(); !slices.Equal(writes, []string{"/webhooks/create"}) {
 		t.Errorf("the mirror wrote: %v", writes)
 	}
+}
+
+// printIdentifiers runs the command of the guide that prints the identifiers of codes.
+func printIdentifiers(t *testing.T, endpoint, key, device string) string {
+	t.Helper()
+	for _, program := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(program); err != nil {
+			storetest.Missing(t, "%s", program)
+		}
+	}
+	guide, err := os.ReadFile("../../docs/connect-seam.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```shell\n(curl .*?)```").FindSubmatch(guide)
+	if block == nil {
+		t.Fatal("the guide has no curl command")
+	}
+	command := strings.ReplaceAll(string(block[1]), "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11", device)
+	cmd := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", command)
+	cmd.Env = append(os.Environ(), "DEVICEACCESS_ENDPOINT="+endpoint, "DEVICEACCESS_API_KEY="+key)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return string(out)
 }
