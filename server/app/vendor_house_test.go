@@ -314,6 +314,33 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	if issued, _ := cloud.counts(); issued < 2 {
 		t.Errorf("%d tokens were issued", issued)
 	}
+	checkAcme(t, cloud, &admin)
+}
+
+// checkAcme checks the account several times: the checks renew its login for the server as well.
+func checkAcme(t *testing.T, cloud *acme, admin *app.Admin) {
+	t.Helper()
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "acme" })
+	before, _ := cloud.counts()
+	for range 4 { // more than one token allows
+		lines := map[string]app.CheckLine{}
+		report := func(l app.CheckLine) { lines[l.Subject] = l }
+		if err := admin.Check(t.Context(), all[i], app.CheckOptions{Devices: 5, Report: report}); err != nil {
+			t.Fatal(err)
+		}
+		if lines["login"].Status != app.CheckOK || lines["capabilities of front"].Result != "lock" ||
+			!strings.Contains(lines["pushes"].Result, "push-url acme") ||
+			!strings.Contains(lines["tested"].Result, "documentation of 2026-05, never against the vendor") {
+			t.Fatalf("the check reports %+v", lines)
+		}
+	}
+	if after, _ := cloud.counts(); after == before {
+		t.Error("the checks renewed no login")
+	}
 }
 
 func post(t *testing.T, to string, form url.Values) int {

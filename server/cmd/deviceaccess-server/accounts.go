@@ -79,6 +79,7 @@ func accountsCommand() *cli.Command {
 					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, a) })
 				},
 			},
+			checkCommand(),
 			change,
 			pushURLCommand(),
 			{
