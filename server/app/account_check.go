@@ -356,4 +356,3 @@ func (t *countedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.calls.Add(1)
 	return t.next.RoundTrip(r)
 }
-

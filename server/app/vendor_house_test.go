@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -283,8 +284,18 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	apptest.Until(t, "its device is listed, and not managed", func() bool {
 		var devices api.UnmanagedDevicesResponse
 		s.PostAs(t, key, "/devices/unmanaged/list", map[string]any{}, &devices)
-		return len(devices.Devices) == 1
+		return len(devices.Devices) == 1 && hasWarning(devices.Devices[0].Warnings, "adapter_not_verified")
 	})
+	res, err := http.Get(page.ConnectWebview.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	last, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(last), "start out read-only") ||
+		!strings.Contains(string(last), "never against the vendor") {
+		t.Errorf("the last page does not say that the account is read-only: %v", err)
+	}
 
 	admin := app.Admin{Access: s.App.Access, Connecting: connecting}
 	push, err := admin.AppPushURL(t.Context(), "acme", s.URL)
@@ -315,6 +326,35 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		t.Errorf("%d tokens were issued", issued)
 	}
 	checkAcme(t, cloud, &admin)
+
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "acme" })
+	if n, err := admin.ManageDevices(t.Context(), all[i].Account); n != 1 || err != nil {
+		t.Errorf("%d devices have become managed, %v", n, err)
+	}
+	var devices api.DevicesResponse
+	s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
+	if all := devices.Devices; len(all) != 1 || !hasWarning(all[0].Warnings, "adapter_not_verified") {
+		t.Errorf("the managed devices are %+v", all)
+	}
+	for _, path := range []string{"/devices/get", "/locks/get"} {
+		if status := s.PostAs(t, key, path, map[string]any{"device_id": devices.Devices[0].DeviceID}, nil); status != 200 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	s.PostAs(t, key, "/locks/list", map[string]any{}, nil)
+	s.PostAs(t, key, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, nil)
+	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
+	if !accounts.ConnectedAccounts[0].AutomaticallyManageNewDevices {
+		t.Error("new devices still start out unmanaged")
+	}
+}
+
+func hasWarning(all []api.Problem, code string) bool {
+	return slices.ContainsFunc(all, func(p api.Problem) bool { return p.WarningCode == code })
 }
 
 // checkAcme checks the account several times: the checks renew its login for the server as well.
