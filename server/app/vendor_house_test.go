@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +92,7 @@ func (a *acme) vendor() adapter.Vendor {
 		},
 		New:          func() adapter.Connection { return &acmeConnection{acme: a} },
 		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-05"},
+		CallsPerHour: 4000,
 		AppPush: func(r *http.Request) (adapter.AppPush, error) {
 			lock := r.FormValue("lock")
 			if lock == "" {
@@ -146,7 +148,7 @@ func (c *acmeConnection) request(ctx context.Context, env adapter.Env, form url.
 }
 
 func (c *acmeConnection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, error) {
-	a := &acmeAdapter{acme: c.acme, events: adapter.NewEventQueue()}
+	a := &acmeAdapter{acme: c.acme, budget: env.Budget, events: adapter.NewEventQueue()}
 	a.tokens = &adapter.TokenSource{
 		Secrets: env.Secrets,
 		Refresh: func(ctx context.Context, old adapter.Tokens) (adapter.Tokens, error) {
@@ -161,6 +163,7 @@ type acmeAdapter struct {
 	adapter.Adapter
 	acme   *acme
 	tokens *adapter.TokenSource
+	budget adapter.Budget
 	events *adapter.EventQueue
 }
 
@@ -173,6 +176,9 @@ func (a *acmeAdapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 			return nil, err
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		if err := a.budget.Take(ctx); err != nil {
+			return nil, err
+		}
 		if res, err = http.DefaultClient.Do(req); err != nil {
 			return nil, err
 		}
@@ -238,7 +244,8 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		Vendors: []adapter.Vendor{cloud.vendor()},
 		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
 	}
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting),
+		func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
 	key := realWorkspace(t, s)
 
 	var listed api.DeviceProvidersResponse
@@ -332,6 +339,7 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "acme" })
+	expectCallsLeft(t, s, all[i])
 	if n, err := admin.ManageDevices(t.Context(), all[i].Account); n != 1 || err != nil {
 		t.Errorf("%d devices have become managed, %v", n, err)
 	}
@@ -351,6 +359,30 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	if !accounts.ConnectedAccounts[0].AutomaticallyManageNewDevices {
 		t.Error("new devices still start out unmanaged")
 	}
+}
+
+// expectCallsLeft fails unless the list of accounts and the metrics have the calls left of a bucket of 1000.
+func expectCallsLeft(t *testing.T, s *apptest.Server, a app.ConnectedAccount) {
+	t.Helper()
+	if left, err := strconv.Atoi(a.CallsLeft); err != nil || left < 600 || left > 1000 {
+		t.Errorf("the list says %q calls are left", a.CallsLeft)
+	}
+	series := `deviceaccess_account_calls_left{account="` + a.ID.String() + `",vendor="acme"} `
+	apptest.Until(t, "the metrics have the calls left", func() bool {
+		res, err := http.Get(s.App.MetricsURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, value, found := strings.Cut(string(text), series)
+		value, _, _ = strings.Cut(value, "\n")
+		left, err := strconv.Atoi(value)
+		return found && err == nil && left >= 600 && left <= 1000
+	})
 }
 
 func hasWarning(all []api.Problem, code string) bool {
