@@ -78,6 +78,9 @@ func TestAccountsCheck(t *testing.T) {
 	account := p.ok("accounts", "connect", "devicecloud", "--url", w.url, "--token-file", p.file("token", w.locks))
 	offices := p.ok("accounts", "connect", "accesscloud", "--url", w.url, "--token-file", p.file("office", w.systems))
 
+	if list := p.ok("accounts", "list"); !regexp.MustCompile(`(?s)DEVICES +CALLS +STATE.* 0 +- +connected`).MatchString(list) {
+		t.Errorf("the list has no column of calls:\n%s", list)
+	}
 	recorded := filepath.Join(p.dir, "recorded")
 	out := p.ok("accounts", "check", "--record", recorded, account)
 	for _, want := range []string{
@@ -111,6 +114,9 @@ func TestAccountsCheck(t *testing.T) {
 	}
 
 	p.serve()
+	if out := p.ok("accounts", "allow-writes", account); out != "Changed "+account {
+		t.Errorf("allow-writes: %s", out)
+	}
 	if out := p.ok("accounts", "check", "--devices", "1", account); !strings.Contains(out, "1 more") {
 		t.Errorf("with one device:\n%s", out)
 	}
