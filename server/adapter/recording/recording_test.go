@@ -273,3 +273,85 @@ func TestRecorder_OtherResponses(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Requests that differ in their body are told apart, in JSON and in forms, by the placeholders of the recording.
+func TestReplay_MatchesBodies(t *testing.T) {
+	t.Parallel()
+	home := http.NewServeMux()
+	home.HandleFunc("/devices/list", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"devices": [{"device_id": "front-7f"}, {"device_id": "back-9c"}], "lockIds": [4821001, 4821002]}`)
+	})
+	home.HandleFunc("/codes/list", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			ID string `json:"device_id"`
+		}
+		if r.Header.Get("Content-Type") != "application/json" {
+			_, _ = io.WriteString(w, `{"lock": `+map[string]string{"4821001": "1", "4821002": "2"}[r.FormValue("lockId")]+`}`)
+		} else if err := json.NewDecoder(r.Body).Decode(&asked); err == nil {
+			_, _ = io.WriteString(w, `{"codes": `+map[string]string{"front-7f": "1", "back-9c": "2"}[asked.ID]+`}`)
+		}
+	})
+	server := httptest.NewServer(home)
+	t.Cleanup(server.Close)
+	dir := filepath.Join(t.TempDir(), "recording")
+	r, err := recording.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := readHome(t, &http.Client{Transport: r.Wrap(http.DefaultTransport)}, server.URL)
+	handler, err := recording.Replay(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replayed := httptest.NewServer(handler)
+	t.Cleanup(replayed.Close)
+	for range 2 {
+		if again := readHome(t, http.DefaultClient, replayed.URL); again != first || again != "1 2 1 2" {
+			t.Errorf("replayed: %q, recorded: %q", again, first)
+		}
+	}
+	expectNone(t, dir, []string{"front", "back", "7f", "9c", "4821"})
+	res, err := http.Get(replayed.URL + "/others")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Body.Close(); res.StatusCode != http.StatusNotFound {
+		t.Errorf("another request: %s", res.Status)
+	}
+}
+
+// readHome reads the devices, and then what each has, by JSON and by form.
+func readHome(t *testing.T, client *http.Client, at string) string {
+	t.Helper()
+	read := func(path, kind, body string, out any) {
+		t.Helper()
+		res, err := client.Post(at+path, kind, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var home struct {
+		Devices []struct {
+			ID string `json:"device_id"`
+		} `json:"devices"`
+		LockIDs []json.Number `json:"lockIds"`
+	}
+	read("/devices/list", "application/json", `{"since": "2026-11-28T15:04:05Z", "limit": 500}`, &home)
+	var found []string
+	for _, d := range home.Devices {
+		var got struct{ Codes json.Number }
+		read("/codes/list", "application/json", `{"device_id": "`+d.ID+`"}`, &got)
+		found = append(found, got.Codes.String())
+	}
+	for _, id := range home.LockIDs {
+		var got struct{ Lock json.Number }
+		form := url.Values{"lockId": {id.String()}, "date": {"1780000000000"}}
+		read("/codes/list", "application/x-www-form-urlencoded", form.Encode(), &got)
+		found = append(found, got.Lock.String())
+	}
+	return strings.Join(found, " ")
+}
