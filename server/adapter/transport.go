@@ -22,7 +22,7 @@ func NewTransport() *http.Transport {
 	return t
 }
 
-// WrapTransport wraps the HTTP transport of an adapter. nil leaves the transport as it is.
+// WrapTransport wraps the HTTP transport of an adapter. nil changes nothing.
 type WrapTransport func(next http.RoundTripper) http.RoundTripper
 
 // Wrap returns the wrapped transport.
