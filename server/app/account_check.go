@@ -278,7 +278,13 @@ func (k *check) system(ctx context.Context, a adapter.AccessSystems, s adapter.A
 	content, err := a.ReadSystem(ctx, s.Ref)
 	switch e := adapter.AsError(err); {
 	case err == nil:
-		k.ok(subject, "%d users, %d groups, %d entrances", len(content.Users), len(content.Groups), len(content.Entrances))
+		k.ok(
+			subject,
+			"%d users, %d groups, %d entrances",
+			len(content.Users),
+			len(content.Groups),
+			len(content.Entrances),
+		)
 	case e != nil && e.Class == adapter.Offline:
 		k.skip(subject, "%s", e.Message)
 	default:

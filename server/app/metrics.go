@@ -72,7 +72,10 @@ func (a *App) accountCalls(ctx context.Context) (out []metrics.AccountCalls, err
 			return nil, err
 		}
 		for account, calls := range left {
-			out = append(out, metrics.AccountCalls{Account: account.String(), Vendor: v.Adapter, Left: math.Floor(calls)})
+			out = append(
+				out,
+				metrics.AccountCalls{Account: account.String(), Vendor: v.Adapter, Left: math.Floor(calls)},
+			)
 		}
 	}
 	return out, nil

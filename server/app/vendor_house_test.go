@@ -327,7 +327,11 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		if status := post(t, push, url.Values{"lock": {"front"}}); status != http.StatusOK {
 			t.Fatalf("push %d: %d", n, status)
 		}
-		apptest.Until(t, "the devices are read again", func() bool { _, lists := cloud.counts(); return lists > before })
+		apptest.Until(
+			t,
+			"the devices are read again",
+			func() bool { _, lists := cloud.counts(); return lists > before },
+		)
 	}
 	if issued, _ := cloud.counts(); issued < 2 {
 		t.Errorf("%d tokens were issued", issued)
@@ -349,7 +353,13 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		t.Errorf("the managed devices are %+v", all)
 	}
 	for _, path := range []string{"/devices/get", "/locks/get"} {
-		if status := s.PostAs(t, key, path, map[string]any{"device_id": devices.Devices[0].DeviceID}, nil); status != 200 {
+		if status := s.PostAs(
+			t,
+			key,
+			path,
+			map[string]any{"device_id": devices.Devices[0].DeviceID},
+			nil,
+		); status != 200 {
 			t.Errorf("%s: %d", path, status)
 		}
 	}

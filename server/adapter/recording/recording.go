@@ -166,7 +166,8 @@ func write(file string, e Exchange) error {
 	if err != nil {
 		return fmt.Errorf("encode the recording: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the directory
+	const mode = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := os.OpenFile(file, mode, 0o600) //nolint:gosec // the operator names the directory
 	if err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}

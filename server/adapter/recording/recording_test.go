@@ -35,7 +35,7 @@ func startCloud(t *testing.T) (c devicecloud.Connection, secrets []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close() //nolint:errcheck // nothing was opened
+	defer a.Close()
 	for i, l := range made.Locks {
 		secrets = append(secrets, l.ID)
 		for _, pin := range []string{"739151", "84620073"}[:i%2+1] {
@@ -55,7 +55,7 @@ func counts(t *testing.T, c devicecloud.Connection, wrap adapter.WrapTransport) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close() //nolint:errcheck // nothing was opened
+	defer a.Close()
 	all, err := a.Devices(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestRecorder_OtherResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := roundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
-	if _, err := r.Wrap(none).RoundTrip(req); err == nil { //nolint:bodyclose // there is no response
+	if _, err := r.Wrap(none).RoundTrip(req); err == nil {
 		t.Error("a call without a response succeeds")
 	}
 	if files, err := r.Finish(); files != 1 || err != nil {
@@ -279,14 +279,20 @@ func TestReplay_MatchesBodies(t *testing.T) {
 	t.Parallel()
 	home := http.NewServeMux()
 	home.HandleFunc("/devices/list", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"devices": [{"device_id": "front-7f"}, {"device_id": "back-9c"}], "lockIds": [4821001, 4821002]}`)
+		_, _ = io.WriteString(w, `{
+			"devices": [{"device_id": "front-7f"}, {"device_id": "back-9c"}],
+			"lockIds": [4821001, 4821002]
+		}`)
 	})
 	home.HandleFunc("/codes/list", func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			ID string `json:"device_id"`
 		}
 		if r.Header.Get("Content-Type") != "application/json" {
-			_, _ = io.WriteString(w, `{"lock": `+map[string]string{"4821001": "1", "4821002": "2"}[r.FormValue("lockId")]+`}`)
+			_, _ = io.WriteString(
+				w,
+				`{"lock": `+map[string]string{"4821001": "1", "4821002": "2"}[r.FormValue("lockId")]+`}`,
+			)
 		} else if err := json.NewDecoder(r.Body).Decode(&asked); err == nil {
 			_, _ = io.WriteString(w, `{"codes": `+map[string]string{"front-7f": "1", "back-9c": "2"}[asked.ID]+`}`)
 		}

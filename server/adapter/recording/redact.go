@@ -235,7 +235,10 @@ func magnitude(text string) string {
 	}, mantissa) + exponent
 }
 
-var timestamp = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})([T ])([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})?$`)
+// timestamp matches a day, a separator, a time of day, a fraction, and a zone.
+var timestamp = regexp.MustCompile(
+	`^(\d{4}-\d{2}-\d{2})([T ])(\d{2}:\d{2}(?::\d{2})?)(\.\d+)?(Z|[+-]\d{2}:?\d{2})?$`,
+)
 
 // time moves a timestamp, or returns "" if text is none. It keeps the format.
 func (r *redactor) time(text string) string {

@@ -49,7 +49,7 @@ func newWatchedCloud(t *testing.T) *watchedCloud {
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	a := devicecloud.New(devicecloud.Config{BaseURL: w.url, Token: w.locks})
-	defer a.Close() //nolint:errcheck // nothing was opened
+	defer a.Close()
 	for _, l := range locks.Locks {
 		w.refs = append(w.refs, l.ID)
 	}
@@ -78,7 +78,11 @@ func TestAccountsCheck(t *testing.T) {
 	account := p.ok("accounts", "connect", "devicecloud", "--url", w.url, "--token-file", p.file("token", w.locks))
 	offices := p.ok("accounts", "connect", "accesscloud", "--url", w.url, "--token-file", p.file("office", w.systems))
 
-	if list := p.ok("accounts", "list"); !regexp.MustCompile(`(?s)DEVICES +CALLS +STATE.* 0 +- +connected`).MatchString(list) {
+	if list := p.ok(
+		"accounts",
+		"list",
+	); !regexp.MustCompile(`(?s)DEVICES +CALLS +STATE.* 0 +- +connected`).
+		MatchString(list) {
 		t.Errorf("the list has no column of calls:\n%s", list)
 	}
 	recorded := filepath.Join(p.dir, "recorded")

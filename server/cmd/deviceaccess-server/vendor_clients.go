@@ -50,14 +50,20 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		one, known := clients[name]
 		if !found || !known {
 			return nil, fmt.Errorf(
-				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client", text)
+				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client",
+				text,
+			)
 		}
 		secret, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
 			return nil, fmt.Errorf("--vendor-client-secret-file: %w", err)
 		}
 		if one.Secret = strings.TrimSpace(string(secret)); one.Secret == "" {
-			return nil, fmt.Errorf("--vendor-client-secret-file: %s is empty; put the client secret of %s in it", file, name)
+			return nil, fmt.Errorf(
+				"--vendor-client-secret-file: %s is empty; put the client secret of %s in it",
+				file,
+				name,
+			)
 		}
 		clients[name] = one
 	}

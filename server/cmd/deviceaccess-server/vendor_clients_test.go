@@ -56,10 +56,13 @@ func TestVendorClients(t *testing.T) {
 		},
 	} {
 		var got map[string]adapter.Client
-		command := &cli.Command{Flags: vendorClientFlags(), Action: func(_ context.Context, c *cli.Command) (err error) {
-			got, err = vendorClients(c)
-			return err
-		}}
+		command := &cli.Command{
+			Flags: vendorClientFlags(),
+			Action: func(_ context.Context, c *cli.Command) (err error) {
+				got, err = vendorClients(c)
+				return err
+			},
+		}
 		err := command.Run(t.Context(), append([]string{"test"}, c.args...))
 		switch {
 		case c.err == "" && (err != nil || !maps.Equal(got, c.want)):
@@ -85,7 +88,12 @@ func TestVendorClients_Variables(t *testing.T) {
 	_, cmd := p.serve()
 	p.stop(cmd)
 	p.env[0] = "DEVICEACCESS_VENDOR_CLIENT=seam=a,acme=b"
-	if _, err := p.run("serve", "--listen", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), `no adapter "acme"`) {
+	if _, err := p.run(
+		"serve",
+		"--listen",
+		"127.0.0.1:0",
+	); err == nil ||
+		!strings.Contains(err.Error(), `no adapter "acme"`) {
 		t.Errorf("an unknown vendor: %v", err)
 	}
 }
