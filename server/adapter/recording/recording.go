@@ -4,6 +4,7 @@
 //   - Identifiers become placeholders that are the same in all files of the recording, so that it can be replayed.
 //   - Other strings keep their length: letters become a or A, digits become 0. Words of package-internal lists stay, such
 //     as "locked", unless the key says that the value is a name or a secret.
+//   - Outcomes of calls stay if they are one word or an integer, such as "error_code": "invalid_grant".
 //   - Integers below 100 stay, since they are counts and kinds. Other numbers keep their magnitude: 4821 becomes 1000.
 //   - Times are moved by a random duration, the same for the whole recording.
 //   - Keys, types, booleans, and null stay. Keys that do not look like names of fields are redacted too.

@@ -118,7 +118,7 @@ func (r *redactor) text(key, text string) string {
 	if isIdentifier(key) {
 		return r.placeholder(text, pattern(text))
 	}
-	if words[text] && !isPrivate(key) {
+	if words[text] && !isPrivate(key) || isOutcome(key) && oneWord.MatchString(text) {
 		return text
 	}
 	if at := r.time(text); at != "" {
@@ -140,6 +140,8 @@ func (r *redactor) number(key, text string) string {
 		return p
 	}
 	switch {
+	case err == nil && isOutcome(key):
+		return text
 	case err == nil && n > 0 && isIdentifier(key):
 		return r.placeholder(text, magnitude(text))
 	case err == nil && !r.replaying && isTime(key) && n > 1e9 && n < 4e9:
@@ -280,6 +282,12 @@ func isIdentifier(key string) bool { return identifiers[lastWord(key)] }
 func isTime(key string) bool {
 	return slices.ContainsFunc(wordsOf(key), func(w string) bool { return times[w] })
 }
+
+// oneWord matches the name of an outcome, such as "invalid_grant" and "LOCK_OFFLINE".
+var oneWord = regexp.MustCompile(`^[A-Za-z][A-Za-z_]{1,39}$`)
+
+// isOutcome reports whether a key says how a call ended, such as "errorCode" and "status".
+func isOutcome(key string) bool { return outcomes[strings.Join(wordsOf(key), "")] }
 
 // isPrivate reports whether a key says that its value is a name or a secret.
 func isPrivate(key string) bool {

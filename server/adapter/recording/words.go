@@ -39,5 +39,8 @@ var (
 		keyboardPwd keypad gateway gateways bridge bridges hub hubs list get query search sync status state states
 		log logs event events activity webhook webhooks callback callbacks unmanaged managed
 		workspaces connected_accounts action_attempts systems entrances groups thermostats noise_sensors
-		listKeyboardPwd listByLock detail config capabilities all`)
+		listKeyboardPwd listByLock detail config capabilities all action operation decentralWebhook key
+		subscriptions lockRecord paged pull commands health jobs queryOpenState`)
+	// outcomes are keys, without their underscores, whose values are not about persons and devices.
+	outcomes = setOf("errcode errorcode error status statuscode")
 )
