@@ -74,7 +74,7 @@ func TestAccountsCheck(t *testing.T) {
 	t.Parallel()
 	w := newWatchedCloud(t)
 	p := newProgram(t)
-	p.ok("workspaces", "create", "Home")
+	workspace := p.ok("workspaces", "create", "Home")
 	account := p.ok("accounts", "connect", "devicecloud", "--url", w.url, "--token-file", p.file("token", w.locks))
 	offices := p.ok("accounts", "connect", "accesscloud", "--url", w.url, "--token-file", p.file("office", w.systems))
 
@@ -120,6 +120,10 @@ func TestAccountsCheck(t *testing.T) {
 	p.serve()
 	if out := p.ok("accounts", "allow-writes", account); out != "Changed "+account {
 		t.Errorf("allow-writes: %s", out)
+	}
+	log := p.ok("audit", "--workspace", workspace)
+	if !strings.Contains(log, "accounts allow-writes") || strings.Contains(log, "accounts check") {
+		t.Errorf("the audit log has no change of the account, or a check:\n%s", log)
 	}
 	if out := p.ok("accounts", "check", "--devices", "1", account); !strings.Contains(out, "1 more") {
 		t.Errorf("with one device:\n%s", out)
