@@ -157,7 +157,7 @@ func (k *check) devices(ctx context.Context, c adapter.DeviceConnection, env ada
 			online++
 		}
 	}
-	k.ok("devices", "%d, of which %d are online", len(all), online)
+	k.ok("devices", "%d, %d online", len(all), online)
 	for i, d := range all {
 		if i == k.Devices {
 			k.skip("other devices", "%d more; --devices reads more of them", len(all)-i)

@@ -155,7 +155,7 @@ func checkGateway(t *testing.T, s *apptest.Server) {
 	}
 	for subject, want := range map[string]string{
 		"login":        "the vendor answers at mqtt",
-		"devices":      "1, of which 1 are online",
+		"devices":      "1, 1 online",
 		"capabilities": "lock, unlock, online codes",
 		"codes":        "",
 		"pushes":       "over the connection to the gateway",

@@ -451,3 +451,31 @@ func TestVendor_NeedsClient(t *testing.T) {
 		t.Errorf("a webview without vendors: %d", status)
 	}
 }
+
+// An account that the operator connects starts out read-only, unless writes are allowed.
+func TestConnect_ReadOnlyUnlessAllowed(t *testing.T) {
+	t.Parallel()
+	cloud := startAcme(t)
+	connecting := app.Connecting{
+		Vendors: []adapter.Vendor{cloud.vendor()},
+		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
+	}
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, allow := range map[string]bool{"jane": false, "joe": true} {
+		admin := app.Admin{Access: s.App.Access, Connecting: connecting, AllowWrites: allow}
+		c := &acmeConnection{acme: cloud, User: user, password: "secret"}
+		id, err := admin.Connect(t.Context(), w.ID, user, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := domain.Principal{WorkspaceID: w.ID}
+		a, err := s.App.Access.Accounts.GetConnectedAccount(t.Context(), p, id.String(), "")
+		if err != nil || a.ManageNewDevices != allow {
+			t.Errorf("%s: new devices are managed: %t, want %t, %v", user, a.ManageNewDevices, allow, err)
+		}
+	}
+}

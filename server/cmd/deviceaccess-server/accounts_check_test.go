@@ -88,7 +88,7 @@ func TestAccountsCheck(t *testing.T) {
 	recorded := filepath.Join(p.dir, "recorded")
 	out := p.ok("accounts", "check", "--record", recorded, account)
 	for _, want := range []string{
-		`ok +login +the vendor answers at http://127`, `ok +devices +2, of which 2 are online`,
+		`ok +login +the vendor answers at http://127`, `ok +devices +2, 2 online`,
 		`ok +capabilities of ` + w.refs[0] + ` +lock, unlock, .*online codes`, `ok +codes of ` + w.refs[0] + ` +[1-9]\n`,
 		`ok +codes of ` + w.refs[1] + ` +[1-9]\n`, `ok +pushes +no subscription is stored`, `ok +calls +3\n`,
 		`ok +tested +against a simulation`,
