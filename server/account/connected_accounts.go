@@ -235,6 +235,7 @@ func (s *Service) UpdateConnectedAccount(
 			return err
 		}
 		a = described[0]
+		tx.Concerns(p.WorkspaceID)
 		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
 			ConnectedAccountID:   r.ConnectedAccountID,
 			DisplayName:          r.DisplayName,

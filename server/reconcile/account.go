@@ -13,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -54,8 +55,12 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	case err == nil:
 		r.down.markUp(id)
 		found := make([]device.FoundDevice, len(devices))
+		known := capability.Set{
+			Simulated:  acct.Adapter == account.SandboxAdapter,
+			Unverified: r.opt.Unverified[acct.Adapter],
+		}
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
+			found[i] = toFoundDevice(d, known, asked)
 			found[i].RereadInterval = r.opt.Paces[acct.Adapter].Read
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
@@ -120,10 +125,11 @@ func (r *Reconciler) recordWarnings(ctx context.Context, lease *worker.Lease, id
 	return r.access.Accounts.RecordAccountWarnings(ctx, lease, id, found)
 }
 
-// toFoundDevice converts an adapter's device to the type of package device. asked is when the vendor was asked.
-func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.FoundDevice {
+// toFoundDevice converts an adapter's device to the type of package device. known are the capabilities that adapters do
+// not know. asked is when the vendor was asked.
+func toFoundDevice(d adapter.Device, known capability.Set, asked time.Time) device.FoundDevice {
 	capabilities := d.Capabilities
-	capabilities.Simulated = simulated
+	capabilities.Simulated, capabilities.Unverified = known.Simulated, known.Unverified
 	var automatic *device.AutoLock
 	if d.AutoLock != nil {
 		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
