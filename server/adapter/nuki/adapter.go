@@ -148,7 +148,12 @@ func New(c Config) *Adapter {
 
 // Devices implements adapter.Adapter. It omits Openers and virtual devices.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
-	list, err := a.devices.read(ctx, 0)
+	return a.devicesSince(ctx, a.timing.Shared)
+}
+
+// devicesSince lists the devices, from a list that is at most maxAge old.
+func (a *Adapter) devicesSince(ctx context.Context, maxAge time.Duration) ([]adapter.Device, error) {
+	list, err := a.devices.read(ctx, maxAge)
 	if err != nil {
 		return nil, err
 	}

@@ -231,7 +231,7 @@ func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Ev
 		factor = pushedPause
 	}
 	if a.seen.isDue(&a.seen.statesAt, factor*a.timing.Poll) {
-		list, err := a.Devices(ctx)
+		list, err := a.devicesSince(ctx, 0)
 		if err != nil {
 			if adapter.ClassOf(err) == adapter.AuthRevoked {
 				a.events.Send(adapter.Event{Kind: adapter.AccountRevoked})
