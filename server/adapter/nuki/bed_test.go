@@ -113,7 +113,9 @@ func newTimedBed(t *testing.T, o nukitest.Options, timing nuki.Timing) *bed {
 	return b
 }
 
-func deviceRef(l *nukitest.Lock) adapter.DeviceRef { return adapter.DeviceRef(strconv.FormatInt(l.ID, 10)) }
+func deviceRef(l *nukitest.Lock) adapter.DeviceRef {
+	return adapter.DeviceRef(strconv.FormatInt(l.ID, 10))
+}
 
 func (b *bed) bed() adaptertest.Bed {
 	return adaptertest.Bed{
@@ -155,4 +157,3 @@ func (b *bed) bed() adaptertest.Bed {
 		Stop:       func(testing.TB) { b.cloud.Stop() },
 	}
 }
-

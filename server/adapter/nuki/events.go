@@ -226,11 +226,11 @@ func (o *observed) noteCodes(list []wireAuth) (events []adapter.Event) {
 // fetch implements Poller.Fetch. The cursor is the time of the last entry of the log. Changes of states and codes are
 // sent at once, because they show once.
 func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Event, next string, err error) {
-	factor := time.Duration(1)
+	poll, pollCodes := a.timing.Poll, a.timing.PollCodes
 	if a.hook.works() {
-		factor = pushedPause
+		poll, pollCodes = pushedPause*poll, pushedPause*pollCodes
 	}
-	if a.seen.isDue(&a.seen.statesAt, factor*a.timing.Poll) {
+	if a.seen.isDue(&a.seen.statesAt, poll) {
 		list, err := a.devicesSince(ctx, 0)
 		if err != nil {
 			if adapter.ClassOf(err) == adapter.AuthRevoked {
@@ -244,14 +244,14 @@ func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Ev
 		}
 		a.send(changed)
 	}
-	if a.seen.isDue(&a.seen.codesAt, factor*a.timing.PollCodes) {
+	if a.seen.isDue(&a.seen.codesAt, pollCodes) {
 		list, err := a.auths.read(ctx, 0)
 		if err != nil {
 			return nil, "", err
 		}
 		a.send(a.seen.noteCodes(list))
 	}
-	if cursor != "" && !a.seen.isDue(&a.seen.logAt, factor*a.timing.Poll) {
+	if cursor != "" && !a.seen.isDue(&a.seen.logAt, poll) {
 		return nil, cursor, nil
 	}
 	events, next, err = a.readLog(ctx, cursor)

@@ -39,13 +39,12 @@ func open(t *testing.T, cloud *nukitest.Server, change ...func(*nuki.Config)) *n
 	return a
 }
 
-func put(t *testing.T, a *nuki.Adapter, device adapter.DeviceRef, spec adapter.CodeSpec) adapter.CodeRef {
+func put(t *testing.T, a *nuki.Adapter, device adapter.DeviceRef, spec adapter.CodeSpec) {
 	t.Helper()
 	made, err := a.PutCode(t.Context(), device, spec)
 	if err != nil || made.Ref == "" {
 		t.Fatalf("PutCode: ref %q, %v", made.Ref, err)
 	}
-	return made.Ref
 }
 
 // A created code that the list shows late is not sent again, although the vendor would accept it twice. A code that never
@@ -331,7 +330,7 @@ func TestLogin_RenewsTokensAndReceivesPushes(t *testing.T) {
 	stored := &secrets{}
 	receiver := newReceiver(t)
 	env := adapter.Env{Client: client, Log: slog.New(slog.DiscardHandler)}
-	vendor := nuki.VendorForTest(cloud.URL, nuki.Timing{Poll: time.Hour, PollCodes: time.Hour})
+	vendor := cloud.Vendor(nuki.Timing{Poll: time.Hour, PollCodes: time.Hour})
 	c, err := vendor.Login.OAuth.Connect(cloud.LogIn())
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +360,8 @@ func TestLogin_RenewsTokensAndReceivesPushes(t *testing.T) {
 	subscription := func() (w struct {
 		ID     int64  `json:"id"`
 		Secret string `json:"secret"`
-	}) {
+	},
+	) {
 		testenv.Until(t, "the subscription", func() bool {
 			data, err := stored.Load(t.Context(), adapter.SubscriptionSecret)
 			return err == nil && json.Unmarshal(data, &w) == nil && len(cloud.Webhooks()) == 1
@@ -458,4 +458,3 @@ func (r *receiver) set(h http.HandlerFunc) {
 	defer r.mu.Unlock()
 	r.receive = h
 }
-

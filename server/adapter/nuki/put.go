@@ -66,7 +66,11 @@ func check(w wireLock, spec adapter.CodeSpec) error {
 	case strings.HasPrefix(spec.PIN, "12"):
 		return adapter.Errorf(adapter.Invalid, "a PIN of a Nuki lock cannot start with 12")
 	case length < 1 || length > maxNameLength:
-		return adapter.Errorf(adapter.Invalid, "the name of a code of a Nuki lock has 1 to %d characters", maxNameLength)
+		return adapter.Errorf(
+			adapter.Invalid,
+			"the name of a code of a Nuki lock has 1 to %d characters",
+			maxNameLength,
+		)
 	case (spec.StartsAt == nil) != (spec.EndsAt == nil):
 		return adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
 	case spec.StartsAt != nil && !spec.EndsAt.After(*spec.StartsAt):

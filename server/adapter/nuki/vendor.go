@@ -32,12 +32,7 @@ const callsPerHour = 3600
 func Vendor() adapter.Vendor { return VendorAt(defaultURL) }
 
 // VendorAt is Vendor for another URL of the API, for tests.
-func VendorAt(base string) adapter.Vendor { return vendorAt(base, Timing{}) }
-
-// VendorForTest is VendorAt with other intervals.
-func VendorForTest(base string, timing Timing) adapter.Vendor { return vendorAt(base, timing) }
-
-func vendorAt(base string, timing Timing) adapter.Vendor {
+func VendorAt(base string) adapter.Vendor {
 	return adapter.Vendor{
 		Adapter:     Name,
 		Name:        Name,
@@ -58,7 +53,7 @@ func vendorAt(base string, timing Timing) adapter.Vendor {
 				Autocomplete: "off",
 			}},
 			Connect: func(entered map[string]string) (adapter.Connection, error) {
-				return &Connection{base: base, timing: timing, Token: strings.TrimSpace(entered["api_token"])}, nil
+				return &Connection{base: base, Token: strings.TrimSpace(entered["api_token"])}, nil
 			},
 			SecretField: "api_token",
 			Refused:     "Nuki rejects this API token. Make one at web.nuki.io under API, and copy all of it.",
@@ -70,11 +65,11 @@ func vendorAt(base string, timing Timing) adapter.Vendor {
 					"webhook.decentral",
 				},
 				Connect: func(tokens adapter.Tokens) (adapter.Connection, error) {
-					return &Connection{base: base, timing: timing, OAuth: true, tokens: tokens}, nil
+					return &Connection{base: base, OAuth: true, tokens: tokens}, nil
 				},
 			},
 		},
-		New:          func() adapter.Connection { return &Connection{base: base, timing: timing} },
+		New:          func() adapter.Connection { return &Connection{base: base} },
 		Pace:         adapter.Pace{List: 5 * time.Minute, Read: 30 * time.Minute},
 		CallsPerHour: callsPerHour,
 		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-11"},
@@ -84,8 +79,10 @@ func vendorAt(base string, timing Timing) adapter.Vendor {
 // Connection connects to one Nuki Web account.
 type Connection struct {
 	base   string
-	timing Timing
 	tokens adapter.Tokens // of a login that is being checked
+
+	// Timing is for tests.
+	Timing Timing `json:"-"`
 
 	// Token is an API token; empty with OAuth. All fields are always stored, because a login replaces a former one.
 	Token string `json:"token"`
@@ -143,7 +140,10 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 		return adapter.Checked{}, adapter.Errorf(adapter.Invalid, "the account has no lock in Nuki Web: activate Nuki "+
 			"Web for the lock in the Nuki app, then connect again")
 	}
-	c.AccountID = slices.MinFunc(list, func(a, b wireLock) int { return cmp.Compare(a.AccountID, b.AccountID) }).AccountID
+	c.AccountID = slices.MinFunc(
+		list,
+		func(a, b wireLock) int { return cmp.Compare(a.AccountID, b.AccountID) },
+	).AccountID
 	if c.AccountID <= 0 {
 		return adapter.Checked{}, adapter.Errorf(adapter.Transient, "Nuki does not name the account of the locks")
 	}
@@ -172,7 +172,7 @@ func (c *Connection) config(env adapter.Env) Config {
 		Budget:  env.Budget,
 		Secrets: env.Secrets,
 		Log:     env.Log,
-		Timing:  c.timing,
+		Timing:  c.Timing,
 	}
 	if c.OAuth {
 		config.Token = ""
@@ -187,7 +187,8 @@ func (c *Connection) reachable(
 ) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		all, err := urls(ctx)
-		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") || strings.HasPrefix(c.base, "http://") {
+		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") ||
+			strings.HasPrefix(c.base, "http://") {
 			return all, err
 		}
 		return nil, nil
@@ -210,7 +211,10 @@ func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Toke
 	}
 	return func(ctx context.Context, old adapter.Tokens) (tokens adapter.Tokens, err error) {
 		if env.Client.ID == "" {
-			return tokens, adapter.Errorf(adapter.GatewayDown, "the operator's client of Nuki is not set on this server")
+			return tokens, adapter.Errorf(
+				adapter.GatewayDown,
+				"the operator's client of Nuki is not set on this server",
+			)
 		}
 		var got struct {
 			Access    string  `json:"access_token"`

@@ -83,8 +83,11 @@ func (w wireLock) serial() string { return fmt.Sprintf("%08X", uint32(w.ID&0xFFF
 // offline returns the error of a lock that cannot be reached.
 func (w wireLock) offline() *adapter.Error {
 	if w.Server != nil && *w.Server != serverOffline {
-		return adapter.Errorf(adapter.Offline, "Nuki Web cannot use the lock: its owner must activate Nuki Web again in "+
-			"the Nuki app")
+		return adapter.Errorf(
+			adapter.Offline,
+			"Nuki Web cannot use the lock: its owner must activate Nuki Web again in "+
+				"the Nuki app",
+		)
 	}
 	return adapter.Errorf(adapter.Offline, "the lock is offline: check its bridge or its WiFi")
 }

@@ -177,7 +177,7 @@ func (s *Server) answer(w http.ResponseWriter, out any, err error) {
 		if no.status == http.StatusServiceUnavailable {
 			w.Header().Set(contracttest.Deviates, "the page of a proxy")
 			w.WriteHeader(no.status)
-			io.WriteString(w, "<html>")
+			_, _ = io.WriteString(w, "<html>") // the client may have gone
 			return
 		}
 		if no.status == http.StatusTooManyRequests {
@@ -185,12 +185,13 @@ func (s *Server) answer(w http.ResponseWriter, out any, err error) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(no.status)
-		json.NewEncoder(w).Encode(map[string]any{"code": no.status, "description": no.text})
+		out = map[string]any{"code": no.status, "description": no.text}
+		_ = json.NewEncoder(w).Encode(out) // the client may have gone
 	case out == nil:
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(out)
+		_ = json.NewEncoder(w).Encode(out) // the client may have gone
 	}
 }
 
@@ -205,7 +206,9 @@ func (s *Server) routes() http.Handler {
 		}
 		return out, nil
 	})
-	s.handle(mux, "GET /smartlock/{id}", s.withLock(func(l *Lock, _ *http.Request) (any, error) { return l.wire(), nil }))
+	s.handle(mux, "GET /smartlock/{id}", s.withLock(func(l *Lock, _ *http.Request) (any, error) {
+		return l.wire(), nil
+	}))
 	s.handle(mux, "GET /smartlock/auth", func(*http.Request) (any, error) {
 		out := []auth{}
 		for _, l := range s.locks {

@@ -50,7 +50,7 @@ func TestStory(t *testing.T) {
 	timing := nuki.Timing{ReadBack: []time.Duration{0, time.Millisecond, time.Millisecond}, Shared: time.Nanosecond}
 	timing.Poll, timing.PollCodes = 200*time.Millisecond, 200*time.Millisecond
 	vendorstory.Run(t, vendorstory.Story{
-		Connecting: app.Connecting{Vendors: []adapter.Vendor{nuki.VendorForTest(cloud.URL, timing)}},
+		Connecting: app.Connecting{Vendors: []adapter.Vendor{cloud.Vendor(timing)}},
 		Pages:      []map[string]string{{"api_token": nukitest.Token}},
 		Door:       door{cloud.Lock()},
 		PINs:       [3]string{"483926", "594837", "615948"},

@@ -30,7 +30,10 @@ func (s *Server) webhookRoutes(mux *http.ServeMux) {
 		return h, nil
 	})
 	s.handle(mux, "DELETE /api/decentralWebhook/{webhook}", func(r *http.Request) (any, error) {
-		s.hooks = slices.DeleteFunc(s.hooks, func(h webhook) bool { return strconv.Itoa(h.ID) == r.PathValue("webhook") })
+		s.hooks = slices.DeleteFunc(
+			s.hooks,
+			func(h webhook) bool { return strconv.Itoa(h.ID) == r.PathValue("webhook") },
+		)
 		return nil, nil
 	})
 }
