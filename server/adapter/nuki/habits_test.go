@@ -330,7 +330,7 @@ func TestLogin_RenewsTokensAndReceivesPushes(t *testing.T) {
 	stored := &secrets{}
 	receiver := newReceiver(t)
 	env := adapter.Env{Client: client, Log: slog.New(slog.DiscardHandler)}
-	vendor := cloud.Vendor(nuki.Timing{Poll: time.Hour, PollCodes: time.Hour})
+	vendor := cloud.Vendor(nuki.Timing{Poll: time.Hour, PollCodes: time.Hour, Shared: 1})
 	c, err := vendor.Login.OAuth.Connect(cloud.LogIn())
 	if err != nil {
 		t.Fatal(err)
