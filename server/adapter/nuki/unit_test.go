@@ -1,6 +1,7 @@
 package nuki_test
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -175,5 +176,43 @@ func TestConnection(t *testing.T) {
 	cloud.Lock().Remove()
 	if _, err := c.Check(t.Context(), env); adapter.ClassOf(err) != adapter.Invalid {
 		t.Errorf("an account without locks: %v", err)
+	}
+}
+
+// Only Nuki's refusal of the refresh token asks for another login.
+func TestLogin_RefusedRefresh(t *testing.T) {
+	t.Parallel()
+	client := adapter.Client{ID: "our-id", Secret: "our-secret"}
+	cloud := nukitest.Start(t, nukitest.Options{Client: client})
+	good := cloud.LogIn()
+	for _, test := range []struct {
+		name    string
+		client  adapter.Client
+		refresh string
+		want    adapter.Class
+	}{
+		{"another client", adapter.Client{ID: "our-id", Secret: "wrong"}, good.Refresh, adapter.GatewayDown},
+		{"no client", adapter.Client{}, good.Refresh, adapter.GatewayDown},
+		{"a used token", client, "refresh-token-0", adapter.AuthRevoked},
+		{"no token", client, "", adapter.AuthRevoked},
+		{"a token that works", client, good.Refresh, ""},
+	} {
+		c, err := cloud.Vendor(quick()).Login.OAuth.Connect(adapter.Tokens{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := &secrets{}
+		expired, err := json.Marshal(adapter.Tokens{Access: "old", Refresh: test.refresh, ExpiresAt: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stored.Store(t.Context(), adapter.CredentialsSecret, expired); err != nil {
+			t.Fatal(err)
+		}
+		env := adapter.Env{Client: test.client, Secrets: stored, Log: slog.New(slog.DiscardHandler)}
+		_, err = c.Check(t.Context(), env)
+		if test.want == "" && err != nil || test.want != "" && adapter.ClassOf(err) != test.want {
+			t.Errorf("%s: %v", test.name, err)
+		}
 	}
 }

@@ -210,7 +210,10 @@ func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Toke
 		Secret:  env.Client.Secret,
 	}
 	return func(ctx context.Context, old adapter.Tokens) (tokens adapter.Tokens, err error) {
-		if env.Client.ID == "" {
+		switch {
+		case old.Refresh == "":
+			return tokens, adapter.Errorf(adapter.AuthRevoked, "the login has ended. Log in again on a connect page.")
+		case env.Client.ID == "":
 			return tokens, adapter.Errorf(
 				adapter.GatewayDown,
 				"the operator's client of Nuki is not set on this server",
@@ -233,12 +236,11 @@ func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Toke
 			Write: true,
 		}
 		err = client.DoJSON(ctx, call, &got, func(r vendorhttp.Response) error {
-			if r.Status == http.StatusBadRequest || r.Status == http.StatusUnauthorized {
-				return adapter.Errorf(adapter.AuthRevoked, "Nuki ends the login. Log in again on a connect page.")
-			}
-			return client.Refusal(call, r, "")
+			return refusedTokens(client, call, r)
 		})
 		switch {
+		case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // it is no write of the caller
+			return tokens, adapter.Errorf(adapter.GatewayDown, "no tokens: %s", adapter.AsError(err).Message)
 		case err != nil:
 			return tokens, err
 		case got.Access == "":
@@ -250,4 +252,19 @@ func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Toke
 		}
 		return tokens, nil
 	}
+}
+
+// refusedTokens returns the error of a request for tokens (RFC 6749, section 5.2).
+func refusedTokens(client *vendorhttp.Client, call vendorhttp.Call, r vendorhttp.Response) error {
+	var body struct {
+		Error string `json:"error"`
+	}
+	_ = json.Unmarshal(r.Data, &body) // it may be a page of a proxy
+	switch {
+	case body.Error == "invalid_grant":
+		return adapter.Errorf(adapter.AuthRevoked, "Nuki has ended the login. Log in again on a connect page.")
+	case body.Error == "invalid_client", body.Error == "unauthorized_client", r.Status == http.StatusUnauthorized:
+		return adapter.Errorf(adapter.GatewayDown, "Nuki rejects the operator's client: check its id and secret")
+	}
+	return client.Refusal(call, r, "")
 }

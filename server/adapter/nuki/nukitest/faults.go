@@ -105,17 +105,17 @@ func (s *Server) lose(l *Lock) bool {
 func (s *Server) refuse(r *http.Request) error {
 	switch {
 	case s.faults.status != 0:
-		return refusal{s.faults.status, "refused for " + Token}
+		return refusal{status: s.faults.status, text: "refused for " + Token}
 	case s.faults.class == adapter.Transient:
-		return refusal{http.StatusServiceUnavailable, ""}
+		return refusal{status: http.StatusServiceUnavailable, text: ""}
 	case s.faults.class == adapter.AuthRevoked:
-		return refusal{http.StatusUnauthorized, "unauthorized"}
+		return refusal{status: http.StatusUnauthorized, text: "unauthorized"}
 	case r.URL.Path == "/oauth/token":
 		return nil
 	}
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !s.tokens.valid(token) {
-		return refusal{http.StatusUnauthorized, "unauthorized"}
+		return refusal{status: http.StatusUnauthorized, text: "unauthorized"}
 	}
 	return nil
 }

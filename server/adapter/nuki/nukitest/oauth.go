@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -21,6 +22,7 @@ type tokens struct {
 	issued  int
 	expired bool // the last access token
 	revoked bool
+	code    string // of a login whose tokens were not requested yet
 }
 
 func (t *tokens) access() string  { return "access-token-" + strconv.Itoa(t.issued) }
@@ -57,18 +59,39 @@ func (s *Server) Revoke() {
 	s.tokens.api, s.tokens.revoked = false, true
 }
 
+// authorize is the vendor's page, on which the person allows the access at once.
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	back, err := url.Parse(q.Get("redirect_uri"))
+	if err != nil || q.Get("client_id") != s.options.Client.ID || q.Get("response_type") != "code" {
+		http.Error(w, "the request of the login is wrong", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.ids++
+	s.tokens.code = "code-" + strconv.Itoa(s.ids)
+	with := url.Values{"code": {s.tokens.code}, "state": {q.Get("state")}}
+	s.mu.Unlock()
+	back.RawQuery = with.Encode()
+	http.Redirect(w, r, back.String(), http.StatusFound)
+}
+
 func (s *Server) oauthRoutes(mux *http.ServeMux) {
 	s.handle(mux, "POST /oauth/token", func(r *http.Request) (any, error) {
 		client := adapter.Client{ID: r.PostFormValue("client_id"), Secret: r.PostFormValue("client_secret")}
 		if client != s.options.Client {
-			return nil, refusal{http.StatusUnauthorized, "invalid_client"}
+			return nil, refusal{status: http.StatusUnauthorized, text: "invalid_client", oauth: true}
 		}
 		t := &s.tokens
-		if t.issued == 0 || t.revoked || r.PostFormValue("refresh_token") != t.refresh() {
-			return nil, refusal{http.StatusBadRequest, "invalid_grant"}
+		granted := t.issued > 0 && !t.revoked && r.PostFormValue("refresh_token") == t.refresh()
+		if r.PostFormValue("grant_type") == "authorization_code" {
+			granted = t.code != "" && r.PostFormValue("code") == t.code
+		}
+		if !granted {
+			return nil, refusal{status: http.StatusBadRequest, text: "invalid_grant", oauth: true}
 		}
 		t.issued++
-		t.expired = false
+		t.code, t.expired, t.revoked = "", false, false
 		return map[string]any{
 			"access_token":  t.access(),
 			"refresh_token": t.refresh(),

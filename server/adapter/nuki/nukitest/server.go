@@ -75,7 +75,11 @@ func Start(t testing.TB, o Options) *Server {
 	s.AddLock("Front door")
 	judged := contracttest.Open(t, nuki.Contract).Handler(t, s.routes())
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.stalls(r) {
+		switch {
+		case s.stalls(r):
+			return
+		case r.URL.Path == "/oauth/authorize": // opened by people
+			s.authorize(w, r)
 			return
 		}
 		judged.ServeHTTP(w, r)
@@ -148,6 +152,8 @@ func (s *Server) now() time.Time {
 type refusal struct {
 	status int
 	text   string
+	// oauth means an error of RFC 6749, whose code is text.
+	oauth bool
 }
 
 func (r refusal) Error() string { return r.text }
@@ -186,6 +192,9 @@ func (s *Server) answer(w http.ResponseWriter, out any, err error) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(no.status)
 		out = map[string]any{"code": no.status, "description": no.text}
+		if no.oauth {
+			out = map[string]any{"error": no.text}
+		}
 		_ = json.NewEncoder(w).Encode(out) // the client may have gone
 	case out == nil:
 		w.WriteHeader(http.StatusNoContent)
@@ -230,7 +239,7 @@ func (s *Server) routes() http.Handler {
 			Action int `json:"action"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			return nil, refusal{http.StatusBadRequest, "bad parameter"}
+			return nil, refusal{status: http.StatusBadRequest, text: "bad parameter"}
 		}
 		l.move(body.Action)
 		return nil, nil
@@ -238,7 +247,7 @@ func (s *Server) routes() http.Handler {
 	s.handle(mux, "POST /smartlock/{id}/advanced/config", s.withLock(func(l *Lock, r *http.Request) (any, error) {
 		var body advancedConfig
 		if json.NewDecoder(r.Body).Decode(&body) != nil || body.UnlatchDuration == 0 {
-			return nil, refusal{http.StatusBadRequest, "incomplete configuration"}
+			return nil, refusal{status: http.StatusBadRequest, text: "incomplete configuration"}
 		}
 		l.auto = body
 		return nil, nil
@@ -255,7 +264,7 @@ func (s *Server) withLock(h func(*Lock, *http.Request) (any, error)) func(*http.
 				return h(l, r)
 			}
 		}
-		return nil, refusal{http.StatusNotFound, "no such smartlock"}
+		return nil, refusal{status: http.StatusNotFound, text: "no such smartlock"}
 	}
 }
 
@@ -263,7 +272,7 @@ func (s *Server) listLog(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "20"))
 	if err != nil {
-		return nil, refusal{http.StatusBadRequest, "limit"}
+		return nil, refusal{status: http.StatusBadRequest, text: "limit"}
 	}
 	from, _ := time.Parse(time.RFC3339Nano, q.Get("fromDate"))
 	out := []logEntry{}
@@ -279,13 +288,13 @@ func (s *Server) listLog(r *http.Request) (any, error) {
 func (s *Server) create(l *Lock, r *http.Request) (any, error) {
 	var body authRequest
 	if json.NewDecoder(r.Body).Decode(&body) != nil {
-		return nil, refusal{http.StatusBadRequest, "bad parameter"}
+		return nil, refusal{status: http.StatusBadRequest, text: "bad parameter"}
 	}
 	switch {
 	case s.faults.class == adapter.Duplicate, !s.options.AcceptDuplicates && l.hasPIN(body.Code, ""):
-		return nil, refusal{http.StatusConflict, "code " + strconv.Itoa(body.Code) + " exists"}
+		return nil, refusal{status: http.StatusConflict, text: "code " + strconv.Itoa(body.Code) + " exists"}
 	case s.faults.class == adapter.Invalid, len(l.codes) >= s.options.MaxCodes:
-		return nil, refusal{http.StatusUnprocessableEntity, "refused: " + strconv.Itoa(body.Code)}
+		return nil, refusal{status: http.StatusUnprocessableEntity, text: "refused: " + strconv.Itoa(body.Code)}
 	}
 	l.write("", func() {
 		c := l.newCode(auth{})
@@ -306,9 +315,9 @@ func (s *Server) busyCode(l *Lock, r *http.Request) (*code, error) {
 	c := l.find(r.PathValue("auth"))
 	switch {
 	case c == nil || c.direct:
-		return nil, refusal{http.StatusNotFound, "no such authorization"}
+		return nil, refusal{status: http.StatusNotFound, text: "no such authorization"}
 	case l.isBusy(c):
-		return nil, refusal{http.StatusLocked, "previous operation running"}
+		return nil, refusal{status: http.StatusLocked, text: "previous operation running"}
 	}
 	return c, nil
 }
@@ -320,10 +329,10 @@ func (s *Server) change(l *Lock, r *http.Request) (any, error) {
 	}
 	var body authRequest
 	if json.NewDecoder(r.Body).Decode(&body) != nil {
-		return nil, refusal{http.StatusBadRequest, "bad parameter"}
+		return nil, refusal{status: http.StatusBadRequest, text: "bad parameter"}
 	}
 	if !s.options.AcceptDuplicates && l.hasPIN(body.Code, c.ID) {
-		return nil, refusal{http.StatusConflict, "code exists"}
+		return nil, refusal{status: http.StatusConflict, text: "code exists"}
 	}
 	l.write(c.ID, func() {
 		body.apply(&c.auth)

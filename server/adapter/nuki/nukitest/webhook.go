@@ -22,7 +22,7 @@ func (s *Server) webhookRoutes(mux *http.ServeMux) {
 	s.handle(mux, "PUT /api/decentralWebhook", func(r *http.Request) (any, error) {
 		var h webhook
 		if json.NewDecoder(r.Body).Decode(&h) != nil {
-			return nil, refusal{http.StatusBadRequest, "bad parameter"}
+			return nil, refusal{status: http.StatusBadRequest, text: "bad parameter"}
 		}
 		s.ids++
 		h.ID, h.Secret = s.ids, "secret-of-webhook-"+strconv.Itoa(s.ids)
