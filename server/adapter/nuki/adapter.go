@@ -101,6 +101,7 @@ type Adapter struct {
 	auths   sharedList[wireAuth]
 	made    creations
 	seen    observed
+	polls   polls
 	hook    subscription
 
 	open context.Context // ends with Close

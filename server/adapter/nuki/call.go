@@ -91,7 +91,7 @@ func (a *Adapter) refusal(call vendorhttp.Call, r vendorhttp.Response, token str
 		e.Message = "Nuki requires a paid plan for this: check the plan of the account in Nuki Web."
 		e.RetryAfter = cmp.Or(e.RetryAfter, planPause)
 	case http.StatusConflict:
-		e.Class, e.Message = adapter.Duplicate, "Nuki reports that the lock has a code with this PIN."
+		e.Class, e.Message = adapter.Duplicate, "Nuki reports that this PIN is in use. Choose another PIN."
 	case http.StatusUnprocessableEntity:
 		e.Class = adapter.Invalid
 	case http.StatusLocked:

@@ -1,6 +1,7 @@
 package nuki
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"hash/maphash"
@@ -120,20 +121,11 @@ type observed struct {
 	codes   map[adapter.DeviceRef]uint64 // hashes of the codes
 	seed    maphash.Seed
 	entries []string // handled entries of the log
-	// statesAt, codesAt, and logAt are when each was read last.
-	statesAt, codesAt, logAt time.Time
 }
 
-// isDue reports whether a read is due, and records that it happens.
-func (o *observed) isDue(at *time.Time, every time.Duration) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	now := time.Now()
-	if now.Sub(*at) < every {
-		return false
-	}
-	*at = now
-	return true
+// polls holds when each was read last. Only the poller uses it.
+type polls struct {
+	states, codes, log time.Time
 }
 
 // isNew reports whether an entry of the log was not handled, and marks it as handled.
@@ -226,11 +218,13 @@ func (o *observed) noteCodes(list []wireAuth) (events []adapter.Event) {
 // fetch implements Poller.Fetch. The cursor is the time of the last entry of the log. Changes of states and codes are
 // sent at once, because they show once.
 func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Event, next string, err error) {
+	now := time.Now()
 	poll, pollCodes := a.timing.Poll, a.timing.PollCodes
 	if a.hook.works() {
 		poll, pollCodes = pushedPause*poll, pushedPause*pollCodes
 	}
-	if a.seen.isDue(&a.seen.statesAt, poll) {
+	poll -= poll / 4 // the pauses of the poller vary
+	if now.Sub(a.polls.states) >= poll {
 		list, err := a.devicesSince(ctx, 0)
 		if err != nil {
 			if adapter.ClassOf(err) == adapter.AuthRevoked {
@@ -243,23 +237,30 @@ func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Ev
 			changed = append(changed, adapter.Event{Kind: adapter.Resync})
 		}
 		a.send(changed)
+		a.polls.states = now
 	}
-	if a.seen.isDue(&a.seen.codesAt, pollCodes) {
+	if now.Sub(a.polls.codes) >= pollCodes {
 		list, err := a.auths.read(ctx, 0)
 		if err != nil {
 			return nil, "", err
 		}
 		a.send(a.seen.noteCodes(list))
+		a.polls.codes = now
 	}
-	if cursor != "" && !a.seen.isDue(&a.seen.logAt, poll) {
+	if cursor != "" && now.Sub(a.polls.log) < poll {
 		return nil, cursor, nil
 	}
 	events, next, err = a.readLog(ctx, cursor)
 	if err != nil && adapter.ClassOf(err) == adapter.NotSupported { // the token lacks the right
-		return nil, cursor, nil
+		events, next, err = nil, cmp.Or(cursor, cursorAt(now)), nil
+	}
+	if err == nil {
+		a.polls.log = now
 	}
 	return events, next, err
 }
+
+func cursorAt(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func (a *Adapter) send(events []adapter.Event) {
 	for _, e := range events {
@@ -293,7 +294,7 @@ func (a *Adapter) readLog(ctx context.Context, cursor string) (events []adapter.
 			events = append(events, e)
 		}
 	}
-	return events, last.UTC().Format(time.RFC3339Nano), nil
+	return events, cursorAt(last), nil
 }
 
 // logSince reads the entries since a time, in the order of their time.

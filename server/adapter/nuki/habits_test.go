@@ -458,3 +458,22 @@ func (r *receiver) set(h http.HandlerFunc) {
 	defer r.mu.Unlock()
 	r.receive = h
 }
+
+// A token without the right to read the log still shows changes, and does not read everything again with each poll.
+func TestPoll_WithoutTheLog(t *testing.T) {
+	t.Parallel()
+	cloud := nukitest.Start(t, nukitest.Options{ForbidLog: true})
+	a := open(t, cloud)
+	a.Listen()
+	if e := <-a.Events(); e.Kind != adapter.Resync {
+		t.Fatalf("the first event is %+v", e)
+	}
+	testenv.Until(t, "several polls", func() bool { return cloud.Requests("GET /smartlock/log") > 3 })
+	cloud.Lock().AddCode(t, "Guest", "583926")
+	awaitEvent(t, a, func(e adapter.Event) bool {
+		if e.Kind == adapter.Resync {
+			t.Fatal("a poll asks to read everything again")
+		}
+		return e.Kind == adapter.CodesChanged
+	})
+}

@@ -70,7 +70,7 @@ func VendorAt(base string) adapter.Vendor {
 			},
 		},
 		New:          func() adapter.Connection { return &Connection{base: base} },
-		Pace:         adapter.Pace{List: 5 * time.Minute, Read: 30 * time.Minute},
+		Pace:         adapter.Pace{List: 5 * time.Minute},
 		CallsPerHour: callsPerHour,
 		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-11"},
 	}
@@ -176,7 +176,7 @@ func (c *Connection) config(env adapter.Env) Config {
 	}
 	if c.OAuth {
 		config.Token = ""
-		config.Tokens = &adapter.TokenSource{Secrets: env.Secrets, Refresh: c.refresh(env)}
+		config.Tokens = &adapter.TokenSource{Secrets: env.Secrets, Refresh: c.refresh(env, config.HTTP)}
 	}
 	return config
 }
@@ -196,7 +196,9 @@ func (c *Connection) reachable(
 }
 
 // refresh returns the function that requests new tokens (RFC 6749, section 6).
-func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Tokens) (adapter.Tokens, error) {
+func (c *Connection) refresh(
+	env adapter.Env, via *http.Client,
+) func(context.Context, adapter.Tokens) (adapter.Tokens, error) {
 	log := env.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -204,7 +206,7 @@ func (c *Connection) refresh(env adapter.Env) func(context.Context, adapter.Toke
 	client := &vendorhttp.Client{
 		Adapter: Name,
 		Base:    c.base,
-		HTTP:    vendorhttp.New(env),
+		HTTP:    via,
 		Log:     log,
 		Words:   []string{"oauth", "token"},
 		Secret:  env.Client.Secret,

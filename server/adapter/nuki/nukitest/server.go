@@ -41,6 +41,8 @@ type Options struct {
 	AcceptDuplicates bool
 	// MaxCodes is the room of a lock; 0 means 200.
 	MaxCodes int
+	// ForbidLog refuses the log, as for a token without the right.
+	ForbidLog bool
 	// RepeatPushes sends each push twice.
 	RepeatPushes bool
 }
@@ -269,6 +271,9 @@ func (s *Server) withLock(h func(*Lock, *http.Request) (any, error)) func(*http.
 }
 
 func (s *Server) listLog(r *http.Request) (any, error) {
+	if s.options.ForbidLog {
+		return nil, refusal{status: http.StatusForbidden, text: "forbidden"}
+	}
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "20"))
 	if err != nil {
