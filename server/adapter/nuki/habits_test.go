@@ -320,71 +320,97 @@ func TestPoll_ContinuesAtTheCursor(t *testing.T) {
 	}
 }
 
-// A login on the vendor's pages renews its tokens, which rotate, and receives signed pushes. A lost subscription is
-// replaced. Pushes that are not signed are refused.
-func TestLogin_RenewsTokensAndReceivesPushes(t *testing.T) {
-	t.Parallel()
+// loggedIn is an account that was connected by a login on the vendor's pages.
+type loggedIn struct {
+	t          *testing.T
+	cloud      *nukitest.Server
+	stored     *secrets
+	receiver   *receiver
+	connection adapter.DeviceConnection
+	env        adapter.Env
+}
+
+func logIn(t *testing.T) *loggedIn {
+	t.Helper()
 	client := adapter.Client{ID: "our-id", Secret: "our-secret"}
-	cloud := nukitest.Start(t, nukitest.Options{Client: client, RepeatPushes: true})
-	device := deviceRef(cloud.Lock())
-	stored := &secrets{}
-	receiver := newReceiver(t)
-	env := adapter.Env{Client: client, Log: slog.New(slog.DiscardHandler)}
-	vendor := cloud.Vendor(nuki.Timing{Poll: time.Hour, PollCodes: time.Hour, Shared: 1})
-	c, err := vendor.Login.OAuth.Connect(cloud.LogIn())
+	l := &loggedIn{
+		t:        t,
+		cloud:    nukitest.Start(t, nukitest.Options{Client: client, RepeatPushes: true}),
+		stored:   &secrets{},
+		receiver: newReceiver(t),
+		env:      adapter.Env{Client: client, Log: slog.New(slog.DiscardHandler)},
+	}
+	vendor := l.cloud.Vendor(nuki.Timing{Poll: time.Hour, PollCodes: time.Hour, Shared: 1})
+	c, err := vendor.Login.OAuth.Connect(l.cloud.LogIn())
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := c.Check(t.Context(), env)
+	found, err := c.Check(t.Context(), l.env)
 	if err != nil || found.Username != "4711" || len(found.Credentials) == 0 {
-		t.Fatalf("Check: %+v, %v", found.Username, err)
+		t.Fatalf("Check: %q, %v", found.Username, err)
 	}
-	if err := stored.Store(t.Context(), adapter.CredentialsSecret, found.Credentials); err != nil {
+	if err := l.stored.Store(t.Context(), adapter.CredentialsSecret, found.Credentials); err != nil {
 		t.Fatal(err)
 	}
-	env.Secrets = stored
-	env.PushURLs = func(context.Context) ([]string, error) {
-		return []string{receiver.URL + "/vendors/a/secret", receiver.URL + "/vendors/a/former"}, nil
+	l.connection, l.env.Secrets = c.(adapter.DeviceConnection), l.stored
+	l.env.PushURLs = func(context.Context) ([]string, error) {
+		return []string{l.receiver.URL + "/vendors/a/secret", l.receiver.URL + "/vendors/a/former"}, nil
 	}
-	start := func() *nuki.Adapter {
-		opened, err := c.(adapter.DeviceConnection).Open(t.Context(), env)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := opened.(*nuki.Adapter)
-		t.Cleanup(func() { _ = a.Close() })
-		receiver.set(a.Receive)
-		return a
-	}
-	a := start()
-	subscription := func() (w struct {
-		ID     int64  `json:"id"`
-		Secret string `json:"secret"`
-	},
-	) {
-		testenv.Until(t, "the subscription", func() bool {
-			data, err := stored.Load(t.Context(), adapter.SubscriptionSecret)
-			return err == nil && json.Unmarshal(data, &w) == nil && len(cloud.Webhooks()) == 1
-		})
-		return w
-	}
-	first := subscription()
+	return l
+}
 
-	code := cloud.Lock().AddCode(t, "Guest", "583926") // the push has the PIN in clear
+// open opens the account, as the server does after a restart.
+func (l *loggedIn) open() *nuki.Adapter {
+	l.t.Helper()
+	opened, err := l.connection.Open(l.t.Context(), l.env)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	a := opened.(*nuki.Adapter)
+	l.t.Cleanup(func() { _ = a.Close() })
+	l.receiver.set(a.Receive)
+	return a
+}
+
+type subscription struct {
+	ID     int64  `json:"id"`
+	Secret string `json:"secret"`
+}
+
+// subscription waits until the account has one subscription, other than a former one, and returns it.
+func (l *loggedIn) subscription(former subscription) (w subscription) {
+	l.t.Helper()
+	testenv.Until(l.t, "the subscription", func() bool {
+		data, err := l.stored.Load(l.t.Context(), adapter.SubscriptionSecret)
+		return err == nil && json.Unmarshal(data, &w) == nil && w != former && len(l.cloud.Webhooks()) == 1
+	})
+	return w
+}
+
+// A login receives signed pushes, which have PINs in clear. Pushes that are not signed are refused. A restart keeps the
+// subscription, and a lost one is replaced.
+func TestLogin_ReceivesPushes(t *testing.T) {
+	t.Parallel()
+	l := logIn(t)
+	lock, device := l.cloud.Lock(), deviceRef(l.cloud.Lock())
+	a := l.open()
+	first := l.subscription(subscription{})
+	code := lock.AddCode(t, "Guest", "583926")
 	awaitEvent(t, a, func(e adapter.Event) bool {
 		return e.Kind == adapter.CodesChanged && e.Device == device && string(e.Code) == code
 	})
-	cloud.Lock().EnterPIN("583926")
+	lock.EnterPIN("583926")
 	awaitEvent(t, a, func(e adapter.Event) bool {
 		return e.Kind == adapter.LockOperated && string(e.Code) == code && e.Operation.Method == adapter.ByKeycode
 	})
-	cloud.Lock().SetOnline(false)
+	lock.SetOnline(false)
 	awaitEvent(t, a, func(e adapter.Event) bool { return e.Kind == adapter.DeviceOffline })
-	cloud.Lock().SetOnline(true)
+	lock.SetOnline(true)
 
 	body := `{"feature":"DEVICE_AUTHS","smartlockAuth":{"code":583926}}`
 	for signature, want := range map[string]int{
-		"": http.StatusUnauthorized, nukitest.Sign("wrong", []byte(body)): http.StatusUnauthorized,
+		"":                                   http.StatusUnauthorized,
+		nukitest.Sign("wrong", []byte(body)): http.StatusUnauthorized,
 		nukitest.Sign(first.Secret, []byte(body)): http.StatusNoContent,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
@@ -395,24 +421,35 @@ func TestLogin_RenewsTokensAndReceivesPushes(t *testing.T) {
 		}
 	}
 
-	cloud.Expire()
-	if _, err := a.Devices(t.Context()); err != nil {
-		t.Errorf("with an expired token: %v", err)
-	}
-	if n := cloud.Requests("POST /oauth/token"); n != 1 {
-		t.Errorf("the tokens were renewed %d times", n)
-	}
-
 	_ = a.Close()
-	a = start() // with the stored subscription
-	if again := subscription(); again != first {
+	a = l.open() // with the stored subscription
+	lock.SetOnline(false)
+	awaitEvent(t, a, func(e adapter.Event) bool { return e.Device == device })
+	if again := l.subscription(subscription{}); again != first {
 		t.Error("a restart has replaced the subscription")
 	}
 	_ = a.Close()
-	cloud.DropWebhooks()
-	a = start()
-	testenv.Until(t, "a new subscription", func() bool { return subscription() != first })
-	cloud.Revoke()
+	l.cloud.DropWebhooks()
+	l.open()
+	l.subscription(first)
+}
+
+// An expired token is renewed once, by a refresh token that works once. Tokens that the vendor has revoked end the login.
+func TestLogin_RenewsTokens(t *testing.T) {
+	t.Parallel()
+	l := logIn(t)
+	a := l.open()
+	for range 2 {
+		before := l.cloud.Requests("POST /oauth/token")
+		l.cloud.Expire()
+		if _, err := a.Devices(t.Context()); err != nil {
+			t.Errorf("with an expired token: %v", err)
+		}
+		if n := l.cloud.Requests("POST /oauth/token"); n != before+1 {
+			t.Errorf("the tokens were renewed %d times", n-before)
+		}
+	}
+	l.cloud.Revoke()
 	if _, err := a.Devices(t.Context()); adapter.ClassOf(err) != adapter.AuthRevoked {
 		t.Errorf("with revoked tokens: %v", err)
 	}
