@@ -325,7 +325,7 @@ func (a *Adapter) probe(ctx context.Context, s snapshot, now time.Time) (events 
 	return events
 }
 
-// probeCodes reports whether the list of codes changed since the last probe.
+// probeCodes reports whether the list of codes changed since the last probe. Before the first one it may have changed.
 func (a *Adapter) probeCodes(ctx context.Context, device adapter.DeviceRef, is *lockState) (changed bool) {
 	known, ok := a.locks.of(device)
 	if !ok || !known.caps.OnlineCodes {
@@ -342,7 +342,6 @@ func (a *Adapter) probeCodes(ctx context.Context, device adapter.DeviceRef, is *
 	if err != nil || !changed {
 		return false
 	}
-	changed = is.Version >= 0 && got.Version != is.Version
 	is.Version = got.Version
-	return changed
+	return true
 }

@@ -466,7 +466,7 @@ func (c *Cloud) listActivity(r *http.Request) answer {
 	if !c.hideLog {
 		l.visible = len(l.log)
 	}
-	list := slices.Clone(l.log[:l.visible])
+	list := append([]activity{}, l.log[:l.visible]...)
 	slices.Reverse(list)
 	elements, _ := strconv.Atoi(r.FormValue("elements")) // the contract requires it
 	return ok(list[:min(elements, len(list))])
