@@ -7,15 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee/tedeetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { apptest.Main(m) }
 
 // secrets is an adapter.Secrets of one instance.
 type secrets struct {
