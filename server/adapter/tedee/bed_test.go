@@ -1,6 +1,7 @@
 package tedee_test
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"sync"
@@ -38,9 +39,12 @@ func (s *secrets) Store(_ context.Context, name string, value []byte) error {
 	return nil
 }
 
-func (s *secrets) Rotate(ctx context.Context, name string, _ []byte, renew adapter.Renew) ([]byte, error) {
+func (s *secrets) Rotate(ctx context.Context, name string, seen []byte, renew adapter.Renew) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !bytes.Equal(s.values[name], seen) {
+		return s.values[name], nil
+	}
 	fresh, err := renew(ctx, s.values[name])
 	if err == nil {
 		s.values[name] = fresh

@@ -80,6 +80,8 @@ type pinList struct {
 	// ours are the details after our own confirmed writes since then; nil without such writes.
 	ours   map[int64]wirePIN
 	writes int64
+	// written are the details of ours that were written. A read confirms them.
+	written map[int64]wirePIN
 }
 
 type pinName struct {
@@ -190,23 +192,42 @@ func (a *Adapter) readPINs(ctx context.Context, known knownLock, list *pinList) 
 	if err := a.readList(ctx, known, list); err != nil {
 		return nil, err
 	}
-	pins := make([]wirePIN, 0, len(list.names))
-	for _, name := range list.names {
-		p, there := list.details[name.ID]
-		if !there {
-			var err error
-			p, err = a.readPIN(ctx, known, name.ID)
-			switch {
-			case statusOf(err) == http.StatusNotFound: // it was deleted since
-				continue
-			case err != nil:
+	// The first round may find that a write of ours was lost, so that the version counts a write by others.
+	for range 2 {
+		for _, name := range list.names {
+			if err := a.readDetails(ctx, known, list, name.ID); err != nil {
 				return nil, err
 			}
-			list.details[name.ID] = p
 		}
-		pins = append(pins, p)
+	}
+	pins := make([]wirePIN, 0, len(list.names))
+	for _, name := range list.names {
+		if p, there := list.details[name.ID]; there { // otherwise it was deleted since
+			pins = append(pins, p)
+		}
 	}
 	return pins, nil
+}
+
+// readDetails reads the details of a PIN if they are unknown. If they are not those that we wrote, all others become
+// unknown.
+func (a *Adapter) readDetails(ctx context.Context, known knownLock, list *pinList, id int64) error {
+	if _, there := list.details[id]; there {
+		return nil
+	}
+	p, err := a.readPIN(ctx, known, id)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	if want, ours := list.written[id]; ours && (p.PIN != want.PIN || p.Alias != want.Alias) {
+		clear(list.details)
+	}
+	delete(list.written, id)
+	list.details[id] = p
+	return nil
 }
 
 func (a *Adapter) readPIN(ctx context.Context, known knownLock, id int64) (p wirePIN, err error) {
@@ -258,7 +279,10 @@ func (a *Adapter) readList(ctx context.Context, known knownLock, list *pinList) 
 	}
 	ours, writes := list.ours, list.writes
 	list.ours, list.writes = nil, 0
-	if !changed { // so our own writes did not arrive
+	if !changed {
+		if writes > 0 { // our own writes did not arrive
+			list.written = nil
+		}
 		return nil
 	}
 	names := *got.PINs
@@ -266,8 +290,11 @@ func (a *Adapter) readList(ctx context.Context, known knownLock, list *pinList) 
 	case list.version == got.Version && slices.Equal(list.names, names):
 	case writes > 0 && got.Version == list.version+writes && describes(ours, names):
 		list.details = ours
+		for id := range list.written { // a read confirms it
+			delete(list.details, id)
+		}
 	default:
-		list.details = map[int64]wirePIN{}
+		list.details, list.written = map[int64]wirePIN{}, nil
 	}
 	list.version, list.names, list.listed = got.Version, names, time.Now()
 	return nil
@@ -283,17 +310,22 @@ func describes(details map[int64]wirePIN, names []pinName) bool {
 	return len(details) == len(names)
 }
 
-// noteWrite records a write that the lock has confirmed. change applies it to the details.
-func (l *pinList) noteWrite(change func(details map[int64]wirePIN)) {
+// noteWrite records a write that the lock has confirmed; p is nil for a deletion.
+func (l *pinList) noteWrite(id int64, p *wirePIN) {
 	if l.version < 0 {
 		return
 	}
 	if l.ours == nil {
-		l.ours = maps.Clone(l.details)
-	}
-	if l.ours == nil {
 		l.ours = map[int64]wirePIN{}
+		maps.Copy(l.ours, l.details)
+	}
+	if l.written == nil {
+		l.written = map[int64]wirePIN{}
 	}
 	l.writes++
-	change(l.ours)
+	delete(l.ours, id)
+	delete(l.written, id)
+	if p != nil {
+		l.ours[id], l.written[id] = *p, *p
+	}
 }

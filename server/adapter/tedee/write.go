@@ -181,7 +181,7 @@ func (w write) create(ctx context.Context) (result adapter.PutResult, err error)
 	}
 	sent.id, pin.ID = made.ID, made.ID
 	w.creates.keep(key, sent)
-	w.list.noteWrite(func(details map[int64]wirePIN) { details[made.ID] = pin })
+	w.list.noteWrite(made.ID, &pin)
 	return adapter.PutResult{Ref: refOf(made.ID), State: adapter.Confirmed}, nil
 }
 
@@ -234,7 +234,7 @@ func (w write) change(ctx context.Context, id int64) (result adapter.PutResult, 
 		return result, w.explainDuplicate(ctx, err)
 	}
 	pin.ID = id
-	w.list.noteWrite(func(details map[int64]wirePIN) { details[id] = pin })
+	w.list.noteWrite(id, &pin)
 	return adapter.PutResult{Ref: refOf(id), State: adapter.Confirmed}, nil
 }
 
@@ -270,7 +270,7 @@ func (a *Adapter) DeleteCode(
 		if err := a.do(ctx, call, nil); err != nil {
 			return err
 		}
-		list.noteWrite(func(details map[int64]wirePIN) { delete(details, id) })
+		list.noteWrite(id, nil)
 		return nil
 	})
 	// The vendor deletes a code after its end. onLock has made sure that the lock is there.
