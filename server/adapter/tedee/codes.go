@@ -279,10 +279,10 @@ func (a *Adapter) readList(ctx context.Context, known knownLock, list *pinList) 
 	}
 	ours, writes := list.ours, list.writes
 	list.ours, list.writes = nil, 0
+	if writes > 0 && (!changed || got.Version == list.version) { // our own writes did not arrive
+		list.written = nil
+	}
 	if !changed {
-		if writes > 0 { // our own writes did not arrive
-			list.written = nil
-		}
 		return nil
 	}
 	names := *got.PINs
