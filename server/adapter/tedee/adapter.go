@@ -53,6 +53,8 @@ type Config struct {
 	PollInterval time.Duration
 	// ProbeInterval is the time between looks for changed codes and for refused PINs at one lock; 0: 15 minutes.
 	ProbeInterval time.Duration
+	// Now is the clock; nil: the system's.
+	Now func() time.Time
 	// HTTP defaults to vendorhttp.New.
 	HTTP *http.Client
 	// Log defaults to no logging.
@@ -68,6 +70,7 @@ type Adapter struct {
 	log           *slog.Logger
 	pollInterval  time.Duration
 	probeInterval time.Duration
+	now           func() time.Time
 	keyEnd        keyEnd
 
 	events  *adapter.EventQueue
@@ -95,6 +98,9 @@ func New(c Config) *Adapter {
 	if c.HTTP == nil {
 		c.HTTP = vendorhttp.New(adapter.Env{})
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	open, shut := context.WithCancel(context.Background())
 	a := &Adapter{
 		tokens:        c.Tokens,
@@ -103,6 +109,7 @@ func New(c Config) *Adapter {
 		log:           c.Log,
 		pollInterval:  cmp.Or(c.PollInterval, time.Minute),
 		probeInterval: cmp.Or(c.ProbeInterval, 15*time.Minute),
+		now:           c.Now,
 		keyEnd:        keyEnd{at: c.KeyEnds},
 		events:        adapter.NewEventQueue(),
 		open:          open,
@@ -133,7 +140,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.keyEnd.warn(ctx, a.log, time.Now())
+	a.keyEnd.warn(ctx, a.log, a.now())
 	devices := make([]adapter.Device, len(locks))
 	for i, l := range locks {
 		devices[i] = l.device()

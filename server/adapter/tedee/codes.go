@@ -162,8 +162,10 @@ func (a *Adapter) withCodes(
 	defer release()
 	return a.onLock(ctx, device, func(known knownLock) error {
 		if !known.caps.OnlineCodes {
-			return adapter.Errorf(adapter.NotSupported,
-				"the lock has no codes that can be programmed; they need a keypad, a bridge, and the rights of an admin")
+			return adapter.Errorf(
+				adapter.NotSupported,
+				"the lock has no codes that can be programmed; they need a keypad, a bridge, and the rights of an admin",
+			)
 		}
 		list := a.codes.of(device)
 		if list.lock != known.id {
@@ -270,7 +272,7 @@ func (a *Adapter) fetchList(ctx context.Context, known knownLock, version int64)
 // readList brings the list up to date, and drops the details that may have changed.
 func (a *Adapter) readList(ctx context.Context, known knownLock, list *pinList) error {
 	version := list.version
-	if time.Since(list.listed) > fullListInterval {
+	if a.now().Sub(list.listed) > fullListInterval {
 		version = -1
 	}
 	got, changed, err := a.fetchList(ctx, known, version)
@@ -296,7 +298,7 @@ func (a *Adapter) readList(ctx context.Context, known knownLock, list *pinList) 
 	default:
 		list.details, list.written = map[int64]wirePIN{}, nil
 	}
-	list.version, list.names, list.listed = got.Version, names, time.Now()
+	list.version, list.names, list.listed = got.Version, names, a.now()
 	return nil
 }
 

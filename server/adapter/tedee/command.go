@@ -112,7 +112,10 @@ func (a *Adapter) ConfigureAutoLock(
 	settings := map[string]any{"autoLockEnabled": setting.Enabled}
 	if setting.Enabled {
 		if setting.Delay < time.Second || setting.Delay > maxAutoLockDelay || setting.Delay%time.Second != 0 {
-			return "", adapter.Errorf(adapter.Invalid, "the auto-lock delay of this lock is in whole seconds, from 1 to 86400")
+			return "", adapter.Errorf(
+				adapter.Invalid,
+				"the auto-lock delay of this lock is in whole seconds, from 1 to 86400",
+			)
 		}
 		settings["autoLockDelay"] = int64(setting.Delay / time.Second)
 	}

@@ -77,7 +77,7 @@ func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Ev
 	if cursor != "" && json.Unmarshal([]byte(cursor), &before) != nil {
 		return nil, "", adapter.Errorf(adapter.NotFound, "the stored cursor cannot be read")
 	}
-	now := time.Now()
+	now := a.now()
 	// The poller calls again at once, and another instance may have polled.
 	if age := now.Sub(before.At); cursor != "" && age >= 0 && age < a.pollInterval/2 {
 		return nil, cursor, nil

@@ -19,9 +19,9 @@ import (
 )
 
 // start returns a cloud and an adapter for it that does not poll.
-func start(t *testing.T, o tedeetest.Options) (*tedeetest.Cloud, *tedee.Adapter, adapter.DeviceRef) {
+func start(t *testing.T) (*tedeetest.Cloud, *tedee.Adapter, adapter.DeviceRef) {
 	t.Helper()
-	c := tedeetest.Start(t, o)
+	c := tedeetest.Start(t, tedeetest.Options{})
 	a := open(t, c, false)
 	if _, err := a.Devices(t.Context()); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func put(t *testing.T, a *tedee.Adapter, device adapter.DeviceRef, spec adapter.
 // by others show all the same.
 func TestCodes_ReadsDetailsOnce(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	first, second := c.AddCode("One", "48291"), c.AddCode("Two", "59382")
 	calls := func(want int, why string) {
 		t.Helper()
@@ -106,7 +106,7 @@ func TestCodes_ReadsDetailsOnce(t *testing.T) {
 // A write whose response is lost, or that times out after it arrived, never makes a second code.
 func TestPutCode_LostResponses(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	spec := adapter.CodeSpec{Key: "k1", Name: "Guest", PIN: "48291"}
 	for _, lose := range []func(){c.TimeoutNext, c.CutNext} {
 		lose()
@@ -148,7 +148,7 @@ func TestPutCode_LostResponses(t *testing.T) {
 // program is tried again later.
 func TestCodes_OneCallAtATime(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	c.HoldPINs()
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -244,7 +244,7 @@ func TestCalls_KeepToTheLimit(t *testing.T) {
 // A lock that a person adds to the account again has another id, and stays the same device.
 func TestLock_AddedAgain(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	made := put(t, a, device, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "48291"})
 	for what, act := range map[string]func() error{
 		"Device": func() error { _, err := a.Device(t.Context(), device); return err },
@@ -276,7 +276,7 @@ func TestLock_AddedAgain(t *testing.T) {
 // A page of a proxy neither removes locks nor deletes codes.
 func TestProxy_RemovesNothing(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	c.Proxy()
 	_, err := a.Device(t.Context(), device)
 	classIs(t, "Device", err, adapter.Transient)
@@ -343,7 +343,7 @@ func TestCapabilities(t *testing.T) {
 // A lock that is not set up says what to do in the app.
 func TestLock_NotSetUp(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	c.Change(tedeetest.Set{State: new(tedeetest.Uncalibrated)})
 	_, err := a.Unlock(t.Context(), device)
 	classIs(t, "Unlock of an uncalibrated lock", err, adapter.NotSupported)
@@ -358,7 +358,7 @@ func TestLock_NotSetUp(t *testing.T) {
 // The auto-lock setting is written with the current revision, and shows once the lock has it.
 func TestConfigureAutoLock(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	c.EditElsewhere()
 	setting := adapter.AutoLock{Enabled: true, Delay: 90 * time.Second}
 	if state, err := a.ConfigureAutoLock(t.Context(), device, setting); err != nil || state != adapter.Accepted {
@@ -377,7 +377,7 @@ func TestConfigureAutoLock(t *testing.T) {
 // A change of a code keeps the days of the week, which this server does not know.
 func TestPutCode_KeepsDays(t *testing.T) {
 	t.Parallel()
-	c, a, device := start(t, tedeetest.Options{})
+	c, a, device := start(t)
 	id := c.AddWeekly("Cleaner", "48291", new(31))
 	put(t, a, device, adapter.CodeSpec{Ref: ref(id), Name: "Cleaner", PIN: "59382"})
 	if now := c.Codes()[0]; now.PIN != "59382" || now.WeekDays == nil || *now.WeekDays != 31 {
@@ -466,7 +466,8 @@ func TestErrors_HideSecrets(t *testing.T) {
 		if err == nil && r.Method == http.MethodPost {
 			resp.Body.Close()
 			resp.StatusCode = http.StatusBadRequest
-			resp.Body = body(`{"success":false,"errorMessages":["` + tedeetest.Key + ` may not set 48291"],"statusCode":400}`)
+			message := tedeetest.Key + " may not set 48291"
+			resp.Body = body(`{"success":false,"errorMessages":["` + message + `"],"statusCode":400}`)
 		}
 		return resp, err
 	})
@@ -482,4 +483,60 @@ func TestErrors_HideSecrets(t *testing.T) {
 			t.Errorf("the error or the log shows a secret: %d bytes", len(secret))
 		}
 	}
+}
+
+// clock is a clock that a test sets.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// The list of another keypad may have a lower version, so once an hour the adapter asks regardless of it. In the last two
+// weeks of a key, it logs a warning once a day.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	c := tedeetest.Start(t, tedeetest.Options{})
+	var logged bytes.Buffer
+	hands := &clock{at: time.Now()}
+	a := open(t, c, false, func(config *tedee.Config) {
+		config.Now = hands.now
+		config.KeyEnds = hands.at.Add(20 * 24 * time.Hour)
+		config.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	})
+	device := adapter.DeviceRef(c.Serial)
+	put(t, a, device, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "48291"})
+	codes(t, a, device)
+	c.ChangeCode(c.Codes()[0].ID, "59382")
+	c.ResetKeypad()
+	hands.advance(2 * time.Hour)
+	if codes(t, a, device)[ref(c.Codes()[0].ID)].PIN != "59382" {
+		t.Error("the list of the new keypad is not read")
+	}
+	warnings := func(want int) {
+		t.Helper()
+		if _, err := a.Devices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(logged.String(), "ends soon"); got != want || strings.Contains(logged.String(), tedeetest.Key) {
+			t.Errorf("%d warnings, want %d", got, want)
+		}
+	}
+	warnings(0)
+	hands.advance(7 * 24 * time.Hour)
+	warnings(1)
+	warnings(1)
+	hands.advance(25 * time.Hour)
+	warnings(2)
 }
