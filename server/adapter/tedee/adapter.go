@@ -22,7 +22,6 @@ package tedee
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -258,9 +257,6 @@ func (a *Adapter) onLock(ctx context.Context, device adapter.DeviceRef, do func(
 
 func (a *Adapter) relist(ctx context.Context, device adapter.DeviceRef) (knownLock, error) {
 	if _, err := a.listLocks(ctx); err != nil {
-		if errors.Is(err, adapter.ErrSaturated) { // the actual request has not been sent
-			err = adapter.Errorf(adapter.Transient, "%s", err)
-		}
 		return knownLock{}, err
 	}
 	known, ok := a.locks.of(device)

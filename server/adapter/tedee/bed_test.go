@@ -136,11 +136,11 @@ func TestConformance(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed { return bed(t, tedeetest.Start(t, tedeetest.Options{})) })
 }
 
-// TestConformanceTroubled runs the suite with slow operations and several pages of locks.
+// TestConformanceTroubled runs the suite with slow operations, refused repetitions, and several pages of locks.
 func TestConformanceTroubled(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.Bed {
-		c := tedeetest.Start(t, tedeetest.Options{PageSize: 10})
+		c := tedeetest.Start(t, tedeetest.Options{PageSize: 10, RefusesRepeats: true})
 		for range 11 {
 			c.AddLock("Other door")
 		}

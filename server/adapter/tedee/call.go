@@ -92,6 +92,14 @@ func (a *Adapter) authorize(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
+// settled returns the error of a method that writes. Such methods have no adapter.ErrSaturated, which only reads report.
+func settled(err error) error {
+	if errors.Is(err, adapter.ErrSaturated) {
+		return adapter.Errorf(adapter.Transient, "nothing was written: %s", adapter.ErrSaturated)
+	}
+	return err
+}
+
 // busyPause is the wait after a 409: a lock serves one request at a time.
 const busyPause = 2 * time.Second
 

@@ -43,7 +43,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, lock bool)
 		state, err = a.moveKnown(ctx, device, known, lock)
 		return err
 	})
-	return state, err
+	return state, settled(err)
 }
 
 func (a *Adapter) moveKnown(
@@ -58,17 +58,24 @@ func (a *Adapter) moveKnown(
 			"the lock cannot be moved remotely; it needs a bridge, and a user with remote access")
 	}
 	var op wireOperation
-	if err := a.do(ctx, vendorhttp.Call{Method: http.MethodPost, Path: path, Write: true}, &op); err != nil {
-		return "", err
+	refused := a.do(ctx, vendorhttp.Call{Method: http.MethodPost, Path: path, Write: true}, &op)
+	if refused != nil && !isRepeat(refused) {
+		return "", refused
 	}
-	op = a.await(ctx, op)
+	if refused == nil {
+		op = a.await(ctx, op)
+	}
 	var now wireSync
-	if err := a.do(ctx, vendorhttp.Call{Path: known.path() + "/sync"}, &now); err != nil || now.State == nil {
-		return adapter.Accepted, nil //nolint:nilerr // the command was sent, and a later read shows its result
+	if err := a.do(ctx, vendorhttp.Call{Path: known.path() + "/sync"}, &now); err != nil {
+		now.State = nil // a later read shows the result
 	}
 	switch at := now.State.locked(); {
 	case at != nil && *at == lock && now.State.State != stateSemiLocked:
 		return adapter.Confirmed, nil
+	case refused != nil:
+		return "", refused
+	case now.State == nil:
+		return adapter.Accepted, nil
 	case now.State.State == stateUncalibrated || now.State.State == stateCalibrating:
 		return "", adapter.Errorf(adapter.NotSupported, "the lock is not calibrated; calibrate it in the Tedee app")
 	case op.Status == operationCompleted && (op.Result != 0 || now.State.Result != 0):
@@ -79,6 +86,18 @@ func (a *Adapter) moveKnown(
 		})
 	}
 	return adapter.Accepted, nil
+}
+
+// isRepeat reports whether a command may have been refused because the bolt is in its position already. The documentation
+// says that a command needs a certain state, and not how it is refused otherwise.
+func isRepeat(err error) bool {
+	switch statusOf(err) {
+	case http.StatusBadRequest, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed,
+		http.StatusUnprocessableEntity:
+		return true
+	default:
+		return false
+	}
 }
 
 // await waits for the end of an operation, and returns its last known state.
@@ -123,7 +142,7 @@ func (a *Adapter) ConfigureAutoLock(
 		l, err := a.readLock(ctx, device)
 		switch {
 		case err != nil:
-			return "", err
+			return "", settled(err)
 		case !l.capabilities().AutoLock:
 			return "", adapter.Errorf(adapter.NotSupported, "the user must be owner or admin of the lock to change its settings")
 		case !isTrue(l.IsConnected):

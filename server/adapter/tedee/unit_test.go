@@ -3,6 +3,7 @@ package tedee_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -249,4 +250,20 @@ func TestAPIVersion_IsDocumented(t *testing.T) {
 			t.Errorf("server/docs/connect-tedee.md does not name %s", want)
 		}
 	}
+}
+
+// Only reads report that other large responses are being read.
+func TestSaturated(t *testing.T) {
+	t.Parallel()
+	a := tedee.New(tedee.Config{Key: "k", HTTP: adaptertest.Saturated(), Secrets: &secrets{}})
+	t.Cleanup(func() { _ = a.Close() })
+	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrSaturated) {
+		t.Errorf("Devices: %v", err)
+	}
+	_, err := a.PutCode(t.Context(), "s1", adapter.CodeSpec{Name: "Guest", PIN: "48291"})
+	classIs(t, "PutCode", err, adapter.Transient)
+	_, err = a.DeleteCode(t.Context(), "s1", "1")
+	classIs(t, "DeleteCode", err, adapter.Transient)
+	_, err = a.Lock(t.Context(), "s1")
+	classIs(t, "Lock", err, adapter.Transient)
 }

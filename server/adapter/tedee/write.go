@@ -132,6 +132,7 @@ func (a *Adapter) PutCode(
 		}
 		return err
 	})
+	err = settled(err)
 	// An earlier call with the same key may have written something.
 	if err != nil && ctx.Err() != nil && adapter.ClassOf(err) == adapter.Transient {
 		err = fmt.Errorf("%w (%w)",
@@ -275,7 +276,7 @@ func (a *Adapter) DeleteCode(
 	})
 	// The vendor deletes a code after its end. onLock has made sure that the lock is there.
 	if err != nil && statusOf(err) != http.StatusNotFound {
-		return "", err
+		return "", settled(err)
 	}
 	return adapter.Confirmed, nil
 }

@@ -39,6 +39,8 @@ type Options struct {
 	PageSize int
 	// PagesFromZero means that the first page is 0 and not 1.
 	PagesFromZero bool
+	// RefusesRepeats means that a command to a bolt that is in its position is refused.
+	RefusesRepeats bool
 	// MaxPINs is the number of PINs that a keypad stores; 0: 100.
 	MaxPINs int
 }

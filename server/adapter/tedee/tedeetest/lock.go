@@ -394,6 +394,8 @@ func (c *Cloud) operate(r *http.Request, lock bool) answer {
 		return answer{err: refused}
 	case !l.connected:
 		return refuse(http.StatusPreconditionRequired, "Lock is disconnected.")
+	case c.options.RefusesRepeats && (lock && l.state == Locked || !lock && l.state == Unlocked):
+		return refuse(http.StatusConflict, "Operation is not available in this state.")
 	}
 	op := &operation{device: l.id, lock: lock, reads: c.opReads}
 	id := strconv.FormatInt(c.tick().UnixMilli(), 10)
