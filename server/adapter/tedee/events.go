@@ -41,13 +41,10 @@ type snapshot struct {
 
 // lockState is what the last poll found about a lock.
 type lockState struct {
-	ID       int64  `json:"id"`
-	Online   bool   `json:"online,omitempty"`
-	State    int    `json:"state"`
-	Changed  string `json:"changed,omitempty"`
-	Door     int    `json:"door,omitempty"`
-	Battery  int    `json:"battery,omitempty"` // percent
-	Revision int64  `json:"revision"`
+	ID      int64  `json:"id"`
+	Online  bool   `json:"online,omitempty"`
+	State   int    `json:"state"`
+	Changed string `json:"changed,omitempty"`
 	// Logged is the value of Changed up to which the log was read.
 	Logged string `json:"logged,omitempty"`
 	// Since is the time from which activities count, and Last the time of the last one, by the vendor's clock.
@@ -138,16 +135,13 @@ func (a *Adapter) syncAll(ctx context.Context) (map[adapter.DeviceRef]wireSync, 
 
 // stateOf returns the state of a lock, with what is remembered of it.
 func stateOf(s wireSync, was *lockState, now time.Time) *lockState {
-	is := &lockState{ID: s.ID, Online: isTrue(s.IsConnected), Revision: s.Revision, Version: -1}
+	is := &lockState{Version: -1}
 	if was != nil {
 		*is = *was
-		is.ID, is.Online, is.Revision = s.ID, isTrue(s.IsConnected), s.Revision
 	}
+	is.ID, is.Online = s.ID, isTrue(s.IsConnected)
 	if s.State != nil { // otherwise the last known state remains
-		is.State, is.Changed, is.Door = s.State.State, s.State.Changed, s.State.Door
-		if s.State.Battery != nil {
-			is.Battery = int(min(max(*s.State.Battery, 0), 100))
-		}
+		is.State, is.Changed = s.State.State, s.State.Changed
 	}
 	if was == nil {
 		is.Since = now.UTC()
@@ -159,7 +153,9 @@ func stateOf(s wireSync, was *lockState, now time.Time) *lockState {
 	return is
 }
 
-// changes returns the events between two states of a lock. It reads the log if the bolt moved.
+// changes returns the events between two states of a lock. It reads the log if the bolt moved. A StatusChanged would cost
+// another list of the locks, so it is sent only if the log does not explain the position of the bolt. The other
+// properties show in the next regular list.
 func (a *Adapter) changes(
 	ctx context.Context, device adapter.DeviceRef, was lockState, is *lockState,
 ) (events []adapter.Event) {
@@ -170,14 +166,22 @@ func (a *Adapter) changes(
 		}
 		events = append(events, adapter.Event{Kind: kind, Device: device})
 	}
-	if was.State != is.State || was.Changed != is.Changed || was.Door != is.Door || was.Battery != is.Battery ||
-		was.Revision != is.Revision || was.ID != is.ID {
-		events = append(events, adapter.Event{Kind: adapter.StatusChanged, Device: device})
-	}
 	if is.Logged != is.Changed {
 		events = append(events, a.readLog(ctx, device, is)...)
 	}
-	return events
+	if was.State == is.State && was.Changed == is.Changed {
+		return events
+	}
+	position := (&wireState{State: is.State}).locked()
+	for _, e := range slices.Backward(events) {
+		if e.Kind == adapter.LockOperated {
+			if position != nil && *position == e.Operation.Locked {
+				return events
+			}
+			break
+		}
+	}
+	return append(events, adapter.Event{Kind: adapter.StatusChanged, Device: device})
 }
 
 // wireActivity is an entry of the log (datastructures/device-activity). Samples call the name "username".

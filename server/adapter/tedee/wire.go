@@ -41,7 +41,6 @@ type wireSync struct {
 	ID          int64      `json:"id"`
 	IsConnected *bool      `json:"isConnected"`
 	State       *wireState `json:"deviceState"`
-	Revision    int64      `json:"revision"`
 }
 
 // wireState is null while a lock is not connected.
