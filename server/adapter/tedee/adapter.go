@@ -16,6 +16,7 @@
 //   - Names of users, days of the week, and hours of the day have no counterpart here. A change of a code keeps days and
 //     hours as they are.
 //   - A 403 or a 404 may mean that the lock has another id now. The package then lists the locks once.
+//   - A refresh of OAuth tokens has no redirect_uri, which only a sample has.
 //   - The auto-lock delay is in seconds. A setting counts as unknown until deviceRevision reaches targetDeviceRevision.
 package tedee
 
@@ -23,6 +24,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -300,12 +302,14 @@ func (k knownLock) path() string { return "/my/lock/" + strconv.FormatInt(k.id, 
 type lockIndex struct {
 	mu    sync.Mutex
 	locks map[adapter.DeviceRef]knownLock
+	// unlisted are ids that the last list lacked.
+	unlisted map[int64]bool
 }
 
 func (x *lockIndex) replace(locks []wireLock) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.locks = make(map[adapter.DeviceRef]knownLock, len(locks))
+	x.locks, x.unlisted = make(map[adapter.DeviceRef]knownLock, len(locks)), map[int64]bool{}
 	for _, l := range locks {
 		x.locks[adapter.DeviceRef(l.Serial)] = knownLock{l.ID, l.capabilities()}
 	}
@@ -326,13 +330,19 @@ func (x *lockIndex) of(device adapter.DeviceRef) (knownLock, bool) {
 	return l, ok
 }
 
-// serials returns the serial numbers by id.
-func (x *lockIndex) serials() map[int64]adapter.DeviceRef {
+// serials returns the serial numbers by id, and the ids that the last list lacked.
+func (x *lockIndex) serials() (serials map[int64]adapter.DeviceRef, unlisted map[int64]bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := make(map[int64]adapter.DeviceRef, len(x.locks))
+	serials = make(map[int64]adapter.DeviceRef, len(x.locks))
 	for serial, l := range x.locks {
-		out[l.id] = serial
+		serials[l.id] = serial
 	}
-	return out
+	return serials, maps.Clone(x.unlisted)
+}
+
+func (x *lockIndex) markUnlisted(id int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unlisted[id] = true
 }

@@ -117,12 +117,18 @@ func (a *Adapter) syncAll(ctx context.Context) (map[adapter.DeviceRef]wireSync, 
 	if got == nil {
 		return nil, adapter.Errorf(adapter.Transient, "the list of states has no \"result\"")
 	}
-	serials := a.locks.serials()
-	if slices.ContainsFunc(*got, func(s wireSync) bool { return serials[s.ID] == "" }) {
+	serials, unlisted := a.locks.serials()
+	isNew := func(s wireSync) bool { return serials[s.ID] == "" && !unlisted[s.ID] }
+	if slices.ContainsFunc(*got, isNew) {
 		if _, err := a.listLocks(ctx); err != nil {
 			return nil, err
 		}
-		serials = a.locks.serials()
+		serials, _ = a.locks.serials()
+		for _, s := range *got {
+			if serials[s.ID] == "" {
+				a.locks.markUnlisted(s.ID)
+			}
+		}
 	}
 	states := make(map[adapter.DeviceRef]wireSync, len(*got))
 	for _, s := range *got {
@@ -222,7 +228,7 @@ func (a *Adapter) readLog(ctx context.Context, device adapter.DeviceRef, is *loc
 		if !ok || !at.After(from) || entry.ID <= 0 || !a.seen.isNew(entry.ID) {
 			continue
 		}
-		if at.After(is.Last) {
+		if at.After(is.Last) && at.Before(a.now().Add(activityOverlap)) { // a time in the future would hide later ones
 			is.Last = at
 		}
 		if e, ok := a.logEvent(device, entry, at); ok {
@@ -242,7 +248,8 @@ type meaning struct {
 }
 
 // meanings are the types of activities (enums/event-type). The types 88, 90, and 226 to 229 move the bolt in directions
-// that are not documented, so the state of the lock shows them.
+// that are not documented, so the state of the lock shows them. A jam (40) names no direction, so that it could fail the
+// next command: Lock and Unlock report jams.
 var meanings = map[int]meaning{
 	32: {adapter.LockOperated, true, adapter.Remotely, false},
 	33: {adapter.LockOperated, false, adapter.Remotely, false},
@@ -252,7 +259,6 @@ var meanings = map[int]meaning{
 	37: {adapter.LockOperated, false, adapter.Automatically, false},
 	38: {adapter.LockOperated, true, adapter.ByHand, false},
 	39: {adapter.LockOperated, false, adapter.ByHand, false},
-	40: {adapter.Jammed, false, "", false},
 	56: {adapter.LockOperated, true, adapter.ByHand, false},
 	57: {adapter.LockOperated, false, adapter.Remotely, false},
 	59: {adapter.LockOperated, true, adapter.Remotely, false},
