@@ -247,7 +247,9 @@ type wireList struct {
 }
 
 // fetchList requests the list of PINs. changed is false if the version is current.
-func (a *Adapter) fetchList(ctx context.Context, known knownLock, version int64) (got wireList, changed bool, err error) {
+func (a *Adapter) fetchList(
+	ctx context.Context, known knownLock, version int64,
+) (got wireList, changed bool, err error) {
 	call := vendorhttp.Call{Path: known.path() + "/pin"}
 	if version >= 0 {
 		call.Query = url.Values{"listVersion": {strconv.FormatInt(version, 10)}}

@@ -144,7 +144,10 @@ func (a *Adapter) ConfigureAutoLock(
 		case err != nil:
 			return "", settled(err)
 		case !l.capabilities().AutoLock:
-			return "", adapter.Errorf(adapter.NotSupported, "the user must be owner or admin of the lock to change its settings")
+			return "", adapter.Errorf(
+				adapter.NotSupported,
+				"the user must be owner or admin of the lock to change its settings",
+			)
 		case !isTrue(l.IsConnected):
 			return "", adapter.Errorf(adapter.Offline, "the lock is not connected to its bridge")
 		}
