@@ -1,5 +1,5 @@
-// Package tedee implements adapter.Adapter for Tedee's cloud. An account is a user with a personal access key, or with a
-// login of the operator's OAuth client. The package is written from the vendor's documentation of 2026-05
+// Package tedee implements adapter.Adapter for Tedee's cloud. An account is a user with a personal access key, or with
+// a login of the operator's OAuth client. The package is written from the vendor's documentation of 2026-05
 // (github.com/tedee-com/tedee-api-doc, commit 73d08835). It was never tried against Tedee's servers.
 //
 // A lock is identified by its serial number, because its id changes when a person adds it to the account again. Codes
@@ -13,11 +13,12 @@
 //   - The user id of a personal access key is the userIdentity of a lock that the user owns. Without such a lock, the
 //     account is the key's public prefix.
 //   - The username of an entry by PIN is the name of the code, if the entry has no userId and one code has the name.
-//   - Names of users, days of the week, and hours of the day have no counterpart here. A change of a code keeps days and
-//     hours as they are.
+//   - Names of users, days of the week, and hours of the day have no counterpart here. A change of a code keeps days
+//     and hours as they are.
 //   - A 403 or a 404 may mean that the lock has another id now. The package then lists the locks once.
 //   - A refresh of OAuth tokens has no redirect_uri, which only a sample has.
-//   - The auto-lock delay is in seconds. A setting counts as unknown until deviceRevision reaches targetDeviceRevision.
+//   - The auto-lock delay is in seconds. A setting counts as unknown until deviceRevision reaches
+//     targetDeviceRevision.
 package tedee
 
 import (
@@ -231,8 +232,8 @@ func (a *Adapter) readLock(ctx context.Context, device adapter.DeviceRef) (l wir
 	return l, err
 }
 
-// onLock calls do with the id of a lock. If the vendor then does not know the lock, the id may have changed: onLock lists
-// the locks, and calls do again with another id. It fails with NotFound when the account has no such lock.
+// onLock calls do with the id of a lock. If the vendor then does not know the lock, the id may have changed: onLock
+// lists the locks, and calls do again with another id. It fails with NotFound when the account has no such lock.
 func (a *Adapter) onLock(ctx context.Context, device adapter.DeviceRef, do func(knownLock) error) error {
 	known, cached := a.locks.of(device)
 	if !cached {

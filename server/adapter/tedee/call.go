@@ -92,7 +92,8 @@ func (a *Adapter) authorize(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// settled returns the error of a method that writes. Such methods have no adapter.ErrSaturated, which only reads report.
+// settled returns the error of a method that writes. Such methods have no adapter.ErrSaturated, which only reads
+// report.
 func settled(err error) error {
 	if errors.Is(err, adapter.ErrSaturated) {
 		return adapter.Errorf(adapter.Transient, "nothing was written: %s", adapter.ErrSaturated)

@@ -88,8 +88,8 @@ func (a *Adapter) moveKnown(
 	return adapter.Accepted, nil
 }
 
-// isRepeat reports whether a command may have been refused because the bolt is in its position already. The documentation
-// says that a command needs a certain state, and not how it is refused otherwise.
+// isRepeat reports whether a command may have been refused because the bolt is in its position already. The
+// documentation says that a command needs a certain state, and not how it is refused otherwise.
 func isRepeat(err error) bool {
 	switch statusOf(err) {
 	case http.StatusBadRequest, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed,

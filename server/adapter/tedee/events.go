@@ -159,8 +159,8 @@ func stateOf(s wireSync, was *lockState, now time.Time) *lockState {
 	return is
 }
 
-// changes returns the events between two states of a lock. It reads the log if the bolt moved. A StatusChanged would cost
-// another list of the locks, so it is sent only if the log does not explain the position of the bolt. The other
+// changes returns the events between two states of a lock. It reads the log if the bolt moved. A StatusChanged would
+// cost another list of the locks, so it is sent only if the log does not explain the position of the bolt. The other
 // properties show in the next regular list.
 func (a *Adapter) changes(
 	ctx context.Context, device adapter.DeviceRef, was lockState, is *lockState,
@@ -247,9 +247,9 @@ type meaning struct {
 	byPIN bool
 }
 
-// meanings are the types of activities (enums/event-type). The types 88, 90, and 226 to 229 move the bolt in directions
-// that are not documented, so the state of the lock shows them. A jam (40) names no direction, so that it could fail the
-// next command: Lock and Unlock report jams.
+// meanings are the types of activities (enums/event-type). The types 88, 90, and 226 to 229 move the bolt in
+// directions that are not documented, so the state of the lock shows them. A jam (40) names no direction, so that it
+// could fail the next command: Lock and Unlock report jams.
 var meanings = map[int]meaning{
 	32: {adapter.LockOperated, true, adapter.Remotely, false},
 	33: {adapter.LockOperated, false, adapter.Remotely, false},

@@ -503,8 +503,8 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// The list of another keypad may have a lower version, so once an hour the adapter asks regardless of it. In the last two
-// weeks of a key, it logs a warning once a day.
+// The list of another keypad may have a lower version, so once an hour the adapter asks regardless of it. In the last
+// two weeks of a key, it logs a warning once a day.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	c := tedeetest.Start(t, tedeetest.Options{})
@@ -529,7 +529,8 @@ func TestClock(t *testing.T) {
 		if _, err := a.Devices(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(logged.String(), "ends soon"); got != want || strings.Contains(logged.String(), tedeetest.Key) {
+		got := strings.Count(logged.String(), "ends soon")
+		if got != want || strings.Contains(logged.String(), tedeetest.Key) {
 			t.Errorf("%d warnings, want %d", got, want)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package tedeetest is a fake of Tedee's cloud for tests, with one lock and the cloud's bad habits as switches. It is
-// written from the vendor's documentation of 2026-05 (contract.yaml), and nothing here was compared with Tedee's servers.
-// The contract judges each request and each response.
+// written from the vendor's documentation of 2026-05 (contract.yaml), and nothing here was compared with Tedee's
+// servers. The contract judges each request and each response.
 package tedeetest
 
 import (
@@ -45,8 +45,8 @@ type Options struct {
 	MaxPINs int
 }
 
-// Cloud is a fake of Tedee's cloud. Its methods act on the account and on the first lock, as a person with the app or at
-// the door.
+// Cloud is a fake of Tedee's cloud. Its methods act on the account and on the first lock, as a person with the app or
+// at the door.
 type Cloud struct {
 	// URL is the base of all addresses.
 	URL string
