@@ -261,7 +261,11 @@ func (a *Adapter) fetchList(
 	case err != nil:
 		return got, false, err
 	case got.PINs == nil || len(*got.PINs) > maxCodes:
-		return got, false, adapter.Errorf(adapter.Transient, "the list of codes has no \"pins\", or more than %d", maxCodes)
+		return got, false, adapter.Errorf(
+			adapter.Transient,
+			"the list of codes has no \"pins\", or more than %d",
+			maxCodes,
+		)
 	}
 	for _, p := range *got.PINs {
 		if p.ID <= 0 {
