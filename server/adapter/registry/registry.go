@@ -7,6 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
@@ -20,5 +21,6 @@ func All() []adapter.Vendor {
 		accesscloud.Vendor(),
 		seam.Vendor(),
 		nuki.Vendor(),
+		tedee.Vendor(),
 	}
 }

@@ -4,6 +4,7 @@ package vendorhttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,7 +74,9 @@ type Call struct {
 	Path  string
 	Query url.Values
 	JSON  any
-	Form  url.Values
+	// ContentType is that of JSON; empty: application/json.
+	ContentType string
+	Form        url.Values
 	// Write means that the request changes something, so that its outcome is unknown without a response.
 	Write bool
 }
@@ -215,7 +218,7 @@ func (c Call) body() (body io.Reader, contentType string, err error) {
 		if err != nil {
 			return nil, "", adapter.Errorf(adapter.Invalid, "the request cannot be written as JSON")
 		}
-		return bytes.NewReader(data), "application/json", nil
+		return bytes.NewReader(data), cmp.Or(c.ContentType, "application/json"), nil
 	}
 	return nil, "", nil
 }
