@@ -108,9 +108,9 @@ func describedBy(f login.Field, refused *login.Refusal) string {
 }
 
 // hasFocus reports whether the i-th field gets the focus.
-func hasFocus(vendor Vendor, refused *login.Refusal, i int) bool {
+func hasFocus(fields []login.Field, refused *login.Refusal, i int) bool {
 	if refused != nil && refused.Field != "" {
-		return isWrong(vendor.Fields[i], refused)
+		return isWrong(fields[i], refused)
 	}
 	return i == 0
 }
