@@ -146,7 +146,11 @@ type Return struct {
 // UseState finds the login of an OAuth state and marks the state as used. It fails with NotFound for an unknown state,
 // and for a webview that ended.
 func (s *Service) UseState(ctx context.Context, state string) (out Return, err error) {
-	r, err := s.db.UseLoginState(ctx, hashState(state))
+	var r dbsqlc.PendingLogin
+	err = s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		r, err = tx.UseLoginState(ctx, hashState(state))
+		return err
+	})
 	if store.IsNoRows(err) {
 		if r, err = s.db.GetLoginOfState(ctx, hashState(state)); err == nil {
 			out.Used = r.ReturnedAt != nil

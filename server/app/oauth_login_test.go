@@ -46,6 +46,13 @@ func (cloud *bolt) vendor() adapter.Vendor {
 		Login: &adapter.Login{
 			Fields: []login.Field{{Name: "key", Label: "API key", Kind: "password"}},
 			Connect: func(entered map[string]string) (adapter.Connection, error) {
+				switch code := entered["code"]; {
+				case entered["key"] == "key-with-code" && code == "":
+					field := login.Field{Name: "code", Label: "Code", Kind: "text"}
+					return nil, &login.Step{Message: "Enter a code.", Fields: []login.Field{field}}
+				case code != "":
+					return nil, &login.Refusal{Field: "key", Message: "The key has changed."}
+				}
 				return &boltConnection{cloud: cloud, oauth: &o, Key: entered["key"]}, nil
 			},
 			SecretField: "key",
@@ -453,5 +460,35 @@ func TestOAuth_OneOfThreeInstancesRefreshes(t *testing.T) {
 	call()
 	if n := b.cloud.Refreshes(); n != 1 {
 		t.Errorf("%d refresh tokens were used, want 1", n)
+	}
+}
+
+// A step whose login refuses a value of an earlier step leads back to the first form.
+func TestStep_RefusesEarlierValue(t *testing.T) {
+	t.Parallel()
+	b := newBoltBed(t)
+	w := b.link()
+	res, err := http.PostForm(w.URL+"/tedee", url.Values{"key": {"key-with-code"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	step := res.Request.URL.String()
+	b.says("the step", step, "Enter a code.", "Start over")
+	res, err = http.PostForm(step, url.Values{"code": {"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(page); res.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(text, "The key has changed.") || !strings.Contains(text, "Continue to Bolt") {
+		t.Errorf("%s: %s", res.Status, text)
+	}
+	if rows := b.Rows(t)["pending_logins"]; len(rows) != 0 || len(b.accounts()) != 0 {
+		t.Errorf("%d logins wait, and %d accounts are connected", len(rows), len(b.accounts()))
 	}
 }
