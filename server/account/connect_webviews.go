@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -246,26 +247,23 @@ func (s *Service) resolveProviders(workspace Workspace, n NewWebview) (chosen, c
 		capabilities = has
 	}
 	switch {
-	case len(there) == 0:
-		return nil, nil, domain.Invalidf(
-			"",
-			"No vendor offers a login in this workspace. Start the server with --connect-gateways to let "+
-				"people connect gateways",
-		)
 	case len(chosen) == 0:
 		field := "accepted_providers"
 		if n.Providers == nil && capabilities != nil {
 			field = "accepted_capabilities"
 		} else if n.Providers == nil && n.Category != "" {
 			field = "provider_category"
-		} else if n.Providers == nil {
+		} else if n.Providers == nil && len(n.Excluded) > 0 {
 			field = "excluded_providers"
+		} else if n.Providers == nil {
+			field = ""
 		}
-		return nil, nil, domain.Invalidf(
-			field,
-			"No vendor is left to choose. In this workspace people can log in to: %s",
-			strings.Join(there, ", "),
-		)
+		message := "No vendor is left to choose. In this workspace people can log in to: " +
+			cmp.Or(strings.Join(there, ", "), "none")
+		if !workspace.IsSandbox {
+			message += ". An operator enables gateways with --connect-gateways, and some vendors with --vendor-client"
+		}
+		return nil, nil, domain.Invalidf(field, "%s", message)
 	case !named && len(n.Excluded) == 0:
 		return nil, capabilities, nil
 	}

@@ -38,6 +38,9 @@ func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, 
 // toRegisteredProvider describes a vendor of real devices.
 func toRegisteredProvider(v adapter.Vendor) api.DeviceProvider {
 	picture, _ := pictureOf(v.Accepts[0])
+	if v.IsAccessSystem() {
+		picture = systemPicture
+	}
 	p := api.DeviceProvider{
 		DeviceProviderName: v.Name,
 		DisplayName:        v.DisplayName,
@@ -45,7 +48,6 @@ func toRegisteredProvider(v adapter.Vendor) api.DeviceProvider {
 		ProviderCategories: v.Categories,
 	}
 	if v.IsAccessSystem() {
-		p.ImageURL = systemPicture
 		return p
 	}
 	p.CanProgramOnlineAccessCodes = new(v.Can.OnlineCodes)

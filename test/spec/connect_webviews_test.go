@@ -564,7 +564,7 @@ func TestWebview_GatewaysNeedPermission(t *testing.T) {
 		t,
 		key,
 		"/connect_webviews/create",
-		nil,
+		map[string]any{"accepted_providers": []string{"zwave_js"}},
 		&f,
 	); status != http.StatusBadRequest ||
 		!strings.Contains(f.Error.Message, "--connect-gateways") {
