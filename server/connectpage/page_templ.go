@@ -504,7 +504,7 @@ func loginPage(v *visit, vendor Vendor, entered map[string]string, refused *logi
 					}
 					ctx = templ.InitializeContext(ctx)
 					for i, f := range vendor.Fields {
-						templ_7745c5c3_Err = input(f, entered[f.Name], refused, hasFocus(vendor.Fields, refused, i)).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = input(f, entered[f.Name], refused, hasFormFocus(vendor, refused, i)).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
