@@ -43,7 +43,7 @@ func pendingLoginPlace(id uuid.UUID) string { return "pending_logins.sealed/" + 
 
 // StartStep stores a login that needs another step, and returns its identifier. The login before, if there is one,
 // cannot continue any more. It fails with NotFound for a webview that ended.
-func (s *Service) StartStep(ctx context.Context, webview uuid.UUID, before uuid.UUID, p PendingLogin) (uuid.UUID, error) {
+func (s *Service) StartStep(ctx context.Context, webview, before uuid.UUID, p PendingLogin) (uuid.UUID, error) {
 	return s.startPending(ctx, webview, before, p, nil)
 }
 

@@ -144,8 +144,10 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := r.URL.Query()
-	if q.Get("response_type") != "code" || q.Get("client_id") != s.Client.ID || q.Get("redirect_uri") != s.redirectURI ||
-		q.Get("scope") != scope || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 {
+	challenge := q.Get("code_challenge")
+	if q.Get("response_type") != "code" || q.Get("client_id") != s.Client.ID ||
+		q.Get("redirect_uri") != s.redirectURI || q.Get("scope") != scope ||
+		q.Get("code_challenge_method") != "S256" || len(challenge) != 43 {
 		http.Error(w, "the request is wrong: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}
@@ -160,7 +162,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		back.Set("code", s.secret())
 	default:
 		code := s.secret()
-		s.codes[code] = grant{user: s.user, challenge: q.Get("code_challenge")}
+		s.codes[code] = grant{user: s.user, challenge: challenge}
 		back.Set("code", code)
 	}
 	http.Redirect(w, r, s.redirectURI+"?"+back.Encode(), http.StatusFound)
