@@ -121,7 +121,7 @@ func (s *Service) openPending(r dbsqlc.PendingLogin) (p PendingLogin, err error)
 // errLoginExpired is the error for a pending login that there is not, or not any more.
 var errLoginExpired = &domain.Error{
 	Kind:    domain.NotFound,
-	Type:    "login_expired",
+	Type:    "connect_webview_not_found",
 	Message: "This login has expired. Start over.",
 }
 
