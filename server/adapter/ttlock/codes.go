@@ -190,9 +190,10 @@ func check(caps capability.Set, spec adapter.CodeSpec) error {
 	return nil
 }
 
-// isLike reports whether a listed passcode equals spec.
+// isLike reports whether a listed passcode equals spec, and the lock has it or will have it.
 func (w wireCode) isLike(spec adapter.CodeSpec) bool {
-	return w.PIN == spec.PIN && w.Name == spec.Name && w.hasTimes(spec)
+	failed := w.Status == statusAddFailed || w.Status == statusChangeFailed
+	return w.PIN == spec.PIN && w.Name == spec.Name && w.hasTimes(spec) && !failed
 }
 
 func (w wireCode) hasTimes(spec adapter.CodeSpec) bool {
@@ -241,6 +242,9 @@ func (a *Adapter) create(
 	}
 	there, failed := a.findPIN(ctx, device, spec.PIN)
 	switch {
+	case there != nil && there.Status == statusDeleting:
+		a.writes.keep(key, creation{pin: spec.PIN})
+		return result, adapter.Errorf(adapter.Transient, "the lock still has to delete a passcode with this PIN")
 	case tried && failed != nil:
 		return result, adapter.Errorf(adapter.Unconfirmed, "an earlier write may have created the passcode")
 	case tried && there == nil:
@@ -339,6 +343,8 @@ func (a *Adapter) change(
 		return result, adapter.Errorf(adapter.NotFound, "the passcode is no longer on the lock")
 	case there.isLike(spec):
 		return adapter.PutResult{Ref: spec.Ref, State: there.code().State}, nil
+	case there.Status == statusAddFailed:
+		return a.replace(ctx, device, l, spec)
 	}
 	params := url.Values{
 		"lockId":          {string(device)},
@@ -376,7 +382,12 @@ func (a *Adapter) change(
 	case there.isLike(spec):
 		return result, nil
 	case spec.StartsAt == nil && there.PIN == spec.PIN && there.Name == spec.Name:
-		return a.replace(ctx, device, l, spec) // TTLock has kept the time frame
+		// The list is old, or TTLock keeps the time frame.
+		again := attempt{device, "unlimited " + string(spec.Ref)}
+		if _, tried := a.writes.of(again); tried {
+			return a.replace(ctx, device, l, spec)
+		}
+		a.writes.keep(again, creation{spec.PIN, spec.Ref})
 	}
 	return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "TTLock lists the old passcode after its change")
 }
@@ -417,6 +428,15 @@ func (a *Adapter) DeleteCode(
 	}
 	if id, err := strconv.ParseInt(string(code), 10, 64); err != nil || id < 1 {
 		return adapter.Confirmed, nil // TTLock has no such identifiers
+	}
+	if known.link.isAsync() { // the answer does not say whether there is something to delete
+		there, err := a.find(ctx, device, func(w wireCode) bool { return w.ref() == code })
+		switch {
+		case err != nil:
+			return "", a.missing(device, err)
+		case there == nil:
+			return adapter.Confirmed, nil
+		}
 	}
 	err = a.onLine(ctx, known.link, func() error { return a.delete(ctx, device, known.link, code) })
 	if err != nil {
