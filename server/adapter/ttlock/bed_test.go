@@ -227,7 +227,7 @@ func TestConformance(t *testing.T) {
 		"WiFi, saving power":  {kind: ttlocktest.SavingWiFi},
 		"NB-IoT":              {kind: ttlocktest.NBIoT},
 		"troubled":            {o: ttlocktest.Options{DuplicatePushes: true, Lag: 2, RotateRefresh: true}},
-		"incomplete keyboard": {o: ttlocktest.Options{Locks: []ttlocktest.Lock{{Features: "1000000000000591"}}}},
+		"incomplete keyboard": {o: ttlocktest.Options{Locks: []ttlocktest.Lock{{Features: "1000000000000091"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

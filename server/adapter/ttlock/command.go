@@ -46,7 +46,8 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if err != nil {
 		return "", a.missing(device, err)
 	}
-	if known.link.isAsync() {
+	if known.link.isAsync() { // a record will show when the bolt has moved
+		a.known.change(device, func(l *lock) { l.bolt.known = false })
 		return adapter.Accepted, nil
 	}
 	a.moved(device, locked, a.now())

@@ -1,6 +1,7 @@
 package ttlock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -239,7 +240,9 @@ func (a *Adapter) readRecords(ctx context.Context, device adapter.DeviceRef, sin
 	if err != nil && !errors.Is(err, full) {
 		return a.missing(device, err)
 	}
-	slices.SortStableFunc(records, func(a, b wireRecord) int { return int(a.At - b.At) })
+	slices.SortFunc(records, func(a, b wireRecord) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
 	known, _ := a.known.of(device)
 	for _, r := range records {
 		e, ok := r.event(device)
