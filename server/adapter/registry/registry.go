@@ -6,6 +6,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
@@ -18,5 +19,6 @@ func All() []adapter.Vendor {
 		devicecloud.Vendor(),
 		accesscloud.Vendor(),
 		seam.Vendor(),
+		ttlock.Vendor(),
 	}
 }

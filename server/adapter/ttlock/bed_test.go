@@ -10,16 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock/ttlocktest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { apptest.Main(m) }
 
 // secrets is an adapter.Secrets of one instance.
 type secrets struct {

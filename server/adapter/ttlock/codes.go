@@ -513,7 +513,7 @@ const maxAttempts = 10_000
 
 // attempts remembers the creations that have, or may have, created a code. The zero value is ready.
 type attempts struct {
-	mu    sync.Mutex
+	mu   sync.Mutex
 	made map[attempt]creation
 }
 

@@ -40,14 +40,16 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if !can {
 		return "", adapter.Errorf(adapter.NotSupported, "the lock cannot be moved remotely in this direction")
 	}
+	if known.link.isAsync() { // a record will show when the bolt has moved, maybe before the response
+		a.known.change(device, func(l *lock) { l.bolt.known = false })
+	}
 	err = a.onLine(ctx, known.link, func() error {
 		return a.write(ctx, path, url.Values{"lockId": {string(device)}}, nil)
 	})
 	if err != nil {
 		return "", a.missing(device, err)
 	}
-	if known.link.isAsync() { // a record will show when the bolt has moved
-		a.known.change(device, func(l *lock) { l.bolt.known = false })
+	if known.link.isAsync() {
 		return adapter.Accepted, nil
 	}
 	a.moved(device, locked, a.now())

@@ -205,7 +205,7 @@ func (s *Server) listLocks(r request) (any, int) {
 
 func (s *Server) detail(r request) (any, int) {
 	o := r.lock.summary()
-	o["modelNum"], o["noKeyPwd"], o["autoLockTime"] = "SN284", "7780189", cmp.Or(r.lock.autoLock, -1)
+	o["modelNum"], o["noKeyPwd"], o["autoLockTime"] = "SN284", SuperPasscode, cmp.Or(r.lock.autoLock, -1)
 	return o, 0
 }
 

@@ -40,6 +40,8 @@ const (
 	ClientID     = "fake-client-id"
 	ClientSecret = "fake-client-secret-5f1c"
 	UserID       = 2340
+	// SuperPasscode opens each lock and is in its detail.
+	SuperPasscode = "7780189"
 )
 
 // Kind is how the cloud reaches a lock.
@@ -443,7 +445,9 @@ func (s *Server) LockByHand(n int) {
 	s.pushRecord(n, record{Type: 47, Success: 1})
 }
 
-func mac(id int64) string { return fmt.Sprintf("C5:40:E0:%02X:%02X:%02X", id>>16&255, id>>8&255, id&255) }
+func mac(id int64) string {
+	return fmt.Sprintf("C5:40:E0:%02X:%02X:%02X", id>>16&255, id>>8&255, id&255)
+}
 
 // PasswordMD5 is what the cloud receives as the password.
 func PasswordMD5() string {
