@@ -43,6 +43,7 @@ const (
 	bitRemoteUnlock     = 10
 	bitNBIoT            = 16
 	bitNoClock          = 20
+	bitWirelessKeypad   = 24
 	bitWiFi             = 56
 	bitIncompleteKeypad = 60
 )
@@ -280,7 +281,7 @@ func (w wireLock) device(l link, known lock) adapter.Device {
 var codeLengths = []int{4, 5, 6, 7, 8, 9}
 
 func (f features) capabilities(l link) capability.Set {
-	keypad := f.has(bitPasscode)
+	keypad := f.has(bitPasscode) || f.has(bitWirelessKeypad)
 	c := capability.Set{
 		Lock:            f.has(bitLockCommand),
 		Unlock:          f.has(bitRemoteUnlock),
@@ -297,7 +298,8 @@ func (f features) capabilities(l link) capability.Set {
 		Confirm:         capability.ConfirmSync,
 		CodeLengths:     codeLengths,
 		MaxCodes:        maxCodes,
-		BuiltInKeypad:   new(keypad),
+		BuiltInKeypad:   new(f.has(bitPasscode)),
+		AccessoryKeypad: new(f.has(bitWirelessKeypad)),
 		EntryEvents:     new(true),
 	}
 	if f.has(bitIncompleteKeypad) {

@@ -142,6 +142,9 @@ func TestStory_Pushes(t *testing.T) {
 	cloud.ChangeCode(0, d.id("Guest"), "920475")
 	cloud.EnterPIN(0, "920475")
 	apptest.Until(t, "the repaired code", func() bool { return d.PINs(t)["Guest"] == "617384" })
+	if status := s.PostAs(t, key, "/access_codes/get", map[string]any{"access_code_id": device}, nil); status == http.StatusOK {
+		t.Error("a device is an access code") // the scan needs a refusal
+	}
 	run.Check(t, s.App, nil)
 }
 
@@ -150,14 +153,19 @@ func connectOnPage(t *testing.T, s *apptest.Server, key string) {
 	t.Helper()
 	var page api.ConnectWebviewResponse
 	s.PostAs(t, key, "/connect_webviews/create", map[string]any{}, &page)
-	form := url.Values{"username": {login["username"]}, "password": {login["password"]}}
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := browser.PostForm(page.ConnectWebview.URL+"/"+ttlock.Name, form)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusSeeOther {
-		t.Fatalf("the login answers %d", res.StatusCode)
+	for _, try := range []struct {
+		password string
+		want     int
+	}{{"wrong", http.StatusUnprocessableEntity}, {ttlocktest.Password, http.StatusSeeOther}} {
+		form := url.Values{"username": {ttlocktest.Username}, "password": {try.password}}
+		res, err := browser.PostForm(page.ConnectWebview.URL+"/"+ttlock.Name, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != try.want {
+			t.Fatalf("the login answers %d, want %d", res.StatusCode, try.want)
+		}
 	}
 }
