@@ -1,6 +1,7 @@
-// Package ttlock implements adapter.Adapter for the TTLock Open Platform (Sciener), and for clouds of the same API under
-// other names. An account is a login of the TTLock app; its locks are those that the login administers. The package was
-// written from the vendor's documentation (euopen.ttlock.com, edition of 2026) and has never met the vendor's cloud.
+// Package ttlock implements adapter.Adapter for the TTLock Open Platform (Sciener), and for clouds of the same API
+// under other names. An account is a login of the TTLock app; its locks are those that the login administers. The
+// package was written from the vendor's documentation (euopen.ttlock.com, edition of 2026) and has never met the
+// vendor's cloud.
 //
 // Calls are metered by application, so the adapter reads little. Writes to the locks behind one gateway wait for each
 // other. Pushes are unsigned: the adapter reads from the vendor whatever a push says.
@@ -13,7 +14,7 @@
 //     the code and creates another. It does the same for a code that was never used, which cannot be changed.
 //   - The values 3 and 4 of addType also apply to changeType, deleteType, and the type of the auto-lock setting.
 //   - The status of a code is also shown for WiFi locks that are written asynchronously.
-//   - A period code that nobody uses within a day of its start may expire. The adapter cannot prevent that.
+//   - A period code that is not used within a day of its start may expire. The adapter cannot prevent that.
 //   - The monthly limit of calls ends at an unknown time: the adapter tries again after an hour.
 //   - A record of type 11 (lock with an app) is also written for a lock command through the gateway.
 package ttlock
@@ -176,8 +177,8 @@ func (a *Adapter) missing(device adapter.DeviceRef, err error) error {
 	return err
 }
 
-// ready returns what is known about a lock that is online. It reads the lock if that was offline or is not known. It fails
-// like Device, and with Offline.
+// ready returns what is known about a lock that is online. It reads the lock if that was offline or is not known. It
+// fails like Device, and with Offline.
 func (a *Adapter) ready(ctx context.Context, device adapter.DeviceRef) (lock, error) {
 	if known, ok := a.known.of(device); ok && known.link.online && a.now().Sub(known.linkAt) < linkMemory {
 		return known, nil

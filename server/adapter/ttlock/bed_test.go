@@ -202,7 +202,7 @@ func (a *account) bed(kind ttlocktest.Kind) adaptertest.Bed {
 		Heal:       func(testing.TB) { c.Heal() },
 		Disconnect: func(testing.TB) { c.CloseClientConnections() },
 		Stall:      func(testing.TB) { c.Stall() },
-		Stop:       func(testing.TB) { c.Server.Close() },
+		Stop:       func(testing.TB) { c.Close() },
 	}
 	if kind == ttlocktest.NBIoT || kind == ttlocktest.SavingWiFi {
 		bed.BreakNext = func(testing.TB) { c.FailNext() }

@@ -17,7 +17,8 @@ import (
 // pathWords are the segments of the paths, none of which is an identifier.
 var pathWords = []string{
 	"add", "change", "delete", "detail", "gateway", "get", "keyboardPwd", "list", "listByLock", "listKeyboardPwd",
-	"listLock", "lock", "lockRecord", "oauth2", "queryOpenState", "setAutoLockTime", "token", "unlock", "v3", "wifiLock",
+	"listLock", "lock", "lockRecord", "oauth2", "queryOpenState", "setAutoLockTime", "token", "unlock", "v3",
+	"wifiLock",
 }
 
 // get sends a GET request and decodes the response into out.

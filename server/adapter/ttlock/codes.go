@@ -329,8 +329,8 @@ func (a *Adapter) complete(
 	return result, err
 }
 
-// change changes the passcode spec.Ref. TTLock reports success for an absent passcode and for values that it ignores, so
-// the list decides before and afterwards.
+// change changes the passcode spec.Ref. TTLock reports success for an absent passcode and for values that it ignores,
+// so the list decides before and afterwards.
 func (a *Adapter) change(
 	ctx context.Context, device adapter.DeviceRef, l link, spec adapter.CodeSpec,
 ) (result adapter.PutResult, err error) {
@@ -426,8 +426,8 @@ func (a *Adapter) DeleteCode(
 	if err != nil {
 		return "", err
 	}
-	if id, err := strconv.ParseInt(string(code), 10, 64); err != nil || id < 1 {
-		return adapter.Confirmed, nil // TTLock has no such identifiers
+	if !isCodeID(code) {
+		return adapter.Confirmed, nil
 	}
 	if known.link.isAsync() { // the answer does not say whether there is something to delete
 		there, err := a.find(ctx, device, func(w wireCode) bool { return w.ref() == code })
@@ -443,6 +443,12 @@ func (a *Adapter) DeleteCode(
 		return "", a.missing(device, err)
 	}
 	return known.link.state(), nil
+}
+
+// isCodeID reports whether TTLock can have a passcode with the identifier.
+func isCodeID(code adapter.CodeRef) bool {
+	id, err := strconv.ParseInt(string(code), 10, 64)
+	return err == nil && id > 0
 }
 
 // Bounds of random passcodes: euopen.ttlock.com, "get a passcode".

@@ -65,8 +65,8 @@ func (a *Adapter) moved(device adapter.DeviceRef, locked bool, at time.Time) {
 	})
 }
 
-// askBolt asks the lock for the position of its bolt if that is not known, or may have changed since. It reports whether
-// it asked. A lock that does not answer has an unknown position.
+// askBolt asks the lock for the position of its bolt if that is not known, or may have changed since. It reports
+// whether it asked. A lock that does not answer has an unknown position.
 func (a *Adapter) askBolt(ctx context.Context, device adapter.DeviceRef, l link) bool {
 	known, _ := a.known.of(device)
 	age := a.now().Sub(known.bolt.at)

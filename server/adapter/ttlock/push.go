@@ -76,7 +76,7 @@ type wireRecord struct {
 	At      number  `json:"lockDate"`
 }
 
-// isKeypad reports whether somebody used the keypad, so that codes may have changed.
+// isKeypad reports whether the keypad was used, so that codes may have changed.
 func (r wireRecord) isKeypad() bool {
 	return r.Type == recordPasscode || r.Type == recordByPasscode || r.Type == recordWrongPINs
 }
@@ -93,8 +93,8 @@ func readPush(r *http.Request) (push adapter.AppPush, err error) {
 		return push, errors.New("the push has no notifyType")
 	}
 	e := adapter.Event{Device: adapter.DeviceRef(r.PostForm.Get("lockId"))}
-	if _, err := lockID(e.Device); err != nil {
-		return push, nil
+	if _, unknown := lockID(e.Device); unknown != nil {
+		kind = 0
 	}
 	switch kind {
 	case pushRecords:

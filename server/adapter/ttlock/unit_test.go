@@ -52,7 +52,8 @@ func TestConnection_Check(t *testing.T) {
 	env := adapter.Env{Client: client}
 	c := connection(t, cloud)
 	found, err := c.Check(t.Context(), env)
-	if err != nil || c.Address() != cloud.URL+" user 2340" || found.Email != ttlocktest.Username || found.Credentials == nil {
+	if err != nil || c.Address() != cloud.URL+" user 2340" || found.Email != ttlocktest.Username ||
+		found.Credentials == nil {
 		t.Fatalf("%q, %+v, %v", c.Address(), found, err)
 	}
 	check := func(env adapter.Env, set adapter.Settings) error {
@@ -86,7 +87,8 @@ func TestAppPush(t *testing.T) {
 		bad  bool
 	}{
 		"the keypad was used": {
-			form: records(`[{"recordType":1,"lockDate":1628522539000},{"recordType":4,"keyboardPwd":"814297","lockDate":1628522538000}]`),
+			form: records(`[{"recordType":1,"lockDate":1628522539000},` +
+				`{"recordType":4,"keyboardPwd":"814297","lockDate":1628522538000}]`),
 			want: adapter.CodesChanged,
 		},
 		"the door was locked":  {form: records(`[{"recordType":45,"lockDate":1628522538000}]`), want: adapter.StatusChanged},

@@ -28,7 +28,8 @@ const (
 	ChinaURL = "https://cnapi.ttlock.com"
 )
 
-// callsPerHour limits the calls of an account. TTLock publishes no number; it meters the calls of an application by month.
+// callsPerHour limits the calls of an account. TTLock publishes no number. It meters the calls of an application by
+// month.
 const callsPerHour = 600
 
 // Vendor describes TTLock.
@@ -53,7 +54,7 @@ func VendorAt(base string) adapter.Vendor {
 		},
 		Settings: []adapter.Setting{
 			{Name: "url", Default: base, Usage: "connect to the cloud at `URL`; that of China is " + ChinaURL},
-			{Name: "username", Required: true, Usage: "log in as `NAME`, the email address or phone number of the app's account"},
+			{Name: "username", Required: true, Usage: "log in as `NAME`, the app's email address or phone number"},
 			{Name: "password", Kind: adapter.SecretSetting, Usage: "password of the app's account"},
 		},
 		Login: &adapter.Login{
@@ -83,7 +84,8 @@ func VendorAt(base string) adapter.Vendor {
 	}
 }
 
-// Connection connects to one account of the app. The password is never stored: the account keeps the tokens of the login.
+// Connection connects to one account of the app. The password is never stored: the account keeps the tokens of the
+// login.
 type Connection struct {
 	// BaseURL is the URL of the cloud.
 	BaseURL string `json:"base_url"`

@@ -1,6 +1,7 @@
 package ttlocktest
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -65,7 +66,13 @@ func (s *Server) push(fields map[string]string) {
 }
 
 func (s *Server) post(to string, form url.Values) {
-	resp, err := http.Post(to, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, to, strings.NewReader(form.Encode()))
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return // the receiver has ended
 	}

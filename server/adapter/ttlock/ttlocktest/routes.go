@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -450,9 +449,10 @@ func (s *Server) deleteCode(r request) (any, int) {
 // issue computes a random code, which is always the same for the same hours.
 func (s *Server) issue(r request) (any, int) {
 	l := r.lock
-	key := strings.Join([]string{r.FormValue("lockId"), r.FormValue("keyboardPwdType"), r.FormValue("startDate"), r.FormValue("endDate")}, " ")
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(key))
+	for _, part := range []string{"lockId", "keyboardPwdType", "startDate", "endDate"} {
+		_, _ = sum.Write([]byte(r.FormValue(part) + " "))
+	}
 	pin := strconv.Itoa(10000000 + int(sum.Sum32()%80000000))
 	for _, c := range l.codes {
 		if c.PIN == pin {

@@ -353,7 +353,8 @@ func (s *Server) SetOnline(n int, online bool) {
 	}
 	s.mu.Unlock()
 	if l.gateway != nil {
-		s.push(map[string]string{"notifyType": "2", "gatewayId": strconv.FormatInt(l.gateway.id, 10), "isOnline": bit(online)})
+		id := strconv.FormatInt(l.gateway.id, 10)
+		s.push(map[string]string{"notifyType": "2", "gatewayId": id, "isOnline": bit(online)})
 		return
 	}
 	s.push(map[string]string{
@@ -384,6 +385,16 @@ func (s *Server) Codes(n int) []Code {
 		out = append(out, c.Code)
 	}
 	return out
+}
+
+// CodeID returns the identifier of the code with a name, empty if there is none.
+func (s *Server) CodeID(n int, name string) (id string) {
+	for _, c := range s.Codes(n) {
+		if c.Name == name {
+			id = strconv.FormatInt(c.ID, 10)
+		}
+	}
+	return id
 }
 
 // AddCode adds a permanent code with the app. The cloud knows it at once and pushes nothing.
@@ -453,4 +464,16 @@ func mac(id int64) string {
 func PasswordMD5() string {
 	sum := md5.Sum([]byte(Password)) //nolint:gosec // as the vendor
 	return hex.EncodeToString(sum[:])
+}
+
+// Secrets are what no output may contain, with their kinds.
+func Secrets() map[string]string {
+	return map[string]string{
+		ClientSecret:           "client secret",
+		Password:               "password",
+		PasswordMD5():          "password",
+		SuperPasscode:          "super passcode",
+		"fake-access-token-1":  "access token",
+		"fake-refresh-token-1": "refresh token",
+	}
 }
