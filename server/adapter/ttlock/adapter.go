@@ -171,8 +171,11 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 
 // missing returns err. If the account no longer has the lock, it reports that the devices must be listed.
 func (a *Adapter) missing(device adapter.DeviceRef, err error) error {
-	if adapter.ClassOf(err) == adapter.NotFound && a.known.forget(device) {
-		a.events.Send(adapter.Event{Kind: adapter.DeviceListed, Device: device})
+	switch codeOf(err) {
+	case codeNoLock, codeNotAdmin, codeNotPermitted:
+		if a.known.forget(device) {
+			a.events.Send(adapter.Event{Kind: adapter.DeviceListed, Device: device})
+		}
 	}
 	return err
 }

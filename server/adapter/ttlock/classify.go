@@ -14,10 +14,13 @@ import (
 const (
 	codeNoToken      = 10003
 	codeTokenRevoked = 10004
+	codeNotAdmin     = 20002
 	codeTooManyCalls = 30006
 	codeMonthlyLimit = 30007
+	codeNoLock       = -1003
 	codeNoPasscodes  = -1007
 	codeNoPasscode   = -2009
+	codeNotPermitted = -2018
 	codeDuplicate    = -3007
 	codeNeverUsed    = -3008
 )
@@ -47,9 +50,9 @@ var meanings = map[int]meaning{
 	10007:            {adapter.AuthRevoked, "TTLock refuses the user name or the password of the TTLock app", 0},
 	10011:            {adapter.AuthRevoked, "TTLock no longer renews the account's token; log in again", 0},
 
-	20002: {adapter.NotFound, "the account does not administer the lock", 0},
-	-2018: {adapter.NotFound, "the account does not administer the lock", 0},
-	-1003: {adapter.NotFound, "TTLock has no such lock", 0},
+	codeNotAdmin:     {adapter.NotFound, "the account does not administer the lock", 0},
+	codeNotPermitted: {adapter.NotFound, "the account does not administer the lock", 0},
+	codeNoLock:       {adapter.NotFound, "TTLock has no such lock", 0},
 
 	codeTooManyCalls: {adapter.Transient, "TTLock accepts no more calls for now", callsWait},
 	codeMonthlyLimit: {

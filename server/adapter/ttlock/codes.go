@@ -462,8 +462,8 @@ const (
 func (a *Adapter) IssueCode(
 	ctx context.Context, device adapter.DeviceRef, spec adapter.OfflineSpec,
 ) (issued adapter.IssuedCode, err error) {
-	known, ok := a.known.of(device)
-	if !ok {
+	known, _ := a.known.of(device)
+	if known.device.Ref == "" {
 		d, err := a.Device(ctx, device)
 		if err != nil {
 			return issued, err

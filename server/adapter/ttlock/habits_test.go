@@ -226,6 +226,14 @@ func TestChange_IsReadBack(t *testing.T) {
 	if e := fails(t, err, adapter.Duplicate, "already on the lock"); e.Conflict != adapter.CodeRef(other) {
 		t.Errorf("the conflict is with %q", e.Conflict)
 	}
+	a.cloud.DeleteCode(0, string(spec.Ref))
+	_, err = a.adapter.PutCode(t.Context(), a.lock(0), spec)
+	fails(t, err, adapter.NotFound, "no longer on the lock")
+	select {
+	case e := <-a.adapter.Events():
+		t.Errorf("a missing code leads to %+v", e)
+	default:
+	}
 }
 
 // A creation whose answer was lost leads to one code, also when its PIN changes before the next try.

@@ -66,7 +66,12 @@ func VendorAt(base string) adapter.Vendor {
 					Help:         "A phone number begins with + and the country code.",
 					Autocomplete: "username",
 				},
-				{Name: "password", Label: "Password of the TTLock app", Kind: "password", Autocomplete: "current-password"},
+				{
+					Name:         "password",
+					Label:        "Password of the TTLock app",
+					Kind:         "password",
+					Autocomplete: "current-password",
+				},
 			},
 			Connect: func(entered map[string]string) (adapter.Connection, error) {
 				c := &Connection{BaseURL: base, Username: strings.TrimSpace(entered["username"])}
