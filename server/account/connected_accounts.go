@@ -229,6 +229,7 @@ func (s *Service) UpdateConnectedAccount(
 			return err
 		}
 		a = toConnectedAccount(r)
+		tx.Concerns(p.WorkspaceID)
 		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
 			ConnectedAccountID:   r.ConnectedAccountID,
 			DisplayName:          r.DisplayName,

@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -53,8 +54,12 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	case err == nil:
 		r.down.markUp(id)
 		found := make([]device.FoundDevice, len(devices))
+		known := capability.Set{
+			Simulated:  acct.Adapter == account.SandboxAdapter,
+			Unverified: r.opt.Unverified[acct.Adapter],
+		}
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
+			found[i] = toFoundDevice(d, known, asked)
 			found[i].RereadInterval = r.opt.Paces[acct.Adapter].Read
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
@@ -103,10 +108,11 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
 
-// toFoundDevice converts an adapter's device to the type of package device. asked is when the vendor was asked.
-func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.FoundDevice {
+// toFoundDevice converts an adapter's device to the type of package device. known are the capabilities that adapters do
+// not know. asked is when the vendor was asked.
+func toFoundDevice(d adapter.Device, known capability.Set, asked time.Time) device.FoundDevice {
 	capabilities := d.Capabilities
-	capabilities.Simulated = simulated
+	capabilities.Simulated, capabilities.Unverified = known.Simulated, known.Unverified
 	var automatic *device.AutoLock
 	if d.AutoLock != nil {
 		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}

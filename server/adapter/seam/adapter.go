@@ -50,6 +50,8 @@ type Config struct {
 	Guard adapter.Control
 	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
 	HTTP *http.Client
+	// Transport wraps the transport, unless HTTP has one.
+	Transport adapter.WrapTransport
 	// Log defaults to no logging.
 	Log *slog.Logger
 }
@@ -96,7 +98,7 @@ func New(c Config) *Adapter {
 			t.Proxy = nil // the proxy would dial the address
 			t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: c.Guard}).DialContext
 		}
-		client.Transport = t
+		client.Transport = c.Transport.Wrap(t)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

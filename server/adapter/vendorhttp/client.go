@@ -50,8 +50,8 @@ type Client struct {
 	Secret string
 }
 
-// New returns an HTTP client for an account. It follows no redirects, and env.Guard checks each address before it is
-// dialed.
+// New returns an HTTP client for an account. It follows no redirects, env.Transport wraps it, and env.Guard checks each
+// address before it is dialed.
 func New(env adapter.Env) *http.Client {
 	t := adapter.NewTransport()
 	if env.Guard != nil {
@@ -60,7 +60,7 @@ func New(env adapter.Env) *http.Client {
 	}
 	return &http.Client{
 		Timeout:       timeout,
-		Transport:     t,
+		Transport:     env.Transport.Wrap(t),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
