@@ -6,11 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/recording"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock/ttlocktest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
@@ -397,6 +402,53 @@ func TestSecrets_StayInside(t *testing.T) {
 	for _, secret := range []string{"481562", "fake-access", "fake-refresh", ttlocktest.ClientSecret} {
 		if strings.Contains(text, secret) {
 			t.Errorf("a secret that begins with %.4s is shown", secret)
+		}
+	}
+}
+
+// A recording of a login and of reads, as `accounts check --record` makes it, contains nothing of the account.
+func TestRecording_IsRedacted(t *testing.T) {
+	t.Parallel()
+	cloud := ttlocktest.Start(t, ttlocktest.Options{})
+	cloud.AddCode(0, "Zdravko", "481562")
+	dir := t.TempDir()
+	recorder, err := recording.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := adapter.Env{Client: client, Transport: recorder.Wrap}
+	c := connection(t, cloud)
+	found, err := c.Check(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Secrets = &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	a, err := c.Open(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.Devices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Codes(t.Context(), adapter.DeviceRef(cloud.ID(0)), true); err != nil {
+		t.Fatal(err)
+	}
+	hidden := []string{"Zdravko", "481562", ttlocktest.Username, cloud.ID(0), "Front door", "C5:40:E0", "2340"}
+	hidden = slices.AppendSeq(hidden, maps.Keys(ttlocktest.Secrets()))
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range hidden {
+			if bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s contains what begins with %.3s", filepath.Base(file), secret)
+			}
 		}
 	}
 }
