@@ -38,7 +38,8 @@ func TestConnection_Apply(t *testing.T) {
 				t.Errorf("%q, %v", c.BaseURL, err)
 			}
 			stored, err := json.Marshal(c)
-			if text := string(stored); err != nil || strings.Contains(text, "hunter22") || strings.Contains(text, "assword") {
+			text := string(stored)
+			if err != nil || strings.Contains(text, "hunter22") || strings.Contains(text, "assword") {
 				t.Errorf("the connection stores %s", stored)
 			}
 		})
