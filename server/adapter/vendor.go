@@ -27,7 +27,8 @@ import (
 //  7. Set Verification to what the tests compare the adapter with. Pace and CallsPerHour follow the vendor's limits.
 //  8. Add the line to server/adapter/registry. That is the only line outside of the package.
 //  9. Run the conformance suite adaptertest against a stateful fake, whose both sides contract.yaml judges.
-//  10. Regenerate the table of vendors: go test ./server/adapter/registry -update.
+//  10. Play test/vendorstory with the fake: a person connects the account, and Terraform manages a code.
+//  11. Regenerate the table of vendors: go test ./server/adapter/registry -update.
 type Vendor struct {
 	// Adapter is the name that accounts store, such as "zwavejs". It never changes.
 	Adapter string

@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -65,6 +66,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
 		}
+		if err := r.recordWarnings(ctx, lease, id, a); err != nil {
+			return 0, err
+		}
 	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
 		pause := overloadPause()
 		return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
@@ -106,6 +110,19 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		pause = max(pause, e.RetryAfter)
 	}
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
+}
+
+// recordWarnings records the warnings of an adapter that has some.
+func (r *Reconciler) recordWarnings(ctx context.Context, lease *worker.Lease, id uuid.UUID, a adapter.Adapter) error {
+	w, ok := a.(adapter.Warner)
+	if !ok {
+		return nil
+	}
+	var found []domain.Problem
+	for _, one := range w.Warnings() {
+		found = append(found, domain.Problem{Code: one.Code, Message: one.Message})
+	}
+	return r.access.Accounts.RecordAccountWarnings(ctx, lease, id, found)
 }
 
 // toFoundDevice converts an adapter's device to the type of package device. known are the capabilities that adapters do

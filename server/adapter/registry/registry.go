@@ -5,6 +5,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
@@ -19,6 +20,7 @@ func All() []adapter.Vendor {
 		devicecloud.Vendor(),
 		accesscloud.Vendor(),
 		seam.Vendor(),
+		nuki.Vendor(),
 		ttlock.Vendor(),
 	}
 }

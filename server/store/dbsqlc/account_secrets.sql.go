@@ -163,6 +163,43 @@ func (q *Queries) ListAccountCalls(ctx context.Context, arg ListAccountCallsPara
 	return items, nil
 }
 
+const ListAccountSecrets = `-- name: ListAccountSecrets :many
+select s.connected_account_id, s.name, s.sealed, s.version, s.renewing_since from account_secrets s join connected_accounts a using (connected_account_id)
+where a.workspace_id = $1 and s.connected_account_id = any($2::uuid[]) and s.name = $3
+`
+
+type ListAccountSecretsParams struct {
+	WorkspaceID         uuid.UUID
+	ConnectedAccountIds []uuid.UUID
+	Name                string
+}
+
+func (q *Queries) ListAccountSecrets(ctx context.Context, arg ListAccountSecretsParams) ([]AccountSecret, error) {
+	rows, err := q.db.Query(ctx, ListAccountSecrets, arg.WorkspaceID, arg.ConnectedAccountIds, arg.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccountSecret{}
+	for rows.Next() {
+		var i AccountSecret
+		if err := rows.Scan(
+			&i.ConnectedAccountID,
+			&i.Name,
+			&i.Sealed,
+			&i.Version,
+			&i.RenewingSince,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockAccountSecret = `-- name: LockAccountSecret :one
 select connected_account_id, name, sealed, version, renewing_since from account_secrets where connected_account_id = $1 and name = $2 for no key update
 `

@@ -1,6 +1,10 @@
 -- name: GetAccountSecret :one
 select * from account_secrets where connected_account_id = @connected_account_id and name = @name;
 
+-- name: ListAccountSecrets :many
+select s.* from account_secrets s join connected_accounts a using (connected_account_id)
+where a.workspace_id = @workspace_id and s.connected_account_id = any(@connected_account_ids::uuid[]) and s.name = @name;
+
 -- name: LockAccountSecret :one
 select * from account_secrets where connected_account_id = @connected_account_id and name = @name for no key update;
 
