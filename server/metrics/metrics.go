@@ -50,6 +50,12 @@ func New(sources Sources) *Metrics {
 	}
 	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if sources.Certificate != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "deviceaccess_tls_certificate_expiry_timestamp_seconds",
+			Help: "When the TLS certificate expires, in seconds since 1970. Missing without --tls-cert.",
+		}, func() float64 { return float64(sources.Certificate().Unix()) }))
+	}
 	for _, outcome := range []string{"delivered", "retry", "given_up", "gone"} {
 		// so that the first one counts as an increase
 		m.attempts.WithLabelValues(outcome)

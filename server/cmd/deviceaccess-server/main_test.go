@@ -92,6 +92,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 		os.Environ(),
 		"DEVICEACCESS_TEST_RUN_MAIN=1",
 		"DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"),
+		"DEVICEACCESS_CONFIG=/dev/null", // not that of the machine
 	)
 	if p.database != "" {
 		cmd.Env = append(cmd.Env, "DEVICEACCESS_DATABASE_URL="+p.database)

@@ -36,7 +36,7 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 	for _, text := range c.StringSlice("vendor-client") {
 		name, id, found := strings.Cut(text, "=")
 		if !found || name == "" || id == "" {
-			return nil, fmt.Errorf("--vendor-client: %q is not of the form ADAPTER=ID", text)
+			return nil, usagef("--vendor-client: %q is not of the form ADAPTER=ID", text)
 		}
 		clients[name] = adapter.Client{ID: id}
 	}
@@ -44,12 +44,12 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		name, file, found := strings.Cut(text, "=")
 		one, known := clients[name]
 		if !found || !known {
-			return nil, fmt.Errorf(
+			return nil, usagef(
 				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client", text)
 		}
 		secret, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
-			return nil, fmt.Errorf("--vendor-client-secret-file: %w", err)
+			return nil, usagef("--vendor-client-secret-file: %w", err)
 		}
 		one.Secret = strings.TrimRight(string(secret), "\r\n")
 		clients[name] = one

@@ -25,7 +25,7 @@ func workspacesCommand() *cli.Command {
 				Action: func(ctx context.Context, c *cli.Command) error {
 					name := c.Args().First()
 					if name == "" {
-						return fmt.Errorf("missing argument: the NAME of the workspace")
+						return usagef("missing argument: the NAME of the workspace")
 					}
 					return withNewAdmin(ctx, c, func(a *app.Admin) error {
 						w, err := a.Access.Accounts.CreateWorkspace(ctx, name, c.String("company"), false)
