@@ -11,7 +11,7 @@ import (
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.ok("workspaces", "create", "Home")
+	p.ok("migrate")
 	const id = "00000000-0000-7000-8000-000000000000"
 	for command, want := range map[string]int{
 		"version":                       0,
@@ -35,7 +35,7 @@ func TestExitCodes(t *testing.T) {
 		"webhooks deliveries " + id:     exitNotFound,
 		"accounts connect devicecloud --url http://127.0.0.1:1 --workspace " + id: exitNotFound,
 		"accounts connect devicecloud --url nonsense --workspace":                 exitUsage,
-		"sandbox connect-access-systems":                                          exitRefused,
+		"keys create": exitRefused,
 	} {
 		_, err := p.command(strings.Fields(command)...).Output()
 		code := 0
