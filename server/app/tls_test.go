@@ -131,10 +131,12 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-func (l *lines) has(text string) bool {
+func (l *lines) has(text string) bool { return l.count(text) > 0 }
+
+func (l *lines) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
+	return strings.Count(l.text.String(), text)
 }
 
 // A server with a certificate serves HTTP/2 over TLS, and follows its files. The simulated cloud works as without TLS.
@@ -192,7 +194,7 @@ func TestTLS_FollowsFiles(t *testing.T) {
 	old := a.client()
 	old.Transport.(*http.Transport).TLSClientConfig.MaxVersion = tls.VersionTLS11 //nolint:forcetypeassert,gosec // must be refused
 	old.Transport.(*http.Transport).TLSClientConfig.MinVersion = tls.VersionTLS10 //nolint:forcetypeassert,gosec // must be refused
-	if res, err := old.Get(s.URL + "/health"); err == nil { //nolint:noctx // it fails in the handshake
+	if res, err := old.Get(s.URL + "/health"); err == nil {                       //nolint:noctx // it fails in the handshake
 		res.Body.Close()
 		t.Error("the server accepts TLS 1.1")
 	}
@@ -239,6 +241,12 @@ func send(t *testing.T, c *http.Client, url, key, body string) (*http.Response, 
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
+	return do(t, c, req)
+}
+
+// do sends a request and reads the response.
+func do(t *testing.T, c *http.Client, req *http.Request) (*http.Response, []byte) {
+	t.Helper()
 	res, err := c.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,7 +29,9 @@ type handlers struct {
 	pager     pager
 	logger    *slog.Logger
 	waits     waits
-	health    func(context.Context) Health // may be nil
+
+	plainLinks sync.Once                    // the warning about links without TLS
+	health     func(context.Context) Health // may be nil
 }
 
 var _ openapi.StrictServerInterface = (*handlers)(nil)

@@ -215,6 +215,8 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(all), "There are no accounts yet. `deviceaccess-server accounts connect --help` shows what you can "+
+		"connect.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
 	for _, one := range all {

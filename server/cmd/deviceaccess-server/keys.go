@@ -134,6 +134,7 @@ func listKeys(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(credentials), "There are no credentials yet. Create one with `deviceaccess-server keys create`.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tKIND\tNAME\tTOKEN\tWORKSPACES\tCREATED\tSTATE")
 	for _, c := range credentials {

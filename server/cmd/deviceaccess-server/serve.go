@@ -43,7 +43,8 @@ func serveCommand() *cli.Command {
 				Sources:   env("DEVICEACCESS_PUBLIC_URL"),
 				Category:  "Server",
 				Validator: webAddress,
-				Usage:     "build links with `URL` (default: the URL of the request)",
+				Usage: "build links to connect pages and URLs for vendors' events with `URL`, the https address of the server; " +
+					"without it, the client that creates a link chooses its host (default: the URL of the request)",
 			},
 			&cli.StringSliceFlag{
 				Name:      "trust-proxy",
@@ -117,6 +118,12 @@ func serveCommand() *cli.Command {
 				Validator: atLeast(16),
 				Usage: "accept at most `NUMBER` client connections, and at most half the limit of open files; when full, " +
 					"close the longest idle connections of the address with the most",
+			},
+			&cli.BoolFlag{
+				Name:     "check-config",
+				Category: "Server",
+				Usage: "check the settings, files, database, and master key, print one line for each, and exit with 0 or 1; " +
+					"changes nothing",
 			},
 			&cli.StringFlag{
 				Name:      "ready-file",
@@ -366,7 +373,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if c.Bool("check-config") {
-		return nil
+		return checkConfig(ctx, c, config)
 	}
 	log, begin := config.Log, time.Now()
 	a, err := app.Start(ctx, config)
@@ -380,6 +387,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 		log.Info("serving metrics", "url", a.MetricsURL)
 	}
 	log.Info("ready", "url", a.URL, "duration", time.Since(begin).Round(time.Millisecond))
+	if !config.Sandbox {
+		if err := logFirstSteps(ctx, c, a.Access.Accounts, log); err != nil {
+			log.Warn("cannot say what to do next", "error", err)
+		}
+	}
 	err = announce(ctx, a, c.String("ready-file"))
 	if err == nil {
 		select {

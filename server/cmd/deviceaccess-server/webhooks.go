@@ -129,6 +129,8 @@ func listWebhooks(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(all), "There are no webhooks yet. Clients create them with POST /webhooks/create, or with the "+
+		"Terraform resource deviceaccess_webhook.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WEBHOOK\tWORKSPACE\tURL\tEVENT TYPES\tSTATE")
 	for _, e := range all {

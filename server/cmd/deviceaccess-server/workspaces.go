@@ -52,6 +52,8 @@ func workspacesCommand() *cli.Command {
 						if err != nil {
 							return err
 						}
+						printIfEmpty(len(all), "There are no workspaces yet. Create one with `deviceaccess-server workspaces "+
+							"create NAME`.")
 						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
 						for _, w := range all {
