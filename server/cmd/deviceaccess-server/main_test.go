@@ -344,6 +344,23 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
+func TestPrintVersion(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123abc"},
+		{Key: "vcs.modified", Value: "true"},
+	}}
+	if err := printVersion(&out, info); err != nil {
+		t.Fatal(err)
+	}
+	if want := regexp.MustCompile(`^version +dev\ncommit +0123abc, modified\ngo +go1\.\S+ \w+/\w+\nschema +\d+\n$`); !want.Match(
+		out.Bytes(),
+	) {
+		t.Errorf("the version is %s", out.Bytes())
+	}
+}
+
 // said runs a command that must fail and returns its output.
 func (p *program) said(args ...string) string {
 	p.Helper()
