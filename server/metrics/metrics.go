@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -48,14 +49,17 @@ func New(sources Sources) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
 		}, []string{"operation"}),
 	}
-	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources),
+	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "deviceaccess_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the TLS certificate expires, in seconds since 1970; infinite without one.",
+	}, func() float64 {
+		if sources.Certificate == nil {
+			return math.Inf(1)
+		}
+		return float64(sources.Certificate().Unix())
+	})
+	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources), certificate,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if sources.Certificate != nil {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "deviceaccess_tls_certificate_expiry_timestamp_seconds",
-			Help: "When the TLS certificate expires, in seconds since 1970. Missing without --tls-cert.",
-		}, func() float64 { return float64(sources.Certificate().Unix()) }))
-	}
 	for _, outcome := range []string{"delivered", "retry", "given_up", "gone"} {
 		// so that the first one counts as an increase
 		m.attempts.WithLabelValues(outcome)

@@ -25,6 +25,7 @@ func TestExitCodes(t *testing.T) {
 		"accounts connect devicecloud":  exitUsage,
 		"keys list more":                exitUsage,
 		"keys list --nonsense":          exitUsage,
+		"accounts push-url igloohome":   exitUsage,
 		"keys revoke key":               exitUsage,
 		"keys list --config /nowhere":   exitUsage,
 		"webhooks deliveries --since x": exitUsage,

@@ -63,12 +63,14 @@ func pushURLCommand() *cli.Command {
 		Usage:     "show the URL to enter at a vendor that sends the events of all accounts to one URL; it is a secret",
 		ArgsUsage: "ADAPTER",
 		Flags: append([]cli.Flag{&cli.StringFlag{
-			Name:     "public-url",
-			Sources:  env("DEVICEACCESS_PUBLIC_URL"),
-			Required: true,
-			Usage:    "the `URL` at which vendors reach the server, as for serve",
+			Name:    "public-url",
+			Sources: env("DEVICEACCESS_PUBLIC_URL"),
+			Usage:   "the `URL` at which vendors reach the server, as for serve",
 		}}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.String("public-url") == "" { // it may be in the configuration file
+				return usagef("missing required flag: --public-url; run %s --help for the flags", c.FullName())
+			}
 			return withAdmin(ctx, c, func(a *app.Admin) error {
 				url, err := a.AppPushURL(ctx, c.Args().First(), c.String("public-url"))
 				if err == nil {
