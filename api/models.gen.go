@@ -470,6 +470,9 @@ type AccessCode struct {
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
 
+	// UpstreamAccessCodeID Its identifier in the upstream workspace, if the account is connected to one. Not published.
+	UpstreamAccessCodeID string `json:"upstream_access_code_id,omitempty,omitzero"`
+
 	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
@@ -4251,6 +4254,9 @@ type UnmanagedAccessCode struct {
 
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
+
+	// UpstreamAccessCodeID Its identifier in the upstream workspace, if the account is connected to one. Not published.
+	UpstreamAccessCodeID string `json:"upstream_access_code_id,omitempty,omitzero"`
 
 	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`

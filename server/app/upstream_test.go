@@ -43,7 +43,7 @@ func vendorAt(base *string) adapter.Vendor {
 func startDownstream(t *testing.T, opts ...apptest.Option) *downstream {
 	t.Helper()
 	var base string
-	d := &downstream{t: t, up: apptest.Shared(t, apptest.WithProfiles("august"))}
+	d := &downstream{t: t, up: apptest.SharedProcess(t, apptest.WithProfiles("august"))}
 	base = d.up.URL
 	d.server = apptest.Start(t, append(
 		opts,
@@ -159,6 +159,12 @@ func TestUpstream_Story(t *testing.T) {
 		c, ok := d.upstreamCode("Owner 2")
 		return ok && c.AccessCodeID == made.AccessCode.AccessCodeID && d.lock.Has(t, "5948")
 	})
+
+	var adopted api.AccessCodeResponse
+	d.post("/access_codes/get", map[string]any{"access_code_id": id}, &adopted)
+	if adopted.AccessCode.UpstreamAccessCodeID != made.AccessCode.AccessCodeID {
+		t.Errorf("the adopted code names %q upstream", adopted.AccessCode.UpstreamAccessCodeID)
+	}
 
 	// A code that is unmanaged upstream becomes managed there first.
 	d.lock.Control(t, http.MethodPost, "/keypad/codes", map[string]string{"name": "Neighbor", "code": "7261"})
