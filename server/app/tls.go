@@ -116,8 +116,8 @@ func (c *certificate) expiry() time.Time { return c.current.Load().Leaf.NotAfter
 func (c *certificate) warnExpiry(now time.Time) {
 	if left := c.expiry().Sub(now); left < expiryWarning && now.Sub(c.warned) >= 24*time.Hour {
 		c.warned = now
-		c.log.Warn("the TLS certificate expires soon or has expired: renew the files of --tls-cert and --tls-key; "+
-			"the server reloads them", "expires", c.expiry())
+		c.log.Warn("the TLS certificate expires soon: renew it; the server reloads its files",
+			"expires", c.expiry(), "file", c.options.CertFile)
 	}
 }
 
