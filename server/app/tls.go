@@ -97,7 +97,7 @@ func (c *certificate) follow(ctx context.Context) {
 			old := c.current.Load()
 			err := c.load()
 			unread := errors.As(err, new(*os.PathError))
-			if err != nil && !(unread && missing) {
+			if err != nil && (!unread || !missing) {
 				c.log.Warn("keeping the old certificate because the new one cannot be used", "error", err)
 			}
 			missing = unread

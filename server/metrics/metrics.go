@@ -58,8 +58,8 @@ func New(sources Sources) *Metrics {
 		}
 		return float64(sources.Certificate().Unix())
 	})
-	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources), certificate,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources),
+		certificate, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range []string{"delivered", "retry", "given_up", "gone"} {
 		// so that the first one counts as an increase
 		m.attempts.WithLabelValues(outcome)

@@ -144,8 +144,10 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 		return err
 	}
 	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
-		return fmt.Errorf("%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
-			vendor.DisplayName)
+		return usagef(
+			"%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
+			vendor.DisplayName,
+		)
 	}
 	a.AllowWrites = c.Bool("allow-writes")
 	checking, cancel := context.WithTimeout(ctx, connectTimeout)

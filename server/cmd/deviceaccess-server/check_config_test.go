@@ -70,7 +70,7 @@ func (p *program) emptySchema() string {
 	if err != nil {
 		p.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(p.Context())) //nolint:errcheck // of a test
+	defer conn.Close(context.WithoutCancel(p.Context()))
 	if _, err := conn.Exec(p.Context(), "create schema empty"); err != nil {
 		p.Fatal(err)
 	}

@@ -92,11 +92,12 @@ func flagSource(c *cli.Command, flag string) string {
 		return source
 	}
 	for _, f := range c.Flags {
-		if doc, ok := f.(cli.DocGenerationFlag); ok && f.Names()[0] == flag {
-			for _, variable := range doc.GetEnvVars() {
-				if value := os.Getenv(variable); value != "" && value == c.String(flag) {
-					return variable
-				}
+		if f.Names()[0] != flag {
+			continue
+		}
+		for _, variable := range variablesOf(f) {
+			if value := os.Getenv(variable); value != "" && value == c.String(flag) {
+				return variable
 			}
 		}
 	}
@@ -156,7 +157,7 @@ func readSettingsFile(path string) ([]byte, fs.FileMode, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
 		return nil, 0, err
@@ -176,6 +177,8 @@ type configSetting struct {
 	name   string
 	values []string
 	place  string // file:line
+
+	variables []string // of the flag of serve, which tell it from other flags of the name
 }
 
 // readConfig reads a configuration file. If file is empty, it reads the default file, which may be missing.
@@ -198,8 +201,7 @@ func readConfig(file string) ([]configSetting, error) {
 func settingFlags() map[string]cli.Flag {
 	flags := map[string]cli.Flag{}
 	for _, f := range serveCommand().Flags {
-		doc, ok := f.(cli.DocGenerationFlag)
-		if name := f.Names()[0]; ok && len(doc.GetEnvVars()) > 0 && name != "config" {
+		if name := f.Names()[0]; len(variablesOf(f)) > 0 && name != "config" {
 			flags[name] = f
 		}
 	}
@@ -250,10 +252,10 @@ func (s *configSetting) read(value *yaml.Node, known map[string]cli.Flag) error 
 	if !ok {
 		return usagef("%s: unknown setting %q; deviceaccess-server serve --help shows the names", s.place, s.name)
 	}
-	doc, _ := flag.(cli.DocGenerationMultiValueFlag)
+	s.variables = variablesOf(flag)
 	nodes := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
-		if doc == nil || !doc.IsMultiValueFlag() {
+		if list, ok := flag.(cli.DocGenerationMultiValueFlag); !ok || !list.IsMultiValueFlag() {
 			return usagef("%s: %s takes one value, not a list", s.place, s.name)
 		}
 		nodes = value.Content
@@ -270,7 +272,7 @@ func (s *configSetting) read(value *yaml.Node, known map[string]cli.Flag) error 
 // apply sets the flag of c that has the setting's name and meaning, unless it has a value.
 func (s *configSetting) apply(c *cli.Command) error {
 	secret, isFile := strings.CutSuffix(s.name, "-file")
-	if !takesSetting(c, s.name) || c.IsSet(s.name) ||
+	if !s.belongsTo(c) || c.IsSet(s.name) ||
 		isFile && slices.Contains(secretFlags, secret) && c.IsSet(secret) {
 		return nil
 	}
@@ -278,17 +280,19 @@ func (s *configSetting) apply(c *cli.Command) error {
 	return s.set(func(value string) error { return c.Set(s.name, value) })
 }
 
-// takesSetting reports whether c has the flag of serve of this name. Another flag of the name has another variable.
-func takesSetting(c *cli.Command, name string) bool {
+// belongsTo reports whether c has the flag of serve, and not another flag of the same name.
+func (s *configSetting) belongsTo(c *cli.Command) bool {
 	return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-		doc, ok := f.(cli.DocGenerationFlag)
-		return ok && f.Names()[0] == name && slices.Equal(doc.GetEnvVars(), settingVariables(name))
+		return f.Names()[0] == s.name && slices.Equal(variablesOf(f), s.variables)
 	})
 }
 
-func settingVariables(name string) []string {
-	doc, _ := settingFlags()[name].(cli.DocGenerationFlag)
-	return doc.GetEnvVars()
+// variablesOf returns the environment variables of a flag.
+func variablesOf(f cli.Flag) []string {
+	if doc, ok := f.(cli.DocGenerationFlag); ok {
+		return doc.GetEnvVars()
+	}
+	return nil
 }
 
 func (s *configSetting) set(to func(string) error) error {
