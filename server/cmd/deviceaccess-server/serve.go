@@ -51,8 +51,8 @@ func serveCommand() *cli.Command {
 				Sources:   env("DEVICEACCESS_TRUST_PROXY"),
 				Category:  "Server",
 				Validator: networks,
-				Usage: "trust X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For from proxies in the network `CIDR`, " +
-					"such as 10.0.0.0/8, or at an address; repeatable. The proxies must set the headers",
+				Usage: "trust X-Forwarded-For, -Proto, and -Host from proxies in the network `CIDR`, such as 10.0.0.0/8, or at " +
+					"an address; repeatable. The proxies must set these headers",
 			},
 			&cli.StringFlag{
 				Name:     "tls-cert",
@@ -217,7 +217,7 @@ func serveCommand() *cli.Command {
 				Name:     "sandbox",
 				Sources:  env("DEVICEACCESS_SANDBOX"),
 				Category: "Sandbox",
-				Usage: "create a sandbox workspace with a simulated lock of every vendor and a thermostat if there is none, and " +
+				Usage: "create a sandbox workspace with a simulated lock of every vendor and a thermostat, if there is none; " +
 					"print its API key once, if the output is a terminal",
 			},
 			&cli.IntFlag{

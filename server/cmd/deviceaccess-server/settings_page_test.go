@@ -79,7 +79,11 @@ func describeSetting(f cli.Flag, inFile bool) string {
 		facts = append(facts, "not in the configuration file")
 	}
 	usage := placeholder.ReplaceAllString(doc.GetUsage(), "$1")
-	return wrapItem(fmt.Sprintf("* `%s` (%s): %s.", name, strings.Join(facts, ", "), usage))
+	sentences := strings.Split(usage, "; ")
+	for i, s := range sentences {
+		sentences[i] = strings.ToUpper(s[:1]) + s[1:]
+	}
+	return wrapItem(fmt.Sprintf("* `%s` (%s). %s.", name, strings.Join(facts, ", "), strings.Join(sentences, ". ")))
 }
 
 // wrapItem breaks an item of a list into lines of at most 120 columns.
