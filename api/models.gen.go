@@ -1406,7 +1406,7 @@ type ConnectedAccount struct {
 	// UserIdentifier The login name, or the address of the gateway. Never a secret.
 	UserIdentifier UserIdentifier `json:"user_identifier,omitempty,omitzero"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 }
 
@@ -1980,7 +1980,7 @@ type Device struct {
 	// SpaceIds The spaces it is in.
 	SpaceIds []ID `json:"space_ids"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.
@@ -4459,7 +4459,7 @@ type UnmanagedDevice struct {
 	// Properties Properties of an unmanaged device.
 	Properties UnmanagedDeviceProperties `json:"properties"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.

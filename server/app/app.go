@@ -202,7 +202,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Drive.Log = c.Log
 	a.driver = acsreconcile.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
 	c.Reconcile.AccessSystems = a.driver
-	c.Reconcile.Paces = c.Connecting.paces()
+	c.Reconcile.Paces, c.Reconcile.Unverified = c.Connecting.paces(), c.Connecting.unverified()
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
 	if a.engine, err = worker.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err
@@ -221,7 +221,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
 		Tester:         a.delivery.deliverer,
-		Vendors:        c.Connecting.connectable(),
+		Vendors:        c.Connecting.Registered(),
+		Connectable:    c.Connecting.connectable(),
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: behindProxy,
@@ -254,7 +255,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{
 		Access:    a.Access,
-		Vendors:   newLogins(a.Sandbox, local, c.Connecting),
+		Vendors:   newLogins(a.Sandbox, local, c.Connecting, c.Log),
 		PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
 			return limiter.Guess(clientAddress(r))

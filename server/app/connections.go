@@ -124,7 +124,7 @@ func newAccount(
 		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
 		Capabilities: v.Accepts,
 		Secrets:      secretsOf(found),
-		Unmanaged:    v.Verification.IsReadOnly() && !v.Simulated,
+		Unmanaged:    startsReadOnly(v),
 	}, nil
 }
 
@@ -141,6 +141,10 @@ func (a *Admin) Connect(
 	v, ok := a.Connecting.vendorOf(c.Adapter())
 	if !ok {
 		return uuid.Nil, fmt.Errorf("this program has no adapter %q", c.Adapter())
+	}
+	if a.Connecting.lacksClient(v) {
+		return uuid.Nil, fmt.Errorf(
+			"%s needs your registration at the vendor: set --vendor-client %s=ID", v.DisplayName, v.Adapter)
 	}
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -53,6 +54,7 @@ func (a *App) newMetering(listener net.Listener, cert *certificate, log *slog.Lo
 		Certificate: expiry,
 		Log:         log,
 		Backlog:     a.Access.Health.Backlog,
+		Calls:       a.accountCalls,
 		Health:      a.health.metricValues,
 		Spans:       a.traces.Counts,
 		Busy: func() map[string]int {
@@ -63,6 +65,26 @@ func (a *App) newMetering(listener net.Listener, cert *certificate, log *slog.Lo
 	})}
 	m.http = newHTTP(log)
 	return m
+}
+
+// accountCalls returns the calls that are left to the accounts of vendors with a limit.
+func (a *App) accountCalls(ctx context.Context) (out []metrics.AccountCalls, err error) {
+	for _, v := range a.config.Connecting.Registered() {
+		if v.CallsPerHour == 0 || len(out) == metrics.MaxAccounts {
+			continue
+		}
+		left, err := a.Access.Accounts.ListCallsLeft(ctx, v.Adapter, bucketOf(v), metrics.MaxAccounts-len(out))
+		if err != nil {
+			return nil, err
+		}
+		for account, calls := range left {
+			out = append(
+				out,
+				metrics.AccountCalls{Account: account.String(), Vendor: v.Adapter, Left: math.Floor(calls)},
+			)
+		}
+	}
+	return out, nil
 }
 
 func (m *metricsServer) start() {

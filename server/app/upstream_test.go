@@ -216,6 +216,39 @@ func (d *downstream) checkWebhook() {
 	}
 }
 
+// A device that is unmanaged upstream is not listed. The account says so until the device is managed upstream.
+func TestUpstream_WarnsOfUnmanagedDevices(t *testing.T) {
+	t.Parallel()
+	d := startDownstream(t)
+	manage := func(path string, managed bool) {
+		t.Helper()
+		body := map[string]any{"device_id": d.at, "is_managed": managed}
+		if status := d.up.Post(t, path, body, nil); status != http.StatusOK {
+			t.Fatalf("%s: %d", path, status)
+		}
+	}
+	manage("/devices/update", false)
+	d.logIn(d.upKey)
+	warnings := func() []api.Problem {
+		var listed api.ConnectedAccountsResponse
+		d.post("/connected_accounts/list", map[string]any{}, &listed)
+		if len(listed.ConnectedAccounts) != 1 {
+			t.Fatalf("%d accounts", len(listed.ConnectedAccounts))
+		}
+		var got api.ConnectedAccountResponse
+		id := listed.ConnectedAccounts[0].ConnectedAccountID
+		d.post("/connected_accounts/get", map[string]any{"connected_account_id": id}, &got)
+		return got.ConnectedAccount.Warnings
+	}
+	apptest.Until(t, "the warning", func() bool {
+		all := warnings()
+		return len(all) == 1 && all[0].WarningCode == seam.UnmanagedUpstream &&
+			strings.Contains(all[0].Message, "list them: 1. Make them managed")
+	})
+	manage("/devices/unmanaged/update", true)
+	apptest.Until(t, "the end of the warning", func() bool { return len(warnings()) == 0 })
+}
+
 // A workspace can neither be its own upstream nor that of its own upstream.
 func TestUpstream_RefusesLoops(t *testing.T) {
 	t.Parallel()

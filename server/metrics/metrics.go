@@ -1,5 +1,6 @@
 // Package metrics exposes the server's state to Prometheus. Counters and histograms are those of this process. Waiting
-// work is read from the shared database on each scrape. No label may be an identifier or a secret.
+// work is read from the shared database on each scrape. No label may be an identifier or a secret,
+// except the identifiers of the accounts whose vendors limit calls (MaxAccounts).
 package metrics
 
 import (

@@ -12,6 +12,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -53,11 +55,18 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	case err == nil:
 		r.down.markUp(id)
 		found := make([]device.FoundDevice, len(devices))
+		known := capability.Set{
+			Simulated:  acct.Adapter == account.SandboxAdapter,
+			Unverified: r.opt.Unverified[acct.Adapter],
+		}
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
+			found[i] = toFoundDevice(d, known, asked)
 			found[i].RereadInterval = r.opt.Paces[acct.Adapter].Read
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
+			return 0, err
+		}
+		if err := r.recordWarnings(ctx, lease, id, a); err != nil {
 			return 0, err
 		}
 	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
@@ -103,10 +112,24 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
 
-// toFoundDevice converts an adapter's device to the type of package device. asked is when the vendor was asked.
-func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.FoundDevice {
+// recordWarnings records the warnings of an adapter that has some.
+func (r *Reconciler) recordWarnings(ctx context.Context, lease *worker.Lease, id uuid.UUID, a adapter.Adapter) error {
+	w, ok := a.(adapter.Warner)
+	if !ok {
+		return nil
+	}
+	var found []domain.Problem
+	for _, one := range w.Warnings() {
+		found = append(found, domain.Problem{Code: one.Code, Message: one.Message})
+	}
+	return r.access.Accounts.RecordAccountWarnings(ctx, lease, id, found)
+}
+
+// toFoundDevice converts an adapter's device to the type of package device. known are the capabilities that adapters do
+// not know. asked is when the vendor was asked.
+func toFoundDevice(d adapter.Device, known capability.Set, asked time.Time) device.FoundDevice {
 	capabilities := d.Capabilities
-	capabilities.Simulated = simulated
+	capabilities.Simulated, capabilities.Unverified = known.Simulated, known.Unverified
 	var automatic *device.AutoLock
 	if d.AutoLock != nil {
 		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}

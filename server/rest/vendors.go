@@ -12,7 +12,7 @@ import (
 )
 
 // offeredProviders returns the vendors that can be connected in the caller's workspace: the simulated ones in a sandbox,
-// else those that are registered.
+// else those of Options.Connectable.
 func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, error) {
 	w, err := h.access.Accounts.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
@@ -24,7 +24,7 @@ func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, 
 		}), nil
 	}
 	out := []api.DeviceProvider{}
-	for _, v := range h.vendors {
+	for _, v := range h.connectable {
 		if !v.Protocol {
 			out = append(out, toRegisteredProvider(v))
 		}
@@ -82,17 +82,18 @@ func (h *handlers) accountType(a account.ConnectedAccount) (name, display string
 	return kind.name, kind.display
 }
 
-// accountWarnings returns the warnings of an account.
+// accountWarnings returns the warnings of an account: about its adapter, and those that the adapter found.
 func (h *handlers) accountWarnings(a account.ConnectedAccount) []api.Problem {
+	list := a.Warnings
 	i := slices.IndexFunc(h.vendors, func(v adapter.Vendor) bool { return v.Adapter == a.Adapter })
-	if i < 0 || !h.vendors[i].Verification.IsReadOnly() {
-		return []api.Problem{}
+	if i >= 0 && h.vendors[i].Verification.IsReadOnly() {
+		list = append(list, domain.Problem{
+			Code: "adapter_not_verified",
+			Message: "How this server reaches " + h.vendors[i].DisplayName + " was tested " +
+				h.vendors[i].Verification.String() + ". New devices start out unmanaged.",
+			Scope: domain.OfAccount,
+			At:    a.CreatedAt,
+		})
 	}
-	return toWarnings([]domain.Problem{{
-		Code: "adapter_not_verified",
-		Message: "How this server reaches " + h.vendors[i].DisplayName + " was tested " +
-			h.vendors[i].Verification.String() + ". New devices start out unmanaged.",
-		Scope: domain.OfAccount,
-		At:    a.CreatedAt,
-	}})
+	return toWarnings(list)
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -113,6 +114,7 @@ type proxy struct {
 	mu      sync.Mutex
 	class   adapter.Class // of all failures
 	cut     bool          // lose the answers to creations
+	paths   map[string]bool
 	stalled chan struct{}
 }
 
@@ -124,7 +126,7 @@ func newProxy(t *testing.T, upstream string) *proxy {
 	}
 	next := httputil.NewSingleHostReverseProxy(to)
 	next.ErrorLog = log.New(io.Discard, "", 0)
-	return &proxy{t: t, next: next}
+	return &proxy{t: t, next: next, paths: map[string]bool{}}
 }
 
 // judged returns the URL of a proxy that judges the requests to an upstream server.
@@ -133,6 +135,19 @@ func judged(t *testing.T, upstream string) string {
 	server := httptest.NewServer(newProxy(t, upstream))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// writes returns the paths of requests that changed something upstream.
+func (p *proxy) writes() (paths []string) {
+	p.set(func() {
+		for path := range p.paths {
+			if !strings.HasSuffix(path, "/list") && !strings.HasSuffix(path, "/get") {
+				paths = append(paths, path)
+			}
+		}
+	})
+	slices.Sort(paths)
+	return paths
 }
 
 func (p *proxy) set(change func()) {
@@ -224,6 +239,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	checkRequest(p.t, r.URL.Path, body)
 	p.mu.Lock()
+	p.paths[r.URL.Path] = true
 	class, cut, stalled := p.class, p.cut, p.stalled
 	p.mu.Unlock()
 	creation := r.URL.Path == "/access_codes/create"

@@ -27,12 +27,12 @@ type CheckResult struct {
 	Err error
 }
 
-// checkTimeout limits the checks of the database.
-const checkTimeout = 20 * time.Second
+// configCheckTimeout limits the checks of the database.
+const configCheckTimeout = 20 * time.Second
 
 // Check checks a configuration. It starts, creates, and migrates nothing, also if the server runs already.
 func Check(ctx context.Context, c Config) []CheckResult {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, configCheckTimeout)
 	defer cancel()
 	dsn, running, leave := c.runningDatabase(ctx)
 	defer leave()
