@@ -39,6 +39,18 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]Summary, error) {
 	return out, nil
 }
 
+// FirstSteps says what an operator has done toward real devices.
+type FirstSteps struct{ Workspace, Key, Account bool }
+
+// FirstSteps returns what the operator has ever done. Disconnected accounts and revoked keys count.
+func (s *Service) FirstSteps(ctx context.Context) (FirstSteps, error) {
+	done, err := s.db.GetFirstSteps(ctx)
+	if err != nil {
+		return FirstSteps{}, fmt.Errorf("read the first steps: %w", err)
+	}
+	return FirstSteps(done), nil
+}
+
 // Change is the new way to reach an account.
 type Change struct {
 	DisplayName string

@@ -101,7 +101,7 @@ func (d *acceptPacer) Accept() (net.Conn, error) {
 
 // pause delays the accepts of a burst.
 func (d *acceptPacer) pause() {
-	if d.crowd.limits.BehindProxy {
+	if d.isProxyNext() {
 		return
 	}
 	usual := time.Second / time.Duration(d.crowd.limits.AcceptsPerSecond)
@@ -129,6 +129,13 @@ func (d *acceptPacer) waiting() int {
 		d.order = d.order[1:]
 	}
 	return d.count
+}
+
+// isProxyNext reports whether the next connection comes from a proxy.
+func (d *acceptPacer) isProxyNext() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.order) > 0 && d.hasWaiting(d.order[0]) && d.wait[d.order[0]][0].proxy
 }
 
 // hasWaiting drops closed connections of an origin, and reports whether any waits; with d.mu held.

@@ -84,7 +84,7 @@ func TestAcceptPacer_SpreadsBursts(t *testing.T) {
 	}{
 		{"few", Limits{AcceptsPerSecond: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 immediately, 80 at the rate
 		{"more than the rate accepts soon", Limits{AcceptsPerSecond: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
-		{"from a proxy", Limits{AcceptsPerSecond: 100, BehindProxy: true}, 0, 0},
+		{"from a proxy", Limits{AcceptsPerSecond: 100, IsProxy: anyProxy}, 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()

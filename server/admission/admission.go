@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -54,9 +55,9 @@ type Limits struct {
 	Slots int
 	// AcceptsPerSecond is the accept rate while few connections wait; 0 means 500 for each processor.
 	AcceptsPerSecond int
-	// BehindProxy means that all connections come from our own proxies: no address has too many, and none waits to be
-	// accepted.
-	BehindProxy bool
+	// IsProxy reports whether a connection comes from one of our own proxies: these have no share of the connections,
+	// and do not wait to be accepted. If nil, there are no proxies.
+	IsProxy func(peer net.Addr) bool
 	// ClientAddress returns the client address of a request; nil means the peer of its connection.
 	ClientAddress func(*http.Request) string
 }
@@ -95,6 +96,9 @@ func New(l Limits) *Controller {
 	if l.AcceptsPerSecond == 0 {
 		l.AcceptsPerSecond = acceptsPerSecond * processors()
 	}
+	if l.IsProxy == nil {
+		l.IsProxy = func(net.Addr) bool { return false }
+	}
 	if l.ClientAddress == nil {
 		l.ClientAddress = func(r *http.Request) string { return addressOf(r.RemoteAddr) }
 	}
@@ -108,19 +112,32 @@ func New(l Limits) *Controller {
 	}
 }
 
-// Serve runs s.Serve on l, with connections that the Controller limits. It returns the error of s.Serve.
+// Serve runs s on l until s is stopped, with connections that the Controller limits. With s.TLSConfig, it serves HTTPS.
+// It returns the error of s.Serve or s.ServeTLS.
 func (c *Controller) Serve(s *http.Server, l net.Listener) error {
 	s.ConnState = func(n net.Conn, state http.ConnState) {
-		if n, ok := n.(*conn); ok {
+		if n := connOf(n); n != nil {
 			n.follow(state)
 		}
 	}
 	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, n)
+		return context.WithValue(ctx, connKey{}, connOf(n))
 	}
 	d := c.listen(l)
 	defer d.closeWaiting()
+	if s.TLSConfig != nil {
+		return s.ServeTLS(d, "", "")
+	}
 	return s.Serve(d)
+}
+
+// connOf returns the connection of the Controller under n, or nil.
+func connOf(n net.Conn) *conn {
+	if secure, ok := n.(*tls.Conn); ok {
+		n = secure.NetConn()
+	}
+	own, _ := n.(*conn)
+	return own
 }
 
 // Shed returns the number of connections shed so far.

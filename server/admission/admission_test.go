@@ -132,9 +132,11 @@ func TestConnections_ManyAddressesDoNotBlockOthers(t *testing.T) {
 	}
 }
 
+func anyProxy(net.Addr) bool { return true }
+
 func TestConnections_ProxiesHaveNoShare(t *testing.T) {
 	t.Parallel()
-	b := serve(t, Limits{Connections: 32, BehindProxy: true}, func(http.ResponseWriter, *http.Request) {})
+	b := serve(t, Limits{Connections: 32, IsProxy: anyProxy}, func(http.ResponseWriter, *http.Request) {})
 	for range 30 {
 		b.dial("127.0.0.1")
 	}
@@ -296,7 +298,7 @@ func TestSlotsGoToCallerWithFewest(t *testing.T) {
 // Connections end while others are shed for new ones: neither blocks the other.
 func TestConnections_EndWhileOthersAreShed(t *testing.T) {
 	t.Parallel()
-	c := New(Limits{Connections: 16, BehindProxy: true})
+	c := New(Limits{Connections: 16, IsProxy: anyProxy})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -19,6 +19,7 @@ type conn struct {
 	net.Conn
 	crowd  *Controller
 	origin string
+	proxy  bool // the peer is one of our own proxies
 	state  atomic.Int32
 	since  atomic.Int64 // nanoseconds
 	closed chan struct{}
@@ -123,6 +124,7 @@ func (c *Controller) admit(inner net.Conn) *conn {
 		Conn:   inner,
 		crowd:  c,
 		origin: addressOf(inner.RemoteAddr().String()),
+		proxy:  c.limits.IsProxy(inner.RemoteAddr()),
 		closed: make(chan struct{}),
 	}
 	n.end = sync.OnceFunc(func() { close(n.closed) })
@@ -138,7 +140,7 @@ func (c *Controller) admit(inner net.Conn) *conn {
 		c.origins[n.origin] = p
 	}
 	var out []*conn
-	if !c.limits.BehindProxy && len(p.conns) >= c.limits.Connections/2 {
+	if !n.proxy && len(p.conns) >= c.limits.Connections/2 {
 		out = p.pickVictims()
 	}
 	if len(out) == 0 && len(c.conns) >= c.limits.Connections {
@@ -147,7 +149,7 @@ func (c *Controller) admit(inner net.Conn) *conn {
 	for _, old := range out {
 		c.forget(old)
 	}
-	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.BehindProxy && len(p.conns) >= c.limits.Connections/2
+	tooMany := len(c.conns) >= c.limits.Connections || !n.proxy && len(p.conns) >= c.limits.Connections/2
 	if !tooMany {
 		c.origins[n.origin] = p // it may have been removed
 		p.conns[n], c.conns[n] = struct{}{}, struct{}{}

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,10 @@ type Config struct {
 	Listen string
 	// PublicURL is the URL in links to the server. If empty, links use the URL of the request.
 	PublicURL string
-	// TrustProxy makes the server trust X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For.
-	TrustProxy bool
+	// TrustProxy are the proxies whose X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For the server trusts.
+	TrustProxy ratelimit.Proxies
+	// TLS makes the server use HTTPS.
+	TLS TLSOptions
 	// Limits are the rate limits of the API.
 	Limits ratelimit.Limits
 
@@ -102,6 +105,8 @@ type App struct {
 	adapters *reconcile.Adapters
 	driver   *acsreconcile.Reconciler
 	http     *http.Server
+	local    *localServer // serves the simulated cloud of a server with TLS
+	follow   func()       // ends following the files of the certificate
 	served   chan error
 	health   *monitor
 	traces   *traces.Traces
@@ -142,12 +147,26 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	a.http = newHTTP(c.Log)
 	a.URL = "http://" + reachable(listener.Addr())
+	local := a.URL
 	unused := listener
 	defer func() {
 		if unused != nil {
 			unused.Close() //nolint:errcheck // nothing was served
 		}
 	}()
+	certificate, err := newCertificate(c.TLS, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	if certificate != nil {
+		a.http.TLSConfig = certificate.config()
+		a.URL = "https://" + reachable(listener.Addr())
+		a.follow = runInBackground(certificate.follow)
+		if a.local, err = listenLocally(ctx, c.Log); err != nil {
+			return nil, err
+		}
+		local = a.local.url
+	}
 	measured, err := listenForMetrics(ctx, c.MetricsListen)
 	if err != nil {
 		return nil, err
@@ -170,10 +189,10 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	); err != nil {
 		return nil, err
 	}
-	a.vendors = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log)
+	a.vendors = newVendors(ctx, a.Access, a.Sandbox, local, cmp.Or(c.PublicURL, a.URL), c.Connecting, c.Log)
 	a.vendors.traces = spans
 	a.health = newHealth(a.Access, c.Health, c.Log)
-	a.metrics = a.newMetering(measured, c.Log)
+	a.metrics = a.newMetering(measured, certificate, c.Log)
 	var observeRequest func(string, int, time.Duration)
 	if a.metrics != nil {
 		c.Webhooks.Observe, observeRequest = a.metrics.Attempt, a.metrics.Request
@@ -195,6 +214,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	limiter := ratelimit.New(c.Limits)
+	behindProxy := len(c.TrustProxy) > 0
+	clientAddress := func(r *http.Request) string { return ratelimit.AddressOf(r, behindProxy) }
 	api, err := rest.NewHandler(rest.Options{
 		Access:         a.Access,
 		ACS:            a.ACS,
@@ -204,7 +225,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Connectable:    c.Connecting.connectable(),
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
-		TrustForwarded: c.TrustProxy,
+		TrustForwarded: behindProxy,
 		Limiter:        limiter,
 		Health:         a.health.now,
 		Logger:         c.Log,
@@ -225,8 +246,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	clients := admission.New(
 		admission.Limits{
 			Connections:   connections,
-			BehindProxy:   c.TrustProxy,
-			ClientAddress: func(r *http.Request) string { return ratelimit.AddressOf(r, c.TrustProxy) },
+			IsProxy:       c.TrustProxy.Trusts,
+			ClientAddress: clientAddress,
 		},
 	)
 	mux := http.NewServeMux()
@@ -234,19 +255,25 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{
 		Access:    a.Access,
-		Vendors:   newLogins(a.Sandbox, a.URL, c.Connecting, c.Log),
+		Vendors:   newLogins(a.Sandbox, local, c.Connecting, c.Log),
 		PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
-			return limiter.Guess(ratelimit.AddressOf(r, c.TrustProxy))
+			return limiter.Guess(clientAddress(r))
 		},
-		Page:           func(r *http.Request) time.Duration { return limiter.Page(ratelimit.AddressOf(r, c.TrustProxy)) },
-		TrustForwarded: c.TrustProxy,
+		Page:           func(r *http.Request) time.Duration { return limiter.Page(clientAddress(r)) },
+		TrustForwarded: behindProxy,
 		Log:            c.Log,
 		Observe:        observeRequest,
 		Traces:         spans,
 	}))
 	mux.Handle("/", api)
-	a.http.Handler = a.closeConnections(clients.Limit(mux))
+	a.http.Handler = a.closeConnections(c.TrustProxy.Middleware(clients.Limit(mux)))
+	if a.local != nil {
+		cloud := http.NewServeMux()
+		cloud.Handle(vendorsPath, a.vendors)
+		cloud.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
+		a.local.serve(cloud)
+	}
 	if c.Wrap != nil {
 		a.http.Handler = c.Wrap(a.http.Handler)
 	}
@@ -323,6 +350,12 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	if a.Sandbox != nil {
 		a.Sandbox.close()
+	}
+	if a.local != nil {
+		a.local.close()
+	}
+	if a.follow != nil {
+		a.follow()
 	}
 	errs = append(errs, a.traces.Stop(ctx))
 	if a.db != nil {

@@ -26,6 +26,7 @@ func newHTTP(log *slog.Logger) *http.Server {
 		WriteTimeout:      responseTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

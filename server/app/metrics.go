@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
@@ -40,17 +41,22 @@ func listenForMetrics(ctx context.Context, address string) (net.Listener, error)
 }
 
 // newMetering returns nil without a listener.
-func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServer {
+func (a *App) newMetering(listener net.Listener, cert *certificate, log *slog.Logger) *metricsServer {
 	if listener == nil {
 		return nil
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
+	var expiry func() time.Time
+	if cert != nil {
+		expiry = cert.expiry
+	}
 	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
-		Log:     log,
-		Backlog: a.Access.Health.Backlog,
-		Calls:   a.accountCalls,
-		Health:  a.health.metricValues,
-		Spans:   a.traces.Counts,
+		Certificate: expiry,
+		Log:         log,
+		Backlog:     a.Access.Health.Backlog,
+		Calls:       a.accountCalls,
+		Health:      a.health.metricValues,
+		Spans:       a.traces.Counts,
 		Busy: func() map[string]int {
 			busy := a.engine.Busy()
 			maps.Copy(busy, a.delivery.engine.Busy())

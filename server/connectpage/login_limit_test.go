@@ -20,7 +20,7 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 	t.Parallel()
 	const perMinute = 2
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.Limits, c.TrustProxy = ratelimit.Limits{FailuresPerMinute: perMinute}, true
+		c.Limits, c.TrustProxy = ratelimit.Limits{FailuresPerMinute: perMinute}, apptest.LocalNetwork()
 	})
 	logIn := func(page, from, password string) (*http.Response, string) {
 		t.Helper()

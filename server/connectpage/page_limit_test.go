@@ -54,7 +54,7 @@ func TestPagesAreRateLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	const perSecond = 1
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.Limits, c.TrustProxy = ratelimit.Limits{PagesPerSecond: perSecond}, true
+		c.Limits, c.TrustProxy = ratelimit.Limits{PagesPerSecond: perSecond}, apptest.LocalNetwork()
 	})
 	page := pathOf(t, webview(t, s, nil).URL)
 	began := time.Now()
@@ -88,7 +88,7 @@ func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentA
 	t.Helper()
 	crowded, sentAway = new(atomic.Bool), new(atomic.Int32)
 	s = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
-		c.Limits, c.TrustProxy = ratelimit.Limits{PagesPerSecond: 1}, true
+		c.Limits, c.TrustProxy = ratelimit.Limits{PagesPerSecond: 1}, apptest.LocalNetwork()
 		around := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
 			next = around(next)

@@ -23,6 +23,8 @@ type Sources struct {
 	Busy func() map[string]int
 	// Spans returns the ended spans by outcome; nil if traces are disabled.
 	Spans func() map[string]uint64
+	// Certificate returns when the TLS certificate expires; nil without TLS.
+	Certificate func() time.Time
 	// Log receives failures of Backlog and Calls.
 	Log *slog.Logger
 }

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -49,8 +50,17 @@ func New(sources Sources) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
 		}, []string{"operation"}),
 	}
+	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "deviceaccess_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the TLS certificate expires, in seconds since 1970; infinite without one.",
+	}, func() float64 {
+		if sources.Certificate == nil {
+			return math.Inf(1)
+		}
+		return float64(sources.Certificate().Unix())
+	})
 	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		certificate, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range []string{"delivered", "retry", "given_up", "gone"} {
 		// so that the first one counts as an increase
 		m.attempts.WithLabelValues(outcome)

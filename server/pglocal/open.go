@@ -96,6 +96,9 @@ func StartedByCommand(ctx context.Context, dir string) (bool, error) {
 	return name == commandClusterName, nil
 }
 
+// Join is Open for a cluster that another process runs. It starts no cluster.
+func Join(ctx context.Context, dir string) (*Handle, error) { return join(ctx, dir) }
+
 // join returns a Handle for the cluster that another process runs on dir. If that process is a command, it does not
 // stop the cluster before the Handle is closed.
 func join(ctx context.Context, dir string) (*Handle, error) {

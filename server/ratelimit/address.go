@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AddressOf returns the client address of a request: for IPv6, the /64 network. Behind a trusted proxy it is the last
-// address in X-Forwarded-For, because clients can forge the others, or the proxy's own if the header is unreadable.
+// AddressOf returns the client address of a request: for IPv6, the /64 network. With trustForwarded it is the last
+// address in X-Forwarded-For, which Proxies has made safe, or the peer's own if the header is unreadable.
 // It is empty, and thus shared, if neither is known.
 func AddressOf(r *http.Request, trustForwarded bool) string {
 	if forwarded := r.Header.Values("X-Forwarded-For"); trustForwarded && len(forwarded) > 0 {
@@ -19,9 +19,21 @@ func AddressOf(r *http.Request, trustForwarded bool) string {
 	return networkOf(r.RemoteAddr)
 }
 
-// networkOf parses an address, with or without brackets and a port. It returns an empty string if the address is
-// invalid.
+// networkOf returns an address, or the /64 network of an IPv6 address. It returns an empty string for invalid text.
 func networkOf(text string) string {
+	address, ok := parseAddress(text)
+	if !ok {
+		return ""
+	}
+	if address.Is6() {
+		network, _ := address.Prefix(64)
+		return network.String()
+	}
+	return address.String()
+}
+
+// parseAddress parses an address, with or without brackets and a port.
+func parseAddress(text string) (_ netip.Addr, ok bool) {
 	address, err := netip.ParseAddr(text)
 	if inner, is := strings.CutPrefix(text, "["); is && strings.HasSuffix(inner, "]") {
 		address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]"))
@@ -29,14 +41,9 @@ func networkOf(text string) string {
 	if err != nil {
 		port, err := netip.ParseAddrPort(text)
 		if err != nil {
-			return ""
+			return netip.Addr{}, false
 		}
 		address = port.Addr()
 	}
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		network, _ := address.Prefix(64)
-		return network.String()
-	}
-	return address.String()
+	return address.Unmap().WithZone(""), true
 }

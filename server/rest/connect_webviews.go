@@ -36,6 +36,7 @@ func (h *handlers) CreateConnectWebview(
 	if err != nil {
 		return nil, err
 	}
+	h.warnPlainLink(ctx)
 	return openapi.CreateConnectWebview200JSONResponse{Ok: true, ConnectWebview: h.toConnectWebview(ctx, w)}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,8 @@ type handlers struct {
 	logger      *slog.Logger
 	waits       waits
 	health      func(context.Context) Health // may be nil
+
+	plainLinks sync.Once // the warning about links without TLS
 }
 
 var _ openapi.StrictServerInterface = (*handlers)(nil)

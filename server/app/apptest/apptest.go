@@ -27,6 +27,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -408,3 +409,6 @@ func (s *Server) StartAnother(t testing.TB, opts ...Option) *Server {
 	again.run(t, c)
 	return again
 }
+
+// LocalNetwork is the network of the tests' connections, for Config.TrustProxy.
+func LocalNetwork() ratelimit.Proxies { return ratelimit.Proxies{netip.MustParsePrefix("127.0.0.0/8")} }

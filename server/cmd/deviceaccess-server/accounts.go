@@ -106,7 +106,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 	return func(ctx context.Context, c *cli.Command) error {
 		id, err := uuid.Parse(c.Args().First())
 		if err != nil {
-			return fmt.Errorf("the argument must be an account id; `deviceaccess-server accounts list` shows the ids")
+			return usagef("the argument must be an account id; `deviceaccess-server accounts list` shows the ids")
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
 			all, err := a.Accounts(ctx)
@@ -115,7 +115,7 @@ func onAccount(act func(context.Context, *cli.Command, *app.Admin, app.Connected
 			}
 			i := slices.IndexFunc(all, func(one app.ConnectedAccount) bool { return one.ID == id })
 			if i < 0 {
-				return fmt.Errorf(
+				return notFoundf(
 					"account %s does not exist; `deviceaccess-server accounts list` shows the accounts",
 					id,
 				)
@@ -146,7 +146,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 		return err
 	}
 	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
-		return fmt.Errorf(
+		return usagef(
 			"%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
 			vendor.DisplayName,
 		)
@@ -180,12 +180,12 @@ func workspaceForLocks(id string, all []account.Workspace) (uuid.UUID, error) {
 		i := slices.IndexFunc(all, func(w account.Workspace) bool { return w.ID.String() == strings.ToLower(id) })
 		switch {
 		case i < 0:
-			return uuid.Nil, fmt.Errorf(
+			return uuid.Nil, notFoundf(
 				"workspace %q does not exist; `deviceaccess-server workspaces list` shows the workspaces",
 				id,
 			)
 		case all[i].IsSandbox:
-			return uuid.Nil, fmt.Errorf(
+			return uuid.Nil, refusedf(
 				"workspace %s is a sandbox for simulated locks; create a workspace for real locks with `deviceaccess-server "+
 					"workspaces create NAME`",
 				id,
@@ -196,13 +196,13 @@ func workspaceForLocks(id string, all []account.Workspace) (uuid.UUID, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(w account.Workspace) bool { return w.IsSandbox })
 	switch len(all) {
 	case 0:
-		return uuid.Nil, fmt.Errorf(
+		return uuid.Nil, refusedf(
 			"no workspace for real locks exists; create one with `deviceaccess-server workspaces create NAME`",
 		)
 	case 1:
 		return all[0].ID, nil
 	}
-	return uuid.Nil, fmt.Errorf(
+	return uuid.Nil, refusedf(
 		"there are %d workspaces for real devices: choose one with --workspace; `deviceaccess-server workspaces list` "+
 			"shows them",
 		len(all),
@@ -212,7 +212,7 @@ func workspaceForLocks(id string, all []account.Workspace) (uuid.UUID, error) {
 // notConnected turns an error of an adapter into one for the operator.
 func notConnected(err error) error {
 	if e := adapter.AsError(err); e != nil {
-		return fmt.Errorf("nothing was changed: %s", printable(e.Message))
+		return exitError{fmt.Errorf("nothing was changed: %s", printable(e.Message)), exitCode(err)}
 	}
 	return err
 }
@@ -222,6 +222,8 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(all), "There are no accounts yet. `deviceaccess-server accounts connect --help` shows what you can "+
+		"connect.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
 	for _, one := range all {
@@ -252,7 +254,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	vendors := connectable()
 	i := slices.IndexFunc(vendors, func(v adapter.Vendor) bool { return v.Adapter == account.Adapter })
 	if i < 0 {
-		return fmt.Errorf("account %s is simulated and cannot be changed", account.ID)
+		return refusedf("account %s is simulated and cannot be changed", account.ID)
 	}
 	if err := foreignFlags(c, vendors, vendors[i]); err != nil {
 		return err
@@ -268,12 +270,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	if a.Connecting.Clients, err = vendorClients(c); err != nil {
 		return err
 	}
-	if a.Connecting.AllowPrefixes, err = prefixes(
-		"allow-gateway-prefix",
-		c.StringSlice("allow-gateway-prefix"),
-	); err != nil {
-		return err
-	}
+	a.Connecting.AllowPrefixes = prefixes(c, "allow-gateway-prefix")
 	set, err := readSettings(ctx, c, vendors[i], false)
 	if err != nil {
 		return err
@@ -303,7 +300,7 @@ func foreignFlags(c *cli.Command, vendors []adapter.Vendor, own adapter.Vendor) 
 	for _, v := range vendors {
 		for _, s := range v.Settings {
 			if name := flagOf(s); !known[name] && c.IsSet(name) {
-				return fmt.Errorf("--%s does not apply to a %s account", name, own.Adapter)
+				return usagef("--%s does not apply to a %s account", name, own.Adapter)
 			}
 		}
 	}
@@ -312,7 +309,7 @@ func foreignFlags(c *cli.Command, vendors []adapter.Vendor, own adapter.Vendor) 
 
 func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
 	if account.Connection == nil {
-		return fmt.Errorf("account %s is simulated and cannot be disconnected from its sandbox workspace", account.ID)
+		return refusedf("account %s is simulated and cannot be disconnected from its sandbox workspace", account.ID)
 	}
 	if !c.Bool("yes") {
 		fmt.Fprintf(
@@ -324,7 +321,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 			account.Devices,
 		)
 		if said, _ := answer(ctx); strings.TrimSpace(said) != "yes" {
-			return fmt.Errorf("nothing was changed; --yes skips the confirmation")
+			return refusedf("nothing was changed; --yes skips the confirmation")
 		}
 	}
 	if err := a.Access.Accounts.DisconnectAccount(ctx, account.ID); err != nil {

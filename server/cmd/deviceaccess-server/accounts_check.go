@@ -41,17 +41,12 @@ func checkCommand() *cli.Command {
 
 func checkAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) (err error) {
 	if c.Int("devices") < 1 {
-		return errors.New("--devices must be at least 1")
+		return usagef("--devices must be at least 1")
 	}
 	if a.Connecting.Clients, err = vendorClients(c); err != nil {
 		return err
 	}
-	if a.Connecting.AllowPrefixes, err = prefixes(
-		"allow-gateway-prefix",
-		c.StringSlice("allow-gateway-prefix"),
-	); err != nil {
-		return err
-	}
+	a.Connecting.AllowPrefixes = prefixes(c, "allow-gateway-prefix")
 	o := app.CheckOptions{Devices: c.Int("devices")}
 	var recorder *recording.Recorder
 	if c.IsSet("record") {
@@ -85,7 +80,7 @@ func checkAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app
 // newRecorder returns a recorder, unless the account is reached in another way than HTTP.
 func newRecorder(dir string, account app.ConnectedAccount) (*recording.Recorder, error) {
 	if _, gateway := account.Connection.(adapter.Stranger); gateway {
-		return nil, fmt.Errorf("--record: recording is not supported for %s, which is not reached over HTTP; "+
+		return nil, usagef("--record: recording is not supported for %s, which is not reached over HTTP; "+
 			"run the check without --record", account.Adapter)
 	}
 	r, err := recording.New(dir)

@@ -101,7 +101,7 @@ func auditFilter(c *cli.Command) (f audit.Filter, err error) {
 	for name, to := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
 			if *to, err = parseTime(text, time.Now()); err != nil {
-				return f, fmt.Errorf("--%s: %w", name, err)
+				return f, usagef("--%s: %w", name, err)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func auditFilter(c *cli.Command) (f audit.Filter, err error) {
 		if text := c.String(name); text != "" {
 			id, err := uuid.Parse(text)
 			if err != nil {
-				return f, fmt.Errorf("--%s: %q is not an id", name, text)
+				return f, usagef("--%s: %q is not an id", name, text)
 			}
 			*to = &id
 		}

@@ -32,7 +32,7 @@ func backupCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			path := c.Args().First()
 			if path == "" {
-				return fmt.Errorf("missing argument: the FILE to write, or - for standard output")
+				return usagef("missing argument: the FILE to write, or - for standard output")
 			}
 			var m backup.Manifest
 			write := func(to io.Writer) (err error) {

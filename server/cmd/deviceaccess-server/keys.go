@@ -40,7 +40,7 @@ func keysCommand() *cli.Command {
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
 					&durationFlag{
 						Name:      "lifetime",
-						Usage:     "expire after `DURATION`, such as 12h or 90d; without it, never",
+						Usage:     "expire after `DURATION`, such as 12h or 90d (default: never; a console_session after one day)",
 						Validator: positive[time.Duration],
 					},
 				}, databaseFlags()...),
@@ -64,7 +64,7 @@ func keysCommand() *cli.Command {
 				Action: func(ctx context.Context, c *cli.Command) error {
 					id, err := uuid.Parse(c.Args().First())
 					if err != nil {
-						return fmt.Errorf(
+						return usagef(
 							"the argument must be a credential id; `deviceaccess-server keys list` shows the ids",
 						)
 					}
@@ -94,7 +94,7 @@ func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	for _, text := range c.StringSlice("workspace") {
 		id, err := uuid.Parse(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a workspace id; `deviceaccess-server workspaces list` shows the ids", text)
+			return usagef("%q is not a workspace id; `deviceaccess-server workspaces list` shows the ids", text)
 		}
 		n.WorkspaceIDs = append(n.WorkspaceIDs, id)
 	}
@@ -103,9 +103,9 @@ func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	case len(all) == 1:
 		n.WorkspaceIDs = []uuid.UUID{all[0].ID}
 	case len(all) == 0:
-		return fmt.Errorf("no workspace exists; create one with `deviceaccess-server workspaces create NAME`")
+		return refusedf("no workspace exists; create one with `deviceaccess-server workspaces create NAME`")
 	default:
-		return fmt.Errorf(
+		return refusedf(
 			"there are %d workspaces: choose one with --workspace; `deviceaccess-server workspaces list` shows them",
 			len(all),
 		)
@@ -134,6 +134,7 @@ func listKeys(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(credentials), "There are no credentials yet. Create one with `deviceaccess-server keys create`.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tKIND\tNAME\tTOKEN\tWORKSPACES\tCREATED\tSTATE")
 	for _, c := range credentials {

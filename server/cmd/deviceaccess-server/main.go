@@ -52,7 +52,7 @@ func main() {
 	}()
 	if err := command().Run(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "deviceaccess-server:", printableLines(variableError(err.Error())))
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -62,7 +62,8 @@ func command() *cli.Command {
 		Usage:   "manage door codes and webhooks through an HTTP API",
 		Version: version,
 		Description: "Without --database-url, the server runs a private PostgreSQL in its data directory.\n" +
-			"Flags can also be set with the environment variables shown next to them.",
+			"Flags can also be set with the environment variables shown next to them, and with a file: see --config.\n\n" +
+			exitCodesHelp,
 		Commands: []*cli.Command{
 			serveCommand(),
 			accountsCommand(),
@@ -74,6 +75,7 @@ func command() *cli.Command {
 			migrateCommand(),
 			backupCommand(),
 			restoreCommand(),
+			versionCommand(),
 		},
 		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints the error
 		DisableSliceFlagSeparator: true,
@@ -90,9 +92,12 @@ func strict(c *cli.Command) *cli.Command {
 	if c.Action == nil {
 		c.Action = func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {
-				return fmt.Errorf("unknown command %q; run %s --help for the commands", c.Args().First(), c.FullName())
+				return usagef("unknown command %q; run %s --help for the commands", c.Args().First(), c.FullName())
 			}
-			return cli.ShowSubcommandHelp(c)
+			if err := cli.ShowSubcommandHelp(c); err != nil || c.Root() == c {
+				return err
+			}
+			return usagef("missing command; run %s --help for the commands", c.FullName())
 		}
 		return c
 	}
@@ -102,10 +107,13 @@ func strict(c *cli.Command) *cli.Command {
 	}
 	c.Action = func(ctx context.Context, c *cli.Command) error {
 		if c.Args().Len() > known {
-			return fmt.Errorf("unexpected argument %q; run %s --help for the usage", c.Args().Get(known), c.FullName())
+			return usagef("unexpected argument %q; run %s --help for the usage", c.Args().Get(known), c.FullName())
+		}
+		if err := applySettings(c); err != nil {
+			return err
 		}
 		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" && keepsData(c) {
-			return errors.New("there is no home directory for the data: set a directory with --data-dir")
+			return usagef("there is no home directory for the data: set a directory with --data-dir")
 		}
 		_, words, _ := strings.Cut(c.FullName(), " ")
 		return act(audit.ActingByCommand(ctx, username(), words), c)
@@ -134,14 +142,6 @@ func env(name string) cli.ValueSourceChain {
 	return cli.ValueSourceChain{Chain: []cli.ValueSource{variable{cli.EnvVar(name)}}}
 }
 
-// flagSource returns the source of a flag's value for messages: the flag or its variable.
-func flagSource(c *cli.Command, flag, variable string) string {
-	if value := os.Getenv(variable); value != "" && value == c.String(flag) {
-		return variable
-	}
-	return "--" + flag
-}
-
 // variable is an environment variable that counts as unset if it is empty.
 type variable struct{ cli.ValueSource }
 
@@ -157,6 +157,7 @@ func (v variable) Key() string { return v.ValueSource.(cli.EnvValueSource).Key()
 // databaseFlags returns the flags of every command: where the data is and how to log.
 func databaseFlags() []cli.Flag {
 	return []cli.Flag{
+		configFlag(),
 		&cli.StringFlag{
 			Name:     "database-url",
 			Sources:  env("DEVICEACCESS_DATABASE_URL"),
@@ -164,6 +165,7 @@ func databaseFlags() []cli.Flag {
 			Usage: "use PostgreSQL 14 or newer at `URL`, or a libpq connection string (default: a private PostgreSQL in " +
 				"the data directory)",
 		},
+		secretFileFlag("database-url", "read --database-url from `FILE`, such as a mounted secret"),
 		&cli.StringFlag{
 			Name:      "data-dir",
 			Sources:   env("DEVICEACCESS_DATA_DIR"),
@@ -178,8 +180,9 @@ func databaseFlags() []cli.Flag {
 			Category:    "Data",
 			HideDefault: true,
 			Usage: "encrypt PINs and secrets with `KEY`, 32 bytes in base64 (default: the file master.key in the data " +
-				"directory, created at the first start). Prefer the variable: other users can see a process's flags",
+				"directory, created at the first start). Prefer --master-key-file: other users can see a process's flags",
 		},
+		secretFileFlag("master-key", "read --master-key from `FILE`; of several keys, each on its own line, the first encrypts"),
 		&cli.StringFlag{
 			Name:      "log-format",
 			Sources:   env("DEVICEACCESS_LOG_FORMAT"),
@@ -195,6 +198,12 @@ func databaseFlags() []cli.Flag {
 			Category:  "Log",
 			Usage:     "log from `LEVEL` on: debug, info, warn, or error",
 			Validator: validateOneOf("debug", "info", "warn", "error"),
+		},
+		&cli.BoolFlag{
+			Name:     "quiet",
+			Aliases:  []string{"q"},
+			Category: "Log",
+			Usage:    "log only warnings and errors, and show no progress",
 		},
 	}
 }
@@ -218,19 +227,25 @@ func validateOneOf(values ...string) func(string) error {
 }
 
 func database(c *cli.Command) app.Database {
-	return app.Database{
+	d := app.Database{
 		DatabaseURL: c.String("database-url"),
-		URLSource:   flagSource(c, "database-url", "DEVICEACCESS_DATABASE_URL"),
+		URLSource:   flagSource(c, "database-url"),
 		DataDir:     c.String("data-dir"),
 		MasterKey:   c.String("master-key"),
-		Progress:    os.Stderr,
 	}
+	if !c.Bool("quiet") {
+		d.Progress = os.Stderr
+	}
+	return d
 }
 
 // logger returns a logger to standard error. Standard output is for results.
 func logger(c *cli.Command) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.String("log-level"))) // the flag's Validator has checked it
+	if c.Bool("quiet") {
+		level = max(level, slog.LevelWarn)
+	}
 	opt := &slog.HandlerOptions{Level: level}
 	if c.String("log-format") == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, opt))

@@ -92,6 +92,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 		os.Environ(),
 		"DEVICEACCESS_TEST_RUN_MAIN=1",
 		"DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"),
+		"DEVICEACCESS_CONFIG=/dev/null", // not that of the machine
 	)
 	if p.database != "" {
 		cmd.Env = append(cmd.Env, "DEVICEACCESS_DATABASE_URL="+p.database)
@@ -340,6 +341,23 @@ func TestVersionOf(t *testing.T) {
 	}
 	if got := versionOf("dev", nil); got != "dev" {
 		t.Errorf("without a module it is %q", got)
+	}
+}
+
+func TestPrintVersion(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123abc"},
+		{Key: "vcs.modified", Value: "true"},
+	}}
+	if err := printVersion(&out, info); err != nil {
+		t.Fatal(err)
+	}
+	if want := regexp.MustCompile(`^version +dev\ncommit +0123abc, modified\ngo +go1\.\S+ \w+/\w+\nschema +\d+\n$`); !want.Match(
+		out.Bytes(),
+	) {
+		t.Errorf("the version is %s", out.Bytes())
 	}
 }
 

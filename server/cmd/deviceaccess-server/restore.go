@@ -35,7 +35,7 @@ func restoreCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			path := c.Args().First()
 			if path == "" {
-				return fmt.Errorf("missing argument: the FILE to restore, or - for standard input")
+				return usagef("missing argument: the FILE to restore, or - for standard input")
 			}
 			var from io.Reader
 			if path == "-" {

@@ -29,7 +29,7 @@ func sandboxCommand() *cli.Command {
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				if n := c.Int("systems"); n < 1 || n > 100 {
-					return fmt.Errorf("--systems: must be a number from 1 to 100")
+					return usagef("--systems: must be a number from 1 to 100")
 				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
 					id, err := a.ConnectSandboxAccess(ctx, c.String("name"), c.Int("systems"))
@@ -54,13 +54,14 @@ func sandboxCommand() *cli.Command {
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
 				if !c.Args().Present() {
-					return fmt.Errorf("missing argument: the device_id of the lock, from POST /devices/list")
+					return usagef("missing argument: the device_id of the lock, from POST /devices/list")
 				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
 					codes, err := a.LockMemory(ctx, c.String("endpoint"), c.Args().First())
 					if err != nil {
 						return err
 					}
+					printIfEmpty(len(codes), "The lock has no codes yet. Clients create them with POST /access_codes/create.")
 					t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 					for _, code := range codes {
 						fmt.Fprintf(t, "%s\t%s\n", printable(code.PIN), printable(code.Name))

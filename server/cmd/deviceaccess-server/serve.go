@@ -43,14 +43,29 @@ func serveCommand() *cli.Command {
 				Sources:   env("DEVICEACCESS_PUBLIC_URL"),
 				Category:  "Server",
 				Validator: webAddress,
-				Usage:     "build links with `URL` (default: the URL of the request)",
+				Usage: "build links to connect pages and URLs for vendors' events with `URL`, the https address of the server; " +
+					"without it, the client that creates a link chooses its host (default: the URL of the request)",
 			},
-			&cli.BoolFlag{
-				Name:     "trust-proxy",
-				Sources:  env("DEVICEACCESS_TRUST_PROXY"),
+			&cli.StringSliceFlag{
+				Name:      "trust-proxy",
+				Sources:   env("DEVICEACCESS_TRUST_PROXY"),
+				Category:  "Server",
+				Validator: networks,
+				Usage: "trust X-Forwarded-For, -Proto, and -Host from proxies in the network `CIDR`, such as 10.0.0.0/8, or at " +
+					"an address; repeatable. The proxies must set these headers",
+			},
+			&cli.StringFlag{
+				Name:     "tls-cert",
+				Sources:  env("DEVICEACCESS_TLS_CERT"),
 				Category: "Server",
-				Usage: "trust X-Forwarded-Proto, X-Forwarded-Host, and X-Forwarded-For; a proxy in front of the server must " +
-					"set them",
+				Usage: "serve HTTPS with the certificate chain in the PEM `FILE`; changes of the file take effect within seconds " +
+					"(default: plain HTTP)",
+			},
+			&cli.StringFlag{
+				Name:     "tls-key",
+				Sources:  env("DEVICEACCESS_TLS_KEY"),
+				Category: "Server",
+				Usage:    "use the private key in the PEM `FILE` with --tls-cert",
 			},
 			&cli.IntFlag{
 				Name:      "auth-failures-per-minute",
@@ -103,6 +118,12 @@ func serveCommand() *cli.Command {
 				Validator: atLeast(16),
 				Usage: "accept at most `NUMBER` client connections, and at most half the limit of open files; when full, " +
 					"close the longest idle connections of the address with the most",
+			},
+			&cli.BoolFlag{
+				Name:     "check-config",
+				Category: "Server",
+				Usage: "check the settings, files, database, and master key, print one line for each, and exit with 0 or 1; " +
+					"changes nothing",
 			},
 			&cli.StringFlag{
 				Name:      "ready-file",
@@ -196,7 +217,7 @@ func serveCommand() *cli.Command {
 				Name:     "sandbox",
 				Sources:  env("DEVICEACCESS_SANDBOX"),
 				Category: "Sandbox",
-				Usage: "create a sandbox workspace with a simulated lock of every vendor and a thermostat if there is none, and " +
+				Usage: "create a sandbox workspace with a simulated lock of every vendor and a thermostat, if there is none; " +
 					"print its API key once, if the output is a terminal",
 			},
 			&cli.IntFlag{
@@ -223,9 +244,10 @@ func serveCommand() *cli.Command {
 
 func allowGatewayFlag() cli.Flag {
 	return &cli.StringSliceFlag{
-		Name:     "allow-gateway-prefix",
-		Sources:  env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"),
-		Category: "Server",
+		Name:      "allow-gateway-prefix",
+		Sources:   env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"),
+		Category:  "Server",
+		Validator: networks,
 		Usage: "allow connect pages to connect gateways in the network `CIDR`, such as 10.0.0.0/8, in addition to " +
 			"public addresses; repeatable",
 	}
@@ -291,30 +313,25 @@ func finite(f float64) error {
 	return positive(f)
 }
 
-func serve(ctx context.Context, c *cli.Command) error {
-	log := logger(c)
-	begin := time.Now()
-	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
-	if err != nil {
-		return err
-	}
-	gateways, err := prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix"))
-	if err != nil {
-		return err
+// serverConfig returns the configuration of the server. Its errors are about settings.
+func serverConfig(c *cli.Command) (app.Config, error) {
+	if (c.String("tls-cert") == "") != (c.String("tls-key") == "") {
+		return app.Config{}, usagef("--tls-cert and --tls-key belong together: set both or none")
 	}
 	clients, err := vendorClients(c)
 	if err != nil {
-		return err
+		return app.Config{}, err
 	}
 	spans, err := tracing(c)
 	if err != nil {
-		return err
+		return app.Config{}, exitError{err, exitUsage}
 	}
-	a, err := app.Start(ctx, app.Config{
+	return app.Config{
 		Database:   withDatabaseConnections(database(c), c.Int("database-connections")),
 		Listen:     c.String("listen"),
 		PublicURL:  c.String("public-url"),
-		TrustProxy: c.Bool("trust-proxy"),
+		TrustProxy: prefixes(c, "trust-proxy"),
+		TLS:        app.TLSOptions{CertFile: c.String("tls-cert"), KeyFile: c.String("tls-key")},
 		Sandbox:    c.Bool("sandbox"),
 		Sandboxing: app.Sandboxing{
 			LocksPerProfile: c.Int("sandbox-locks"),
@@ -325,14 +342,14 @@ func serve(ctx context.Context, c *cli.Command) error {
 			AttemptTimeout:  c.Duration("attempt-timeout"),
 			OfflineDebounce: max(c.Duration("offline-debounce"), 1),
 		},
-		Webhooks: webhook.Options{AllowPrefixes: allow},
+		Webhooks: webhook.Options{AllowPrefixes: prefixes(c, "allow-webhook-prefix")},
 		Retention: retention.Options{
 			Events: c.Duration("delivery-retention"),
 			Audit:  c.Duration("audit-retention"),
 		},
 		Connecting: app.Connecting{
 			Gateways:      c.Bool("connect-gateways"),
-			AllowPrefixes: gateways,
+			AllowPrefixes: prefixes(c, "allow-gateway-prefix"),
 			Clients:       clients,
 		},
 		Connections: c.Int("client-connections"),
@@ -346,18 +363,35 @@ func serve(ctx context.Context, c *cli.Command) error {
 		MetricsListen: c.String("metrics-listen"),
 		Traces:        spans,
 		ShutdownDelay: c.Duration("shutdown-delay"),
-		Log:           log,
-	})
+		Log:           logger(c),
+	}, nil
+}
+
+func serve(ctx context.Context, c *cli.Command) error {
+	config, err := serverConfig(c)
 	if err != nil {
 		return err
 	}
-	if spans.Endpoint != "" {
+	if c.Bool("check-config") {
+		return checkConfig(ctx, c, config)
+	}
+	log, begin := config.Log, time.Now()
+	a, err := app.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	if config.Traces.Endpoint != "" {
 		log.Info("sending traces to a collector")
 	}
 	if a.MetricsURL != "" {
 		log.Info("serving metrics", "url", a.MetricsURL)
 	}
 	log.Info("ready", "url", a.URL, "duration", time.Since(begin).Round(time.Millisecond))
+	if !config.Sandbox {
+		if err := logFirstSteps(ctx, c, a.Access.Accounts, log); err != nil {
+			log.Warn("cannot say what to do next", "error", err)
+		}
+	}
 	err = announce(ctx, a, c.String("ready-file"))
 	if err == nil {
 		select {
@@ -381,12 +415,12 @@ func serve(ctx context.Context, c *cli.Command) error {
 // precedence over the variable for traces. Errors name the source that was set.
 func tracing(c *cli.Command) (traces.Options, error) {
 	const endpoint, own, flag = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "traces-endpoint"
-	by := flagSource(c, flag, endpoint)
+	by := flagSource(c, flag)
 	o, err := traces.FromEnvironment(func(name string) string {
 		switch {
 		case name == endpoint:
 			return c.String(flag)
-		case name == own && c.String(flag) != "" && by != endpoint:
+		case name == own && c.String(flag) != "" && by == "--"+flag:
 			return ""
 		}
 		return os.Getenv(name)
@@ -398,14 +432,29 @@ func tracing(c *cli.Command) (traces.Options, error) {
 	return o, err
 }
 
-// prefixes parses networks in CIDR notation, separated by commas or spaces.
-func prefixes(flag string, texts []string) (out []netip.Prefix, _ error) {
+// networks returns an error unless each text is a list of networks that parsePrefixes can read.
+func networks(texts []string) error {
+	_, err := parsePrefixes(texts)
+	return err
+}
+
+// prefixes returns the networks of a flag that networks has validated.
+func prefixes(c *cli.Command, flag string) []netip.Prefix {
+	out, _ := parsePrefixes(c.StringSlice(flag))
+	return out
+}
+
+// parsePrefixes parses networks in CIDR notation and addresses, separated by commas or spaces.
+func parsePrefixes(texts []string) (out []netip.Prefix, _ error) {
 	for t := range strings.FieldsFuncSeq(strings.Join(texts, ","), func(r rune) bool { return r == ',' || r == ' ' }) {
 		p, err := netip.ParsePrefix(t)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w; write a network such as 10.0.0.0/8", flag, err)
+		if address, invalid := netip.ParseAddr(t); invalid == nil && address.Zone() == "" {
+			p, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
-		out = append(out, p)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a network: write a network such as 10.0.0.0/8", t)
+		}
+		out = append(out, p.Masked())
 	}
 	return out, nil
 }

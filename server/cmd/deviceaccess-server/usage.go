@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -33,7 +32,7 @@ func usageError(c *cli.Command, err error) error {
 	} else if m := missingFlags.FindStringSubmatch(text); m != nil {
 		says = "missing required flag: --" + strings.ReplaceAll(m[1], ", ", ", --")
 	}
-	return errors.New(says + "; run " + c.FullName() + " --help for the flags")
+	return usagef("%s; run %s --help for the flags", says, c.FullName())
 }
 
 // variableError rewrites the error of package cli for an environment variable. It returns other text unchanged.

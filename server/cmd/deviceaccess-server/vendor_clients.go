@@ -38,7 +38,7 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 	for _, text := range c.StringSlice("vendor-client") {
 		name, id, found := strings.Cut(text, "=")
 		if !found || name == "" || id == "" {
-			return nil, fmt.Errorf("--vendor-client: %q is not of the form ADAPTER=ID", text)
+			return nil, usagef("--vendor-client: %q is not of the form ADAPTER=ID", text)
 		}
 		if err := checkAdapter(name); err != nil {
 			return nil, err
@@ -49,17 +49,17 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		name, file, found := strings.Cut(text, "=")
 		one, known := clients[name]
 		if !found || !known {
-			return nil, fmt.Errorf(
+			return nil, usagef(
 				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client",
 				text,
 			)
 		}
 		secret, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
-			return nil, fmt.Errorf("--vendor-client-secret-file: %w", err)
+			return nil, usagef("--vendor-client-secret-file: %w", err)
 		}
 		if one.Secret = strings.TrimSpace(string(secret)); one.Secret == "" {
-			return nil, fmt.Errorf(
+			return nil, usagef(
 				"--vendor-client-secret-file: %s is empty; put the client secret of %s in it",
 				file,
 				name,
@@ -79,7 +79,7 @@ func checkAdapter(name string) error {
 		}
 		known = append(known, v.Adapter)
 	}
-	return fmt.Errorf("--vendor-client: there is no adapter %q; the adapters are %s", name, strings.Join(known, ", "))
+	return usagef("--vendor-client: there is no adapter %q; the adapters are %s", name, strings.Join(known, ", "))
 }
 
 func pushURLCommand() *cli.Command {
@@ -88,12 +88,14 @@ func pushURLCommand() *cli.Command {
 		Usage:     "show the URL to enter at a vendor that sends the events of all accounts to one URL; it is a secret",
 		ArgsUsage: "ADAPTER",
 		Flags: append([]cli.Flag{&cli.StringFlag{
-			Name:     "public-url",
-			Sources:  env("DEVICEACCESS_PUBLIC_URL"),
-			Required: true,
-			Usage:    "the `URL` at which vendors reach the server, as for serve",
+			Name:    "public-url",
+			Sources: env("DEVICEACCESS_PUBLIC_URL"),
+			Usage:   "the `URL` at which vendors reach the server, as for serve",
 		}}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
+			if c.String("public-url") == "" { // it may be in the configuration file
+				return usagef("missing required flag: --public-url; run %s --help for the flags", c.FullName())
+			}
 			return withAdmin(ctx, c, func(a *app.Admin) error {
 				url, err := a.AppPushURL(ctx, c.Args().First(), c.String("public-url"))
 				if err == nil {

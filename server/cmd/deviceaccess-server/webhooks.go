@@ -94,10 +94,11 @@ func webhooksCommand() *cli.Command {
 
 func allowFlag() cli.Flag {
 	return &cli.StringSliceFlag{
-		Name:     "allow-webhook-prefix",
-		Sources:  env("DEVICEACCESS_ALLOW_WEBHOOK_PREFIX"),
-		Category: "Server",
-		Usage:    "allow webhooks to the network `CIDR`, such as 10.0.0.0/8, in addition to public addresses; repeatable",
+		Name:      "allow-webhook-prefix",
+		Sources:   env("DEVICEACCESS_ALLOW_WEBHOOK_PREFIX"),
+		Category:  "Server",
+		Validator: networks,
+		Usage:     "allow webhooks to the network `CIDR`, such as 10.0.0.0/8, in addition to public addresses; repeatable",
 	}
 }
 
@@ -106,7 +107,7 @@ func onWebhook(act func(context.Context, *cli.Command, *app.Admin, webhook.Endpo
 	return func(ctx context.Context, c *cli.Command) error {
 		id, err := uuid.Parse(c.Args().First())
 		if err != nil {
-			return fmt.Errorf("the argument must be a webhook_id; `deviceaccess-server webhooks list` shows the ids")
+			return usagef("the argument must be a webhook_id; `deviceaccess-server webhooks list` shows the ids")
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
 			e, err := a.Access.Webhooks.GetEndpoint(ctx, id)
@@ -128,6 +129,8 @@ func listWebhooks(ctx context.Context, a *app.Admin) error {
 	if err != nil {
 		return err
 	}
+	printIfEmpty(len(all), "There are no webhooks yet. Clients create them with POST /webhooks/create, or with the "+
+		"Terraform resource deviceaccess_webhook.")
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WEBHOOK\tWORKSPACE\tURL\tEVENT TYPES\tSTATE")
 	for _, e := range all {
@@ -229,11 +232,8 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e webhook.Endpoin
 }
 
 func testWebhook(ctx context.Context, c *cli.Command, a *app.Admin, e webhook.Endpoint) error {
-	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
-	if err != nil {
-		return err
-	}
-	got := webhook.New(a.Access.Webhooks, webhook.Options{AllowPrefixes: allow}).SendTest(ctx, e)
+	allow := webhook.Options{AllowPrefixes: prefixes(c, "allow-webhook-prefix")}
+	got := webhook.New(a.Access.Webhooks, allow).SendTest(ctx, e)
 	if got.Sent {
 		fmt.Printf(
 			"Sent     %s %s to %s\nLatency  %s\n",

@@ -67,7 +67,7 @@ func onDeliveries(
 					return act(ctx, c, a, []webhook.Endpoint{e}, f)
 				}
 			}
-			return fmt.Errorf(
+			return notFoundf(
 				"webhook %s does not exist; `deviceaccess-server webhooks list` shows the webhooks",
 				wanted,
 			)
@@ -79,26 +79,26 @@ func deliveryFilter(c *cli.Command, now time.Time) (f webhook.DeliveryFilter, er
 	if text := c.String("event"); text != "" {
 		event, err := uuid.Parse(text)
 		if err != nil {
-			return f, fmt.Errorf("--event: %q is not an event id", text)
+			return f, usagef("--event: %q is not an event id", text)
 		}
 		f.EventID = &event
 	}
 	for _, t := range c.StringSlice("type") {
 		if err := webhook.CheckEventType(t); err != nil || t == "*" {
-			return f, fmt.Errorf("--type: unknown event type %q", t)
+			return f, usagef("--type: unknown event type %q", t)
 		}
 		f.EventTypes = append(f.EventTypes, t)
 	}
 	for _, s := range c.StringSlice("state") {
 		if err := validateOneOf("pending", "delivered", "failed", "held")(s); err != nil {
-			return f, fmt.Errorf("--state: %w", err)
+			return f, usagef("--state: %w", err)
 		}
 		f.States = append(f.States, webhook.DeliveryState(s))
 	}
 	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := c.String(name); text != "" {
 			if *at, err = parseTime(text, now); err != nil {
-				return f, fmt.Errorf("--%s: %w", name, err)
+				return f, usagef("--%s: %w", name, err)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func parseReplayPosition(text string) (p replayPosition, err error) {
 		p.event, err = uuid.Parse(event)
 	}
 	if err != nil {
-		return p, fmt.Errorf("--after: %q is not a place that a stopped replay has printed", text)
+		return p, usagef("--after: %q is not a place that a stopped replay has printed", text)
 	}
 	return p, nil
 }
@@ -316,7 +316,7 @@ func countReplay(
 		todo, total = append(todo, b), total+b.count
 	}
 	if skip {
-		return nil, 0, fmt.Errorf("--after: webhook %s is not among those to replay", from.webhook)
+		return nil, 0, usagef("--after: webhook %s is not among those to replay", from.webhook)
 	}
 	return todo, total, t.Flush()
 }
@@ -371,7 +371,7 @@ func confirm(ctx context.Context, question string) error {
 	case reply == "y" || reply == "yes":
 		return nil
 	case errors.Is(err, io.EOF) && reply == "":
-		return fmt.Errorf("nothing was sent: no answer on standard input; --yes skips the confirmation")
+		return refusedf("nothing was sent: no answer on standard input; --yes skips the confirmation")
 	}
-	return fmt.Errorf("nothing was sent")
+	return refusedf("nothing was sent")
 }

@@ -25,7 +25,7 @@ func workspacesCommand() *cli.Command {
 				Action: func(ctx context.Context, c *cli.Command) error {
 					name := c.Args().First()
 					if name == "" {
-						return fmt.Errorf("missing argument: the NAME of the workspace")
+						return usagef("missing argument: the NAME of the workspace")
 					}
 					return withNewAdmin(ctx, c, func(a *app.Admin) error {
 						w, err := a.Access.Accounts.CreateWorkspace(ctx, name, c.String("company"), false)
@@ -52,6 +52,8 @@ func workspacesCommand() *cli.Command {
 						if err != nil {
 							return err
 						}
+						printIfEmpty(len(all), "There are no workspaces yet. Create one with `deviceaccess-server workspaces "+
+							"create NAME`.")
 						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
 						for _, w := range all {

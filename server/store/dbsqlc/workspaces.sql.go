@@ -112,6 +112,26 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 	return i, err
 }
 
+const GetFirstSteps = `-- name: GetFirstSteps :one
+select exists (select from workspaces where not is_sandbox) as workspace,
+       exists (select from credential_workspaces join workspaces using (workspace_id) where not is_sandbox) as key,
+       exists (select from connected_accounts join workspaces using (workspace_id) where not is_sandbox) as account
+`
+
+type GetFirstStepsRow struct {
+	Workspace bool
+	Key       bool
+	Account   bool
+}
+
+// Which steps toward real devices an operator has done.
+func (q *Queries) GetFirstSteps(ctx context.Context) (GetFirstStepsRow, error) {
+	row := q.db.QueryRow(ctx, GetFirstSteps)
+	var i GetFirstStepsRow
+	err := row.Scan(&i.Workspace, &i.Key, &i.Account)
+	return i, err
+}
+
 const GetWorkspace = `-- name: GetWorkspace :one
 select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `

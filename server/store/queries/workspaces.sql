@@ -93,3 +93,9 @@ group by c.credential_id order by c.created_at, c.credential_id;
 
 -- name: RevokeCredential :execrows
 update credentials set revoked_at = now() where credential_id = @credential_id and revoked_at is null;
+
+-- name: GetFirstSteps :one
+-- Which steps toward real devices an operator has done.
+select exists (select from workspaces where not is_sandbox) as workspace,
+       exists (select from credential_workspaces join workspaces using (workspace_id) where not is_sandbox) as key,
+       exists (select from connected_accounts join workspaces using (workspace_id) where not is_sandbox) as account;

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the versions of the program, its source, Go, and the database schema",
+		Action: func(context.Context, *cli.Command) error {
+			info, _ := debug.ReadBuildInfo()
+			return printVersion(os.Stdout, info)
+		},
+	}
+}
+
+// printVersion prints the versions of the program. info may be nil.
+func printVersion(out io.Writer, info *debug.BuildInfo) error {
+	commit, modified := "unknown", ""
+	if info != nil {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				modified = ", modified"
+			}
+		}
+	}
+	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(t, "version\t%s\ncommit\t%s%s\ngo\t%s %s/%s\nschema\t%d\n",
+		version, commit, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH, store.NewestSchema())
+	return t.Flush()
+}
