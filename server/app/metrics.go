@@ -44,11 +44,20 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServe
 		return nil
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
+	inventory := metrics.InventorySources{
+		Inventory: a.Access.Health.Inventory,
+		Backups:   a.config.DatabaseURL == "",
+		Version:   a.config.Version,
+	}
+	if a.config.MetricsPerDevice {
+		inventory.Devices = a.Access.Health.DeviceStates
+	}
 	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
-		Log:     log,
-		Backlog: a.Access.Health.Backlog,
-		Health:  a.health.metricValues,
-		Spans:   a.traces.Counts,
+		Log:       log,
+		Backlog:   a.Access.Health.Backlog,
+		Health:    a.health.metricValues,
+		Inventory: inventory,
+		Spans:     a.traces.Counts,
 		Busy: func() map[string]int {
 			busy := a.engine.Busy()
 			maps.Copy(busy, a.delivery.engine.Busy())

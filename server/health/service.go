@@ -3,6 +3,8 @@
 package health
 
 import (
+	"time"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -11,7 +13,11 @@ import (
 type Service struct {
 	db   *store.DB
 	keys *encryption.Keys
+
+	inventory *inventoryCache
 }
 
-// New creates a Service.
-func New(db *store.DB, keys *encryption.Keys) *Service { return &Service{db: db, keys: keys} }
+// New creates a Service. It caches an Inventory for inventoryTTL; 0 means 30 s.
+func New(db *store.DB, keys *encryption.Keys, inventoryTTL time.Duration) *Service {
+	return &Service{db: db, keys: keys, inventory: newInventoryCache(inventoryTTL)}
+}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,28 +20,27 @@ type Sources struct {
 	Busy func() map[string]int
 	// Spans returns the ended spans by outcome; nil if traces are disabled.
 	Spans func() map[string]uint64
-	// Log receives failures of Backlog.
+	// Inventory counts devices, accounts, codes, and users.
+	Inventory InventorySources
+	// Log receives failures to read the database.
 	Log *slog.Logger
 }
 
 const (
-	backlogTTL     = 5 * time.Second // how long a backlog is cached
-	backlogTimeout = 5 * time.Second
+	backlogTTL   = 5 * time.Second // how long a backlog is cached
+	queryTimeout = 5 * time.Second // of the queries of a scrape
 )
 
-// backlog collects the metrics of waiting work. It caches them, so that many scrapes cost the database one query.
+// backlog collects the metrics of waiting work.
 type backlog struct {
 	Sources
-	mu   sync.Mutex
-	at   time.Time
-	last health.Backlog
-	err  error
+	waiting *cached[health.Backlog]
 }
 
-func newBacklog(s Sources) *backlog { return &backlog{Sources: s} }
-
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("deviceaccess_"+name, help, labels, nil)
+func newBacklog(s Sources) *backlog {
+	b := &backlog{Sources: s}
+	b.waiting = &cached[health.Backlog]{ttl: backlogTTL, read: b.read}
+	return b
 }
 
 var (
@@ -97,7 +95,9 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(spans, prometheus.CounterValue, float64(n), outcome)
 		}
 	}
-	now, err := b.read()
+	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+	defer cancel()
+	now, err := b.waiting.get(ctx)
 	if err != nil {
 		gauge(up, 0)
 		return
@@ -116,18 +116,10 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func (b *backlog) read() (health.Backlog, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if time.Since(b.at) < backlogTTL {
-		return b.last, b.err
+func (b *backlog) read(ctx context.Context) (health.Backlog, error) {
+	waiting, err := b.Backlog(ctx)
+	if err != nil {
+		b.Log.Warn("cannot read the backlog for the metrics", "error", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
-	defer cancel()
-	b.last, b.err = b.Backlog(ctx)
-	b.at = time.Now()
-	if b.err != nil {
-		b.Log.Warn("cannot read the backlog for the metrics", "error", b.err)
-	}
-	return b.last, b.err
+	return waiting, err
 }

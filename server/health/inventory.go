@@ -1,0 +1,220 @@
+package health
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
+)
+
+const (
+	// InventoryCap is the maximum of each count in an Inventory, which bounds the cost of the queries.
+	InventoryCap = 100_000
+	// OverdueAfter is how long an online device may take to set a code before the code counts as overdue.
+	OverdueAfter = 10 * time.Minute
+	// MaxDeviceStates is the maximum number of devices that DeviceStates returns.
+	MaxDeviceStates = 10_000
+	// defaultInventoryTTL is how long an Inventory is cached.
+	defaultInventoryTTL = 30 * time.Second
+	// inventoryTimeout limits the queries of LastInventory.
+	inventoryTimeout = 5 * time.Second
+	// inventoryRetryInterval is how long a failure to read an Inventory is cached.
+	inventoryRetryInterval = 5 * time.Second
+)
+
+// Inventory counts what operators watch over: devices, accounts, codes, and users, in all workspaces. Unmanaged and
+// removed devices don't count, because the server doesn't read them.
+type Inventory struct {
+	Online          int64 // devices
+	Offline         int64 // devices
+	BatteryLow      int64 // devices with battery_status low
+	BatteryCritical int64 // devices with battery_status critical
+	// Accounts are the connected accounts.
+	Accounts []AccountCount
+	// Codes are the managed access codes by status, without the backup codes in the pool.
+	Codes map[string]int64
+	// Overdue are the codes that an online device has not set for more than OverdueAfter.
+	Overdue int64
+	// OldestUnset is how long the oldest unset code of an online device has waited.
+	OldestUnset time.Duration
+	// UsersPending are the users of access systems with changes that the system has not confirmed.
+	UsersPending int64
+	// UsersFailing are the users of access systems with changes that failed or that the system refuses.
+	UsersFailing int64
+	// LastBackup is when the last backup ended. Before the first backup, it is when the installation began.
+	LastBackup time.Time
+}
+
+// AccountConnected is the state of an account that works.
+const AccountConnected = "connected"
+
+// AccountCount counts the accounts of an adapter in a state.
+type AccountCount struct {
+	Adapter string
+	State   string // AccountConnected, or the code of the account's error
+	Number  int64
+}
+
+// AccountsFailing returns the number of accounts with an error.
+func (i Inventory) AccountsFailing() (n int64) {
+	for _, a := range i.Accounts {
+		if a.State != AccountConnected {
+			n += a.Number
+		}
+	}
+	return n
+}
+
+// DeviceState is what a monitoring system shows of a managed device.
+type DeviceState struct {
+	ID      string
+	Name    string
+	Online  bool
+	Battery *float64 // level from 0 to 1; nil: unknown
+	Unset   int64    // codes that the device has not set yet
+}
+
+// inventoryCache holds the last Inventory.
+type inventoryCache struct {
+	ttl time.Duration
+	// reading is held by the caller that reads. It is a channel, so that others stop waiting when their context ends.
+	reading chan struct{}
+
+	mu   sync.Mutex
+	at   time.Time
+	last Inventory
+	err  error
+}
+
+func newInventoryCache(ttl time.Duration) *inventoryCache {
+	return &inventoryCache{ttl: cmp.Or(ttl, defaultInventoryTTL), reading: make(chan struct{}, 1)}
+}
+
+// result returns the last result, and whether it is still valid.
+func (c *inventoryCache) result() (_ Inventory, valid bool, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ttl := c.ttl
+	if c.err != nil {
+		ttl = min(ttl, inventoryRetryInterval)
+	}
+	return c.last, !c.at.IsZero() && time.Since(c.at) < ttl, c.err
+}
+
+func (c *inventoryCache) store(i Inventory, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.last, c.err = time.Now(), i, err
+}
+
+// Inventory returns the counts of devices, accounts, codes, and users. The result is cached.
+func (s *Service) Inventory(ctx context.Context) (Inventory, error) {
+	c := s.inventory
+	if last, valid, err := c.result(); valid {
+		return last, err
+	}
+	select {
+	case c.reading <- struct{}{}:
+		defer func() { <-c.reading }()
+	case <-ctx.Done():
+		return Inventory{}, fmt.Errorf("wait for the inventory: %w", ctx.Err())
+	}
+	last, valid, err := c.result()
+	if !valid {
+		last, err = s.readInventory(ctx)
+		c.store(last, err)
+	}
+	return last, err
+}
+
+// LastInventory returns the last Inventory without waiting, and whether it is known. If it is too old, LastInventory
+// reads the next one in the background.
+func (s *Service) LastInventory() (_ Inventory, known bool) {
+	last, valid, err := s.inventory.result()
+	if !valid && len(s.inventory.reading) == 0 {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), inventoryTimeout)
+			defer cancel()
+			_, _ = s.Inventory(ctx) // the result is cached
+		}()
+	}
+	return last, err == nil && !last.LastBackup.IsZero()
+}
+
+func (s *Service) readInventory(ctx context.Context) (i Inventory, err error) {
+	devices, err := s.db.CountDevices(ctx, InventoryCap)
+	if err != nil {
+		return i, fmt.Errorf("count the devices: %w", err)
+	}
+	i.Offline, i.Online = devices.Offline, max(devices.Total-devices.Offline, 0)
+	i.BatteryLow, i.BatteryCritical = devices.BatteryLow, devices.BatteryCritical
+	accounts, err := s.db.CountAccounts(ctx, InventoryCap)
+	if err != nil {
+		return i, fmt.Errorf("count the accounts: %w", err)
+	}
+	for _, a := range accounts {
+		i.Accounts = append(i.Accounts, AccountCount{a.Adapter, a.State, a.Accounts})
+	}
+	if err := s.countCodes(ctx, &i); err != nil {
+		return i, err
+	}
+	users, err := s.db.CountPendingAcsUsers(ctx, InventoryCap)
+	if err != nil {
+		return i, fmt.Errorf("count the users: %w", err)
+	}
+	i.UsersPending, i.UsersFailing = users.Waiting, users.Failing
+	if i.LastBackup, err = s.db.GetLastBackup(ctx); err != nil {
+		return i, fmt.Errorf("read the time of the last backup: %w", err)
+	}
+	return i, nil
+}
+
+func (s *Service) countCodes(ctx context.Context, i *Inventory) error {
+	all, err := s.db.CountAccessCodes(ctx, InventoryCap)
+	if err != nil {
+		return fmt.Errorf("count the access codes: %w", err)
+	}
+	others, err := s.db.CountCodesNotSet(ctx, InventoryCap)
+	if err != nil {
+		return fmt.Errorf("count the access codes: %w", err)
+	}
+	set := all.Managed - all.Pooled
+	i.Codes = map[string]int64{}
+	for _, c := range others {
+		i.Codes[c.Status] = c.Codes
+		set -= c.Codes
+	}
+	i.Codes["set"] = max(set, 0)
+	overdue, err := s.db.FindOverdueCodes(ctx, dbsqlc.FindOverdueCodesParams{
+		OverdueSeconds: OverdueAfter.Seconds(),
+		Most:           InventoryCap,
+	})
+	if err != nil {
+		return fmt.Errorf("find the overdue access codes: %w", err)
+	}
+	i.Overdue, i.OldestUnset = overdue.Overdue, domain.Seconds(overdue.Oldest)
+	return nil
+}
+
+// DeviceStates returns the state of each managed device, up to MaxDeviceStates of them. The result is not cached.
+func (s *Service) DeviceStates(ctx context.Context) ([]DeviceState, error) {
+	rows, err := s.db.ListDeviceStates(ctx, MaxDeviceStates)
+	if err != nil {
+		return nil, fmt.Errorf("list the states of the devices: %w", err)
+	}
+	out := make([]DeviceState, len(rows))
+	for i, r := range rows {
+		out[i] = DeviceState{
+			ID:      r.DeviceID.String(),
+			Name:    r.Name,
+			Online:  r.Online,
+			Battery: r.BatteryLevel,
+			Unset:   r.Setting,
+		}
+	}
+	return out, nil
+}
