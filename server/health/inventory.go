@@ -1,10 +1,8 @@
 package health
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -18,12 +16,8 @@ const (
 	OverdueAfter = 10 * time.Minute
 	// MaxDeviceStates is the maximum number of devices that DeviceStates returns.
 	MaxDeviceStates = 10_000
-	// defaultInventoryTTL is how long an Inventory is cached.
-	defaultInventoryTTL = 30 * time.Second
 	// inventoryTimeout limits the queries of LastInventory.
 	inventoryTimeout = 5 * time.Second
-	// inventoryRetryInterval is how long a failure to read an Inventory is cached.
-	inventoryRetryInterval = 5 * time.Second
 )
 
 // Inventory counts what operators watch over: devices, accounts, codes, and users, in all workspaces. Unmanaged and
@@ -78,71 +72,13 @@ type DeviceState struct {
 	Unset   int64    // codes that the device has not set yet
 }
 
-// inventoryCache holds the last Inventory.
-type inventoryCache struct {
-	ttl time.Duration
-	// reading is held by the caller that reads. It is a channel, so that others stop waiting when their context ends.
-	reading chan struct{}
-
-	mu   sync.Mutex
-	at   time.Time
-	last Inventory
-	err  error
-}
-
-func newInventoryCache(ttl time.Duration) *inventoryCache {
-	return &inventoryCache{ttl: cmp.Or(ttl, defaultInventoryTTL), reading: make(chan struct{}, 1)}
-}
-
-// result returns the last result, and whether it is still valid.
-func (c *inventoryCache) result() (_ Inventory, valid bool, _ error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ttl := c.ttl
-	if c.err != nil {
-		ttl = min(ttl, inventoryRetryInterval)
-	}
-	return c.last, !c.at.IsZero() && time.Since(c.at) < ttl, c.err
-}
-
-func (c *inventoryCache) store(i Inventory, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at, c.last, c.err = time.Now(), i, err
-}
-
 // Inventory returns the counts of devices, accounts, codes, and users. The result is cached.
-func (s *Service) Inventory(ctx context.Context) (Inventory, error) {
-	c := s.inventory
-	if last, valid, err := c.result(); valid {
-		return last, err
-	}
-	select {
-	case c.reading <- struct{}{}:
-		defer func() { <-c.reading }()
-	case <-ctx.Done():
-		return Inventory{}, fmt.Errorf("wait for the inventory: %w", ctx.Err())
-	}
-	last, valid, err := c.result()
-	if !valid {
-		last, err = s.readInventory(ctx)
-		c.store(last, err)
-	}
-	return last, err
-}
+func (s *Service) Inventory(ctx context.Context) (Inventory, error) { return s.inventory.get(ctx) }
 
-// LastInventory returns the last Inventory without waiting, and whether it is known. If it is too old, LastInventory
-// reads the next one in the background.
+// LastInventory returns the last Inventory without waiting, and whether it is known. If it is too old, the next one is
+// read in the background.
 func (s *Service) LastInventory() (_ Inventory, known bool) {
-	last, valid, err := s.inventory.result()
-	if !valid && len(s.inventory.reading) == 0 {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), inventoryTimeout)
-			defer cancel()
-			_, _ = s.Inventory(ctx) // the result is cached
-		}()
-	}
-	return last, err == nil && !last.LastBackup.IsZero()
+	return s.inventory.peek(inventoryTimeout)
 }
 
 func (s *Service) readInventory(ctx context.Context) (i Inventory, err error) {
@@ -200,8 +136,10 @@ func (s *Service) countCodes(ctx context.Context, i *Inventory) error {
 	return nil
 }
 
-// DeviceStates returns the state of each managed device, up to MaxDeviceStates of them. The result is not cached.
-func (s *Service) DeviceStates(ctx context.Context) ([]DeviceState, error) {
+// DeviceStates returns the state of each managed device, up to MaxDeviceStates of them. The result is cached.
+func (s *Service) DeviceStates(ctx context.Context) ([]DeviceState, error) { return s.devices.get(ctx) }
+
+func (s *Service) readDeviceStates(ctx context.Context) ([]DeviceState, error) {
 	rows, err := s.db.ListDeviceStates(ctx, MaxDeviceStates)
 	if err != nil {
 		return nil, fmt.Errorf("list the states of the devices: %w", err)

@@ -14,10 +14,13 @@ type Service struct {
 	db   *store.DB
 	keys *encryption.Keys
 
-	inventory *inventoryCache
+	inventory *cache[Inventory]
+	devices   *cache[[]DeviceState]
 }
 
-// New creates a Service. It caches an Inventory for inventoryTTL; 0 means 30 s.
-func New(db *store.DB, keys *encryption.Keys, inventoryTTL time.Duration) *Service {
-	return &Service{db: db, keys: keys, inventory: newInventoryCache(inventoryTTL)}
+// New creates a Service. It caches Inventory and DeviceStates for ttl; 0 means 30 s.
+func New(db *store.DB, keys *encryption.Keys, ttl time.Duration) *Service {
+	s := &Service{db: db, keys: keys}
+	s.inventory, s.devices = newCache(ttl, s.readInventory), newCache(ttl, s.readDeviceStates)
+	return s
 }

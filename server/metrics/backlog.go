@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,21 +28,20 @@ type Sources struct {
 }
 
 const (
-	backlogTTL   = 5 * time.Second // how long a backlog is cached
-	queryTimeout = 5 * time.Second // of the queries of a scrape
+	backlogTTL     = 5 * time.Second // how long a backlog is cached
+	backlogTimeout = 5 * time.Second
 )
 
-// backlog collects the metrics of waiting work.
+// backlog collects the metrics of waiting work. It caches them, so that many scrapes cost the database one query.
 type backlog struct {
 	Sources
-	waiting *cached[health.Backlog]
+	mu   sync.Mutex
+	at   time.Time
+	last health.Backlog
+	err  error
 }
 
-func newBacklog(s Sources) *backlog {
-	b := &backlog{Sources: s}
-	b.waiting = &cached[health.Backlog]{ttl: backlogTTL, read: b.read}
-	return b
-}
+func newBacklog(s Sources) *backlog { return &backlog{Sources: s} }
 
 var (
 	pending = describe(
@@ -84,7 +84,8 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for lane, n := range b.Busy() {
+	lanes := b.Busy()
+	for lane, n := range lanes {
 		gauge(busy, float64(n), lane)
 	}
 	for part, status := range b.Health() {
@@ -95,9 +96,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(spans, prometheus.CounterValue, float64(n), outcome)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
-	defer cancel()
-	now, err := b.waiting.get(ctx)
+	now, err := b.read()
 	if err != nil {
 		gauge(up, 0)
 		return
@@ -111,15 +110,23 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	gauge(disabled, float64(now.Disabled))
 	gauge(outbox, float64(now.Outbox))
 	gauge(oldest, now.OldestOutbox.Seconds())
-	for lane, n := range now.Jobs {
-		gauge(jobs, float64(n), lane)
+	for lane := range lanes { // also those without wake-ups
+		gauge(jobs, float64(now.Jobs[lane]), lane)
 	}
 }
 
-func (b *backlog) read(ctx context.Context) (health.Backlog, error) {
-	waiting, err := b.Backlog(ctx)
-	if err != nil {
-		b.Log.Warn("cannot read the backlog for the metrics", "error", err)
+func (b *backlog) read() (health.Backlog, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.at) < backlogTTL {
+		return b.last, b.err
 	}
-	return waiting, err
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
+	defer cancel()
+	b.last, b.err = b.Backlog(ctx)
+	b.at = time.Now()
+	if b.err != nil {
+		b.Log.Warn("cannot read the backlog for the metrics", "error", b.err)
+	}
+	return b.last, b.err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,7 +14,7 @@ import (
 type InventorySources struct {
 	// Inventory returns the counts. It caches them.
 	Inventory func(context.Context) (health.Inventory, error)
-	// Devices returns the state of each device; nil disables the metrics of single devices.
+	// Devices returns the state of each device, and caches it; nil disables the metrics of single devices.
 	Devices func(context.Context) ([]health.DeviceState, error)
 	// Backups is whether the server's own backup command makes the backups of the database.
 	Backups bool
@@ -82,20 +81,12 @@ var accountStates = []string{health.AccountConnected, "account_disconnected", "b
 // inventory collects the metrics of devices, accounts, codes, and users.
 type inventory struct {
 	InventorySources
-	log     *slog.Logger
-	devices *cached[[]health.DeviceState]
+	log *slog.Logger
 }
 
 func newInventory(s InventorySources, log *slog.Logger) *inventory {
-	return &inventory{
-		InventorySources: s,
-		log:              log,
-		devices:          &cached[[]health.DeviceState]{ttl: deviceStatesTTL, read: s.Devices},
-	}
+	return &inventory{InventorySources: s, log: log}
 }
-
-// deviceStatesTTL is how long the states of single devices are cached.
-const deviceStatesTTL = 30 * time.Second
 
 func (i *inventory) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
@@ -111,7 +102,7 @@ func (i *inventory) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(buildInfo, 1, i.Version, runtime.Version())
-	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
 	defer cancel()
 	now, err := i.Inventory(ctx)
 	if err != nil {
@@ -158,7 +149,7 @@ func byAdapter(counts []health.AccountCount) map[string]map[string]int64 {
 }
 
 func (i *inventory) collectDevices(ctx context.Context, gauge func(*prometheus.Desc, float64, ...string)) {
-	found, err := i.devices.get(ctx)
+	found, err := i.Devices(ctx)
 	if err != nil {
 		i.log.Warn("cannot read the states of devices for the metrics", "error", err)
 		return
