@@ -237,12 +237,3 @@ func (q *Queries) ListDeviceStates(ctx context.Context, most int32) ([]ListDevic
 	}
 	return items, nil
 }
-
-const RecordBackup = `-- name: RecordBackup :exec
-insert into last_backup (finished_at) values (now()) on conflict (is_only) do update set finished_at = excluded.finished_at
-`
-
-func (q *Queries) RecordBackup(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, RecordBackup)
-	return err
-}

@@ -60,9 +60,6 @@ left join (
   select device_id, count(*) as setting from access_codes
   where is_managed and not in_pool and status <> 'set' and status = 'setting' group by device_id) c using (device_id);
 
--- name: RecordBackup :exec
-insert into last_backup (finished_at) values (now()) on conflict (is_only) do update set finished_at = excluded.finished_at;
-
 -- name: GetLastBackup :one
 -- When the last backup ended or, if there is none, when the installation began.
 select coalesce((select b.finished_at from last_backup b where b.is_only), (select min(k.created_at) from server_keys k), now())::timestamptz as at;
