@@ -459,7 +459,8 @@ func TestLog_ReasonForUnreachableDevice(t *testing.T) {
 	down.Store(true)
 	b.create("2580")
 	line := regexp.MustCompile(
-		`(?m)^.*msg="the device could not be reached" device_id=` + b.device + ` class=transient message="The hub of .* is being upgraded" .*$`,
+		`(?m)^.*level=WARN msg="the device could not be reached" device_id=` + b.device + ` device=\S.* account=\S.* vendor=sandbox class=transient ` +
+			`message="The hub of .* is being upgraded" pause=\S+ omitted=0 lasting=0s$`,
 	)
 	b.until("the log says why", func() bool {
 		said, err := os.ReadFile(path)

@@ -1,7 +1,8 @@
-// Package recurring decides when to log a problem that lasts: once, and then after growing pauses.
+// Package recurring logs a problem that lasts once, and then after growing pauses.
 package recurring
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -32,18 +33,33 @@ type problem struct {
 	unlogged    int // occurrences since the last line
 }
 
-// Occurrence describes what a line about a problem may say.
-type Occurrence struct {
-	Due     bool          // log it now
-	Omitted int           // occurrences since the last line
-	Lasting time.Duration // since the first occurrence
+// Warn logs an occurrence of the problem of a key as a warning if a line is due, with the number of occurrences since the
+// last line and the time since the first one.
+func (p *Problems) Warn(log *slog.Logger, key, message string) { p.WarnAfter(log, key, message, 0) }
+
+// WarnAfter is Warn for a problem that is logged only after a number of occurrences.
+func (p *Problems) WarnAfter(log *slog.Logger, key, message string, tolerated int) {
+	if o := p.occurred(key, tolerated); o.due {
+		log.Warn(message, "omitted", o.omitted, "lasting", o.lasting.Round(time.Second))
+	}
 }
 
-// Occurred records an occurrence of the problem of a key, and says whether to log it.
-func (p *Problems) Occurred(key string) Occurrence { return p.OccurredAfter(key, 0) }
+// End forgets the problem of a key. If a line reported the problem, End logs its end.
+func (p *Problems) End(log *slog.Logger, key, message string) {
+	if lasted, logged := p.ended(key); logged {
+		log.Info(message, "lasted", lasted.Round(time.Second))
+	}
+}
 
-// OccurredAfter is Occurred for a problem that is logged only after a number of occurrences.
-func (p *Problems) OccurredAfter(key string, tolerated int) Occurrence {
+// occurrence describes what a line about a problem says.
+type occurrence struct {
+	due     bool          // log it now
+	omitted int           // occurrences since the last line
+	lasting time.Duration // since the first occurrence
+}
+
+// occurred records an occurrence of the problem of a key, and says whether to log it.
+func (p *Problems) occurred(key string, tolerated int) occurrence {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -56,23 +72,23 @@ func (p *Problems) OccurredAfter(key string, tolerated int) Occurrence {
 			p.of = map[string]*problem{}
 		}
 		if len(p.of) >= MaxProblems && !p.forget(now) {
-			return Occurrence{}
+			return occurrence{}
 		}
 		one = &problem{since: now, next: now, pause: FirstPause}
 		p.of[key] = one
 	}
 	one.last = now
 	if one.unlogged++; now.Before(one.next) || !one.logged && one.unlogged <= tolerated {
-		return Occurrence{}
+		return occurrence{}
 	}
-	o := Occurrence{Due: true, Omitted: one.unlogged - 1, Lasting: now.Sub(one.since)}
+	o := occurrence{due: true, omitted: one.unlogged - 1, lasting: now.Sub(one.since)}
 	one.logged, one.unlogged = true, 0
 	one.next, one.pause = now.Add(one.pause), min(4*one.pause, MaxPause)
 	return o
 }
 
-// Ended forgets the problem of a key. It reports how long the problem lasted, and whether a line said so.
-func (p *Problems) Ended(key string) (lasted time.Duration, logged bool) {
+// ended forgets the problem of a key. It returns how long the problem lasted, and whether a line reported it.
+func (p *Problems) ended(key string) (lasted time.Duration, logged bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one, known := p.of[key]
