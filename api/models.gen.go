@@ -470,6 +470,9 @@ type AccessCode struct {
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
 
+	// UpstreamAccessCodeID Its identifier in the upstream workspace, if the account is connected to one. Not published.
+	UpstreamAccessCodeID string `json:"upstream_access_code_id,omitempty,omitzero"`
+
 	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
@@ -1403,7 +1406,7 @@ type ConnectedAccount struct {
 	// UserIdentifier The login name, or the address of the gateway. Never a secret.
 	UserIdentifier UserIdentifier `json:"user_identifier,omitempty,omitzero"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 }
 
@@ -1977,7 +1980,7 @@ type Device struct {
 	// SpaceIds The spaces it is in.
 	SpaceIds []ID `json:"space_ids"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.
@@ -4270,6 +4273,9 @@ type UnmanagedAccessCode struct {
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type"`
 
+	// UpstreamAccessCodeID Its identifier in the upstream workspace, if the account is connected to one. Not published.
+	UpstreamAccessCodeID string `json:"upstream_access_code_id,omitempty,omitzero"`
+
 	// Warnings Problems that need attention.
 	Warnings []Problem `json:"warnings"`
 
@@ -4471,7 +4477,7 @@ type UnmanagedDevice struct {
 	// Properties Properties of an unmanaged device.
 	Properties UnmanagedDeviceProperties `json:"properties"`
 
-	// Warnings Problems that need attention.
+	// Warnings Problems that need attention. `adapter_not_verified`: the server never tried the vendor, and new devices start out unmanaged.
 	Warnings []Problem `json:"warnings"`
 
 	// WorkspaceID An identifier. Clients must treat it as opaque.

@@ -83,10 +83,10 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// pages are what users read: README.md and everything below docs.
+// pages are what users read: README.md, everything below docs, and the server's pages with configurations.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found := []string{"../README.md"}
+	found := []string{"../README.md", "../server/docs/connect-seam.md"}
 	for _, pattern := range []string{"*.md", "*/*.md"} {
 		more, err := filepath.Glob(filepath.Join("../docs", pattern))
 		if err != nil {

@@ -71,6 +71,30 @@ func (s *Service) CallsLeft(ctx context.Context, account uuid.UUID, b Bucket) (C
 	return CallsLeft{Calls: r.Remaining, Blocked: time.Duration(r.BlockedSeconds * float64(time.Second))}, nil
 }
 
+// ListCallsLeft returns what is left of the buckets of the accounts of an adapter that have called their vendor, those
+// with the fewest calls first, and at most limit of them. For administration only.
+func (s *Service) ListCallsLeft(
+	ctx context.Context,
+	adapter string,
+	b Bucket,
+	limit int,
+) (map[uuid.UUID]float64, error) {
+	rows, err := s.db.ListAccountCalls(ctx, dbsqlc.ListAccountCallsParams{
+		Adapter:   adapter,
+		Burst:     b.Burst,
+		PerSecond: b.PerSecond,
+		Most:      int32(limit), //nolint:gosec // a few thousand
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the calls of the accounts of %s: %w", adapter, err)
+	}
+	out := make(map[uuid.UUID]float64, len(rows))
+	for _, r := range rows {
+		out[r.ConnectedAccountID] = max(0, r.Remaining)
+	}
+	return out, nil
+}
+
 // BlockCalls records that the vendor refuses calls of an account for a time.
 func (s *Service) BlockCalls(ctx context.Context, account uuid.UUID, after time.Duration) error {
 	err := s.db.BlockAccountCalls(ctx, dbsqlc.BlockAccountCallsParams{ConnectedAccountID: account, After: after})

@@ -25,6 +25,7 @@ type ConnectedAccount struct {
 	Capabilities     []string // the kinds of devices that are taken from it
 	Metadata         map[string]any
 	Errors           []domain.Problem
+	Warnings         []domain.Problem // of its adapter
 	CreatedAt        time.Time
 }
 
@@ -134,7 +135,8 @@ func (s *Service) GetConnectedAccount(
 	case err != nil:
 		return ConnectedAccount{}, fmt.Errorf("read the account: %w", err)
 	}
-	return toConnectedAccount(r), nil
+	out := []ConnectedAccount{toConnectedAccount(r)}
+	return out[0], s.addWarnings(ctx, s.db.Queries, p.WorkspaceID, out)
 }
 
 // Filter is a set of conditions that must all hold. Zero values are no condition.
@@ -177,7 +179,7 @@ func (s *Service) ListConnectedAccounts(
 	for i, r := range rows {
 		out[i] = toConnectedAccount(r)
 	}
-	return out, more, nil
+	return out, more, s.addWarnings(ctx, s.db.Queries, p.WorkspaceID, out)
 }
 
 // Update is a change of what a workspace stores about an account. nil and zero fields stay.
@@ -228,7 +230,12 @@ func (s *Service) UpdateConnectedAccount(
 		if err != nil {
 			return err
 		}
-		a = toConnectedAccount(r)
+		described := []ConnectedAccount{toConnectedAccount(r)}
+		if err := s.addWarnings(ctx, tx.Queries, p.WorkspaceID, described); err != nil {
+			return err
+		}
+		a = described[0]
+		tx.Concerns(p.WorkspaceID)
 		return tx.DescribeAccount(ctx, dbsqlc.DescribeAccountParams{
 			ConnectedAccountID:   r.ConnectedAccountID,
 			DisplayName:          r.DisplayName,

@@ -85,6 +85,20 @@ type AutoLock struct {
 // Seconds converts seconds to a Duration, rounded to the nearest nanosecond. A plain conversion would truncate 8.2.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
+// Warner is implemented by adapters that find something that the owner of an account should change at the vendor.
+type Warner interface {
+	// Warnings returns what the last call of Devices found, at most one of each code.
+	Warnings() []Warning
+}
+
+// Warning is a warning of an account.
+type Warning struct {
+	// Code is the warning_code of the API.
+	Code string
+	// Message says what to do.
+	Message string
+}
+
 // Converter is implemented by adapters whose vendor has unmanaged codes of its own (Code.Unconverted).
 type Converter interface {
 	// ConvertCode asks the vendor to take over a code. Accepted means that a later list shows the code as converted.

@@ -21,3 +21,14 @@ func NewTransport() *http.Transport {
 	}
 	return t
 }
+
+// WrapTransport wraps the HTTP transport of an adapter. nil changes nothing.
+type WrapTransport func(next http.RoundTripper) http.RoundTripper
+
+// Wrap returns the wrapped transport.
+func (w WrapTransport) Wrap(next http.RoundTripper) http.RoundTripper {
+	if w == nil {
+		return next
+	}
+	return w(next)
+}

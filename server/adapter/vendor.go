@@ -21,12 +21,14 @@ import (
 //  2. Connection.Check makes one read-only call, and stores the user id that the vendor reports in the connection.
 //  3. Connection.Address contains that user id, so that each account of the vendor is connected once.
 //  4. Connection.Open returns the Adapter. It may take from Env: Log, Client, Secrets, PushURLs, and Budget.
+//     Env.Transport wraps the transport of HTTP.
 //  5. Write vendor.go with a function Vendor that returns the constants, the Settings, and the Login.
 //  6. Checked.Credentials starts credentials that expire, and Env.Secrets (TokenSource) renews them.
 //  7. Set Verification to what the tests compare the adapter with. Pace and CallsPerHour follow the vendor's limits.
 //  8. Add the line to server/adapter/registry. That is the only line outside of the package.
 //  9. Run the conformance suite adaptertest against a stateful fake, whose both sides contract.yaml judges.
-//  10. Regenerate the table of vendors: go test ./server/adapter/registry -update.
+//  10. Play test/vendorstory with the fake: a person connects the account, and Terraform manages a code.
+//  11. Regenerate the table of vendors: go test ./server/adapter/registry -update.
 type Vendor struct {
 	// Adapter is the name that accounts store, such as "zwavejs". It never changes.
 	Adapter string
@@ -203,9 +205,12 @@ type Env struct {
 	Secrets Secrets
 	// Budget counts the calls of the account; nil while connecting.
 	Budget Budget
-	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting.
-	// Former and future URLs follow, as keys rotate.
+	// PushURLs returns where the server receives the account's pushes, the current URL first; nil while connecting, and
+	// when an account is checked: the adapter must then create no subscription. Former and future URLs follow, as keys
+	// rotate.
 	PushURLs func(ctx context.Context) ([]string, error)
+	// Transport wraps the HTTP transport of the adapter, to count and record the calls of the vendor.
+	Transport WrapTransport
 }
 
 // Control accepts or rejects an address before it is dialed, like Control of net.Dialer.

@@ -187,7 +187,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Drive.Log = c.Log
 	a.driver = acsreconcile.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
 	c.Reconcile.AccessSystems = a.driver
-	c.Reconcile.Paces = c.Connecting.paces()
+	c.Reconcile.Paces, c.Reconcile.Unverified = c.Connecting.paces(), c.Connecting.unverified()
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
 	if a.engine, err = worker.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err

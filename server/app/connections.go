@@ -124,7 +124,7 @@ func newAccount(
 		User:         account.UserIdentifier{Email: found.Email, Username: found.Username},
 		Capabilities: v.Accepts,
 		Secrets:      secretsOf(found),
-		Unmanaged:    v.Verification.IsReadOnly() && !v.Simulated,
+		Unmanaged:    startsReadOnly(v),
 	}, nil
 }
 

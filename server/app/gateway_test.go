@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -114,6 +117,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		}
 		return true
 	})
+	checkGateway(t, s)
 	if err := again.App.Access.Accounts.DisconnectAccount(ctx, account); err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +132,37 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		}
 		if !found {
 			t.Error("disconnecting has taken a code off the lock")
+		}
+	}
+}
+
+// checkGateway checks the account of a gateway with one lock while instances use it.
+func checkGateway(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	admin := app.Admin{Access: s.App.Access}
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "zigbee2mqtt" })
+	lines := map[string]app.CheckLine{}
+	report := func(l app.CheckLine) {
+		subject, _, _ := strings.Cut(l.Subject, " ")
+		lines[subject] = l
+	}
+	if err := admin.Check(t.Context(), all[i], app.CheckOptions{Devices: 1, Report: report}); err != nil {
+		t.Fatal(err)
+	}
+	for subject, want := range map[string]string{
+		"login":        "the vendor answers at mqtt",
+		"devices":      "1, 1 online",
+		"capabilities": "lock, unlock, online codes",
+		"codes":        "",
+		"pushes":       "over the connection to the gateway",
+		"tested":       "against the vendor's program",
+	} {
+		if l := lines[subject]; l.Status != app.CheckOK || !strings.Contains(l.Result, want) {
+			t.Errorf("%s: %+v, want %q", subject, l, want)
 		}
 	}
 }

@@ -54,6 +54,20 @@ func (c Connecting) paces() map[string]adapter.Pace {
 	return out
 }
 
+// startsReadOnly reports whether new devices of the vendor's accounts start out unmanaged.
+func startsReadOnly(v adapter.Vendor) bool { return v.Verification.IsReadOnly() && !v.Simulated }
+
+// unverified returns what adapters were tested with that never met their vendor, by adapter.
+func (c Connecting) unverified() map[string]string {
+	out := map[string]string{}
+	for _, v := range c.Registered() {
+		if startsReadOnly(v) {
+			out[v.Adapter] = v.Verification.String()
+		}
+	}
+	return out
+}
+
 // vendorOf returns the vendor of an adapter, or false for an unknown or simulated one.
 func (c Connecting) vendorOf(name string) (adapter.Vendor, bool) {
 	all := c.Registered()
@@ -120,7 +134,12 @@ func (l *logins) Vendor(in account.Workspace, name string) (connectpage.Vendor, 
 	if !ok {
 		return connectpage.Vendor{}, false
 	}
+	readOnly := ""
+	if startsReadOnly(v) {
+		readOnly = v.Verification.String()
+	}
 	return connectpage.Vendor{
+		ReadOnly:    readOnly,
 		Name:        v.Name,
 		DisplayName: v.DisplayName,
 		Fields:      v.Login.Fields,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 
@@ -55,6 +56,7 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServe
 	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
 		Log:       log,
 		Backlog:   a.Access.Health.Backlog,
+		Calls:     a.accountCalls,
 		Health:    a.health.metricValues,
 		Inventory: inventory,
 		Spans:     a.traces.Counts,
@@ -66,6 +68,26 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metricsServe
 	})}
 	m.http = newHTTP(log)
 	return m
+}
+
+// accountCalls returns the calls that are left to the accounts of vendors with a limit.
+func (a *App) accountCalls(ctx context.Context) (out []metrics.AccountCalls, err error) {
+	for _, v := range a.config.Connecting.Registered() {
+		if v.CallsPerHour == 0 || len(out) == metrics.MaxAccounts {
+			continue
+		}
+		left, err := a.Access.Accounts.ListCallsLeft(ctx, v.Adapter, bucketOf(v), metrics.MaxAccounts-len(out))
+		if err != nil {
+			return nil, err
+		}
+		for account, calls := range left {
+			out = append(
+				out,
+				metrics.AccountCalls{Account: account.String(), Vendor: v.Adapter, Left: math.Floor(calls)},
+			)
+		}
+	}
+	return out, nil
 }
 
 func (m *metricsServer) start() {

@@ -43,7 +43,7 @@ func vendorAt(base *string) adapter.Vendor {
 func startDownstream(t *testing.T, opts ...apptest.Option) *downstream {
 	t.Helper()
 	var base string
-	d := &downstream{t: t, up: apptest.Shared(t, apptest.WithProfiles("august"))}
+	d := &downstream{t: t, up: apptest.SharedProcess(t, apptest.WithProfiles("august"))}
 	base = d.up.URL
 	d.server = apptest.Start(t, append(
 		opts,
@@ -160,6 +160,12 @@ func TestUpstream_Story(t *testing.T) {
 		return ok && c.AccessCodeID == made.AccessCode.AccessCodeID && d.lock.Has(t, "5948")
 	})
 
+	var adopted api.AccessCodeResponse
+	d.post("/access_codes/get", map[string]any{"access_code_id": id}, &adopted)
+	if adopted.AccessCode.UpstreamAccessCodeID != made.AccessCode.AccessCodeID {
+		t.Errorf("the adopted code names %q upstream", adopted.AccessCode.UpstreamAccessCodeID)
+	}
+
 	// A code that is unmanaged upstream becomes managed there first.
 	d.lock.Control(t, http.MethodPost, "/keypad/codes", map[string]string{"name": "Neighbor", "code": "7261"})
 	id = d.adopt("Neighbor")
@@ -208,6 +214,39 @@ func (d *downstream) checkWebhook() {
 	if len(out.Webhooks) != 1 || !strings.HasPrefix(out.Webhooks[0].URL, d.server.URL+"/vendors/") {
 		d.t.Fatalf("the webhooks upstream are %+v", out.Webhooks)
 	}
+}
+
+// A device that is unmanaged upstream is not listed. The account says so until the device is managed upstream.
+func TestUpstream_WarnsOfUnmanagedDevices(t *testing.T) {
+	t.Parallel()
+	d := startDownstream(t)
+	manage := func(path string, managed bool) {
+		t.Helper()
+		body := map[string]any{"device_id": d.at, "is_managed": managed}
+		if status := d.up.Post(t, path, body, nil); status != http.StatusOK {
+			t.Fatalf("%s: %d", path, status)
+		}
+	}
+	manage("/devices/update", false)
+	d.logIn(d.upKey)
+	warnings := func() []api.Problem {
+		var listed api.ConnectedAccountsResponse
+		d.post("/connected_accounts/list", map[string]any{}, &listed)
+		if len(listed.ConnectedAccounts) != 1 {
+			t.Fatalf("%d accounts", len(listed.ConnectedAccounts))
+		}
+		var got api.ConnectedAccountResponse
+		id := listed.ConnectedAccounts[0].ConnectedAccountID
+		d.post("/connected_accounts/get", map[string]any{"connected_account_id": id}, &got)
+		return got.ConnectedAccount.Warnings
+	}
+	apptest.Until(t, "the warning", func() bool {
+		all := warnings()
+		return len(all) == 1 && all[0].WarningCode == seam.UnmanagedUpstream &&
+			strings.Contains(all[0].Message, "list them: 1. Make them managed")
+	})
+	manage("/devices/unmanaged/update", true)
+	apptest.Until(t, "the end of the warning", func() bool { return len(warnings()) == 0 })
 }
 
 // A workspace can neither be its own upstream nor that of its own upstream.

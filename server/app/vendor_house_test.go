@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +92,7 @@ func (a *acme) vendor() adapter.Vendor {
 		},
 		New:          func() adapter.Connection { return &acmeConnection{acme: a} },
 		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-05"},
+		CallsPerHour: 4000,
 		AppPush: func(r *http.Request) (adapter.AppPush, error) {
 			lock := r.FormValue("lock")
 			if lock == "" {
@@ -145,7 +148,7 @@ func (c *acmeConnection) request(ctx context.Context, env adapter.Env, form url.
 }
 
 func (c *acmeConnection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, error) {
-	a := &acmeAdapter{acme: c.acme, events: adapter.NewEventQueue()}
+	a := &acmeAdapter{acme: c.acme, budget: env.Budget, events: adapter.NewEventQueue()}
 	a.tokens = &adapter.TokenSource{
 		Secrets: env.Secrets,
 		Refresh: func(ctx context.Context, old adapter.Tokens) (adapter.Tokens, error) {
@@ -160,6 +163,7 @@ type acmeAdapter struct {
 	adapter.Adapter
 	acme   *acme
 	tokens *adapter.TokenSource
+	budget adapter.Budget
 	events *adapter.EventQueue
 }
 
@@ -172,6 +176,9 @@ func (a *acmeAdapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 			return nil, err
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		if err := a.budget.Take(ctx); err != nil {
+			return nil, err
+		}
 		if res, err = http.DefaultClient.Do(req); err != nil {
 			return nil, err
 		}
@@ -237,7 +244,8 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		Vendors: []adapter.Vendor{cloud.vendor()},
 		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
 	}
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting),
+		func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
 	key := realWorkspace(t, s)
 
 	var listed api.DeviceProvidersResponse
@@ -283,8 +291,18 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	apptest.Until(t, "its device is listed, and not managed", func() bool {
 		var devices api.UnmanagedDevicesResponse
 		s.PostAs(t, key, "/devices/unmanaged/list", map[string]any{}, &devices)
-		return len(devices.Devices) == 1
+		return len(devices.Devices) == 1 && hasWarning(devices.Devices[0].Warnings, "adapter_not_verified")
 	})
+	res, err := http.Get(page.ConnectWebview.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	last, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(last), "start out read-only") ||
+		!strings.Contains(string(last), "never against the vendor") {
+		t.Errorf("the last page does not say that the account is read-only: %v", err)
+	}
 
 	admin := app.Admin{Access: s.App.Access, Connecting: connecting}
 	push, err := admin.AppPushURL(t.Context(), "acme", s.URL)
@@ -309,10 +327,101 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 		if status := post(t, push, url.Values{"lock": {"front"}}); status != http.StatusOK {
 			t.Fatalf("push %d: %d", n, status)
 		}
-		apptest.Until(t, "the devices are read again", func() bool { _, lists := cloud.counts(); return lists > before })
+		apptest.Until(
+			t,
+			"the devices are read again",
+			func() bool { _, lists := cloud.counts(); return lists > before },
+		)
 	}
 	if issued, _ := cloud.counts(); issued < 2 {
 		t.Errorf("%d tokens were issued", issued)
+	}
+	checkAcme(t, cloud, &admin)
+
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "acme" })
+	expectCallsLeft(t, s, all[i])
+	if n, err := admin.ManageDevices(t.Context(), all[i].Account); n != 1 || err != nil {
+		t.Errorf("%d devices have become managed, %v", n, err)
+	}
+	var devices api.DevicesResponse
+	s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
+	if all := devices.Devices; len(all) != 1 || !hasWarning(all[0].Warnings, "adapter_not_verified") {
+		t.Errorf("the managed devices are %+v", all)
+	}
+	for _, path := range []string{"/devices/get", "/locks/get"} {
+		if status := s.PostAs(
+			t,
+			key,
+			path,
+			map[string]any{"device_id": devices.Devices[0].DeviceID},
+			nil,
+		); status != 200 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	s.PostAs(t, key, "/locks/list", map[string]any{}, nil)
+	s.PostAs(t, key, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, nil)
+	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
+	if !accounts.ConnectedAccounts[0].AutomaticallyManageNewDevices {
+		t.Error("new devices still start out unmanaged")
+	}
+}
+
+// expectCallsLeft fails unless the list of accounts and the metrics have the calls left of a bucket of 1000.
+func expectCallsLeft(t *testing.T, s *apptest.Server, a app.ConnectedAccount) {
+	t.Helper()
+	if left, err := strconv.Atoi(a.CallsLeft); err != nil || left < 600 || left > 1000 {
+		t.Errorf("the list says %q calls are left", a.CallsLeft)
+	}
+	series := `deviceaccess_account_calls_left{account="` + a.ID.String() + `",vendor="acme"} `
+	apptest.Until(t, "the metrics have the calls left", func() bool {
+		res, err := http.Get(s.App.MetricsURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, value, found := strings.Cut(string(text), series)
+		value, _, _ = strings.Cut(value, "\n")
+		left, err := strconv.Atoi(value)
+		return found && err == nil && left >= 600 && left <= 1000
+	})
+}
+
+func hasWarning(all []api.Problem, code string) bool {
+	return slices.ContainsFunc(all, func(p api.Problem) bool { return p.WarningCode == code })
+}
+
+// checkAcme checks the account several times: the checks renew its login for the server as well.
+func checkAcme(t *testing.T, cloud *acme, admin *app.Admin) {
+	t.Helper()
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == "acme" })
+	before, _ := cloud.counts()
+	for range 4 { // more than one token allows
+		lines := map[string]app.CheckLine{}
+		report := func(l app.CheckLine) { lines[l.Subject] = l }
+		if err := admin.Check(t.Context(), all[i], app.CheckOptions{Devices: 5, Report: report}); err != nil {
+			t.Fatal(err)
+		}
+		if lines["login"].Status != app.CheckOK || lines["capabilities of front"].Result != "lock" ||
+			!strings.Contains(lines["pushes"].Result, "push-url acme") ||
+			!strings.Contains(lines["tested"].Result, "documentation of 2026-05, never against the vendor") {
+			t.Fatalf("the check reports %+v", lines)
+		}
+	}
+	if after, _ := cloud.counts(); after == before {
+		t.Error("the checks renewed no login")
 	}
 }
 
@@ -340,5 +449,33 @@ func TestVendor_NeedsClient(t *testing.T) {
 	}
 	if status := s.PostAs(t, key, "/connect_webviews/create", map[string]any{}, nil); status != http.StatusBadRequest {
 		t.Errorf("a webview without vendors: %d", status)
+	}
+}
+
+// An account that the operator connects starts out read-only, unless writes are allowed.
+func TestConnect_ReadOnlyUnlessAllowed(t *testing.T) {
+	t.Parallel()
+	cloud := startAcme(t)
+	connecting := app.Connecting{
+		Vendors: []adapter.Vendor{cloud.vendor()},
+		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
+	}
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, allow := range map[string]bool{"jane": false, "joe": true} {
+		admin := app.Admin{Access: s.App.Access, Connecting: connecting, AllowWrites: allow}
+		c := &acmeConnection{acme: cloud, User: user, password: "secret"}
+		id, err := admin.Connect(t.Context(), w.ID, user, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := domain.Principal{WorkspaceID: w.ID}
+		a, err := s.App.Access.Accounts.GetConnectedAccount(t.Context(), p, id.String(), "")
+		if err != nil || a.ManageNewDevices != allow {
+			t.Errorf("%s: new devices are managed: %t, want %t, %v", user, a.ManageNewDevices, allow, err)
+		}
 	}
 }

@@ -96,7 +96,7 @@ func (v *vendors) opener(vendor adapter.Vendor) reconcile.Opener {
 		if err != nil {
 			return nil, err
 		}
-		if vendor.Verification.IsReadOnly() && !vendor.Simulated {
+		if startsReadOnly(vendor) {
 			v.unverified.Do(vendor.Adapter, func() {
 				v.log.WarnContext(ctx, "the adapter of a vendor has never met the vendor",
 					"adapter", vendor.Adapter, "tested", vendor.Verification.String())

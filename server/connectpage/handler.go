@@ -39,6 +39,9 @@ type Vendor struct {
 	Samples []login.Sample
 	// Products names what the accounts of the vendor have, in the plural, such as "thermostats". Empty means locks.
 	Products string
+	// ReadOnly says what the server's way to reach the vendor was tested with, if new devices start out read-only; else
+	// empty.
+	ReadOnly string
 }
 
 // Vendors logs in to vendors.

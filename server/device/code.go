@@ -36,6 +36,7 @@ type Code struct {
 	Managed                     bool
 	Name                        *string
 	VendorName                  *string // the name that the device has; nil: none, or not sent yet
+	VendorRef                   string  // identifies the code on the device; empty: not known yet
 	PIN                         *string // nil: hidden, or not chosen yet
 	CommonCodeKey               *string // shared by codes with the same PIN
 	StartsAt, EndsAt            *time.Time
@@ -108,6 +109,7 @@ func (s *Service) toCode(r dbsqlc.AccessCode, d dbsqlc.CodeDevice) (Code, error)
 		Managed:                     r.IsManaged,
 		Name:                        r.Name,
 		VendorName:                  r.VendorName,
+		VendorRef:                   domain.Value(r.VendorRef),
 		PIN:                         domain.NonEmpty(pin),
 		StartsAt:                    r.StartsAt,
 		EndsAt:                      r.EndsAt,

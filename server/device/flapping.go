@@ -59,7 +59,7 @@ func lost(d dbsqlc.Device) bool {
 
 // Warnings returns the problems that impair the device without preventing it from working.
 func (d Device) Warnings() []domain.Problem {
-	warnings := append(d.BackupPool.Warnings(), d.thermostatWarnings()...)
+	warnings := slices.Concat(d.verificationWarnings(), d.BackupPool.Warnings(), d.thermostatWarnings())
 	if d.FlakySince.IsZero() {
 		return warnings
 	}
@@ -71,4 +71,17 @@ func (d Device) Warnings() []domain.Problem {
 			"Check its radio and its power. Pending changes may take long.",
 			flakyLosses, flakyWithin/time.Minute),
 	})
+}
+
+// verificationWarnings warns about an adapter that never met its vendor.
+func (d Device) verificationWarnings() []domain.Problem {
+	if d.Capabilities.Unverified == "" {
+		return nil
+	}
+	return []domain.Problem{{
+		Code:    "adapter_not_verified",
+		Scope:   domain.OfDevice,
+		At:      d.CreatedAt,
+		Message: "How this server reaches the device was tested " + d.Capabilities.Unverified + ".",
+	}}
 }

@@ -15,6 +15,8 @@ import (
 type Sources struct {
 	// Backlog returns the work that waits in the database.
 	Backlog func(context.Context) (health.Backlog, error)
+	// Calls returns what the limits of vendors leave to accounts, at most MaxAccounts of them; nil if there are no limits.
+	Calls func(context.Context) ([]AccountCalls, error)
 	// Health returns the state of each part: 0 healthy, 1 degraded, 2 down.
 	Health func() map[string]float64
 	// Busy returns the number of keys that this process is working on, by lane.
@@ -26,6 +28,16 @@ type Sources struct {
 	// Log receives failures to read the database.
 	Log *slog.Logger
 }
+
+// AccountCalls says how many calls the limit of a vendor leaves to an account now.
+type AccountCalls struct {
+	// Account is the identifier of the account, and Vendor the name of its adapter.
+	Account, Vendor string
+	Left            float64
+}
+
+// MaxAccounts bounds the accounts in labels.
+const MaxAccounts = 1000
 
 const (
 	backlogTTL     = 5 * time.Second // how long a backlog is cached
@@ -39,6 +51,8 @@ type backlog struct {
 	at   time.Time
 	last health.Backlog
 	err  error
+
+	calls []AccountCalls
 }
 
 func newBacklog(s Sources) *backlog { return &backlog{Sources: s} }
@@ -71,11 +85,17 @@ var (
 		"Spans of traces by outcome: sent, failed (the collector rejected them), or dropped (the queue was full).",
 		"outcome",
 	)
+	callsLeft = describe(
+		"account_calls_left",
+		"Calls that the limit of the vendor leaves to an account now; 0 while the vendor refuses calls. At most 1,000 "+
+			"accounts, those with the fewest calls.",
+		"account", "vendor",
+	)
 	up = describe("database_up", "1 if the database answered the query of waiting work, otherwise 0.")
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, healthDesc, spans, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, healthDesc, spans, up, callsLeft} {
 		out <- d
 	}
 }
@@ -96,7 +116,10 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(spans, prometheus.CounterValue, float64(n), outcome)
 		}
 	}
-	now, err := b.read()
+	now, calls, err := b.read()
+	for _, c := range calls {
+		gauge(callsLeft, c.Left, c.Account, c.Vendor)
+	}
 	if err != nil {
 		gauge(up, 0)
 		return
@@ -115,11 +138,11 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func (b *backlog) read() (health.Backlog, error) {
+func (b *backlog) read() (health.Backlog, []AccountCalls, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if time.Since(b.at) < backlogTTL {
-		return b.last, b.err
+		return b.last, b.calls, b.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
 	defer cancel()
@@ -128,5 +151,12 @@ func (b *backlog) read() (health.Backlog, error) {
 	if b.err != nil {
 		b.Log.Warn("cannot read the backlog for the metrics", "error", b.err)
 	}
-	return b.last, b.err
+	b.calls = nil
+	if b.err == nil && b.Calls != nil {
+		var err error
+		if b.calls, err = b.Calls(ctx); err != nil {
+			b.Log.Warn("cannot read the calls left to accounts for the metrics", "error", err)
+		}
+	}
+	return b.last, b.calls, b.err
 }

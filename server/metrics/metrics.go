@@ -1,6 +1,6 @@
 // Package metrics exposes the server's state to Prometheus. Counters and histograms are those of this process. Waiting
-// work, devices, and codes are counted in the shared database. No label may be a secret, and only the metrics of single
-// devices have identifiers as labels.
+// work, devices, and codes are counted in the shared database. No label may be a secret. Only the metrics of single
+// devices and of the accounts whose vendors limit calls (MaxAccounts) have identifiers as labels.
 package metrics
 
 import (

@@ -13,6 +13,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -55,11 +57,18 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		r.down.markUp(id)
 		r.problems.End(r.accountLog(acct), accountKey(id), "the account works again")
 		found := make([]device.FoundDevice, len(devices))
+		known := capability.Set{
+			Simulated:  acct.Adapter == account.SandboxAdapter,
+			Unverified: r.opt.Unverified[acct.Adapter],
+		}
 		for i, d := range devices {
-			found[i] = toFoundDevice(d, acct.Adapter == account.SandboxAdapter, asked)
+			found[i] = toFoundDevice(d, known, asked)
 			found[i].RereadInterval = r.opt.Paces[acct.Adapter].Read
 		}
 		if err := r.access.Devices.RecordDevices(ctx, lease, id, found); err != nil {
+			return 0, err
+		}
+		if err := r.recordWarnings(ctx, lease, id, a); err != nil {
 			return 0, err
 		}
 	case errors.Is(err, adapter.ErrSaturated) && ctx.Err() == nil:
@@ -113,10 +122,24 @@ func (r *Reconciler) accountLog(a account.Account) *slog.Logger {
 // accountKey is the key of the problems of an account in the log.
 func accountKey(id uuid.UUID) string { return "account:" + id.String() }
 
-// toFoundDevice converts an adapter's device to the type of package device. asked is when the vendor was asked.
-func toFoundDevice(d adapter.Device, simulated bool, asked time.Time) device.FoundDevice {
+// recordWarnings records the warnings of an adapter that has some.
+func (r *Reconciler) recordWarnings(ctx context.Context, lease *worker.Lease, id uuid.UUID, a adapter.Adapter) error {
+	w, ok := a.(adapter.Warner)
+	if !ok {
+		return nil
+	}
+	var found []domain.Problem
+	for _, one := range w.Warnings() {
+		found = append(found, domain.Problem{Code: one.Code, Message: one.Message})
+	}
+	return r.access.Accounts.RecordAccountWarnings(ctx, lease, id, found)
+}
+
+// toFoundDevice converts an adapter's device to the type of package device. known are the capabilities that adapters do
+// not know. asked is when the vendor was asked.
+func toFoundDevice(d adapter.Device, known capability.Set, asked time.Time) device.FoundDevice {
 	capabilities := d.Capabilities
-	capabilities.Simulated = simulated
+	capabilities.Simulated, capabilities.Unverified = known.Simulated, known.Unverified
 	var automatic *device.AutoLock
 	if d.AutoLock != nil {
 		automatic = &device.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}

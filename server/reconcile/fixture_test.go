@@ -21,6 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/event"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
@@ -408,7 +409,7 @@ func (b *bed) described() device.FoundDevice {
 	defer func() { b.must(cloud.Close()) }()
 	devices, err := cloud.Devices(b.Context())
 	b.must(err)
-	return reconcile.Describe(devices[0], true, b.access.Devices.Now())
+	return reconcile.Describe(devices[0], capability.Set{Simulated: true}, b.access.Devices.Now())
 }
 
 // readThresholds records a read of the noise sensor.

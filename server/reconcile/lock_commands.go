@@ -131,6 +131,6 @@ func (p *pass) readStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := toFoundDevice(d, p.device.Capabilities.Simulated, asked)
+	found := toFoundDevice(d, p.device.Capabilities, asked)
 	return p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found)
 }

@@ -70,7 +70,7 @@ func (p *pass) readNoiseSensor(ctx context.Context) (noisesensor.Plan, error) {
 		ctx,
 		p.lease,
 		p.device.ID,
-		toFoundDevice(d, p.device.Capabilities.Simulated, asked),
+		toFoundDevice(d, p.device.Capabilities, asked),
 	)
 }
 

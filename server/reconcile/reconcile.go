@@ -31,6 +31,8 @@ type Options struct {
 	AccountInterval time.Duration
 	// Paces are the paces of adapters that differ from AccountInterval and from the interval of rereads.
 	Paces map[string]adapter.Pace
+	// Unverified says what adapters were tested with that never met their vendor, by adapter. Devices warn about them.
+	Unverified map[string]string
 	// OfflineRetryInterval is the interval between two tries of an offline device. 0 means 5 min.
 	OfflineRetryInterval time.Duration
 	// DownAfter is how long a gateway may be unreachable before the account reports an error. 0

@@ -63,7 +63,7 @@ func (p *pass) readThermostat(ctx context.Context, report thermostat.Report) (w 
 			Gone:    true,
 		}
 	}
-	found := toFoundDevice(d, p.device.Capabilities.Simulated, asked)
+	found := toFoundDevice(d, p.device.Capabilities, asked)
 	report.Read, report.Observed, report.Asked, report.Seq = true, found.Thermostat, asked, p.readSeq
 	found.Thermostat = nil // recorded with the report
 	if err := p.access.Devices.RecordDevice(ctx, p.lease, p.device.ID, found); err != nil {

@@ -168,6 +168,7 @@ func toAccessCode(c device.Code) api.AccessCode {
 		IsBackup:                      c.Backup,
 		IsBackupAccessCodeAvailable:   c.BackupAvailable,
 		PulledBackupAccessCodeID:      identifier(c.PulledBackup),
+		UpstreamAccessCodeID:          upstreamID(c.VendorRef),
 		Errors:                        toErrors(c.Errors),
 		Warnings:                      toWarnings(c.Warnings),
 		PendingMutations:              each(c.Mutations, toMutation),

@@ -119,6 +119,7 @@ func toUnmanagedAccessCode(c device.Code) api.UnmanagedAccessCode {
 		EndsAt:                          c.EndsAt,
 		CannotBeManaged:                 c.CannotBeManaged,
 		CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
+		UpstreamAccessCodeID:            upstreamID(c.VendorRef),
 		Errors:                          toErrors(c.Errors),
 		Warnings:                        toWarnings(c.Warnings),
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
@@ -19,6 +21,16 @@ func isLoop(header http.Header, p domain.Principal) bool {
 			return strings.EqualFold(strings.TrimSpace(one), own)
 		})
 	})
+}
+
+// upstreamID returns the reference of a code if it is an identifier of this API: a UUID. No other vendor has such
+// references, and a reference of another kind may be secret.
+func upstreamID(ref string) string {
+	const length = 36
+	if _, err := uuid.Parse(ref); err != nil || len(ref) != length {
+		return ""
+	}
+	return ref
 }
 
 func upstreamLoop() *failure {

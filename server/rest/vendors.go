@@ -82,17 +82,18 @@ func (h *handlers) accountType(a account.ConnectedAccount) (name, display string
 	return kind.name, kind.display
 }
 
-// accountWarnings returns the warnings of an account.
+// accountWarnings returns the warnings of an account: about its adapter, and those that the adapter found.
 func (h *handlers) accountWarnings(a account.ConnectedAccount) []api.Problem {
+	list := a.Warnings
 	i := slices.IndexFunc(h.vendors, func(v adapter.Vendor) bool { return v.Adapter == a.Adapter })
-	if i < 0 || !h.vendors[i].Verification.IsReadOnly() {
-		return []api.Problem{}
+	if i >= 0 && h.vendors[i].Verification.IsReadOnly() {
+		list = append(list, domain.Problem{
+			Code: "adapter_not_verified",
+			Message: "How this server reaches " + h.vendors[i].DisplayName + " was tested " +
+				h.vendors[i].Verification.String() + ". New devices start out unmanaged.",
+			Scope: domain.OfAccount,
+			At:    a.CreatedAt,
+		})
 	}
-	return toWarnings([]domain.Problem{{
-		Code: "adapter_not_verified",
-		Message: "How this server reaches " + h.vendors[i].DisplayName + " was tested " +
-			h.vendors[i].Verification.String() + ". New devices start out unmanaged.",
-		Scope: domain.OfAccount,
-		At:    a.CreatedAt,
-	}})
+	return toWarnings(list)
 }

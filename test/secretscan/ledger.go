@@ -93,8 +93,10 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 			return
 		}
 		refusal := fmt.Sprintf("%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
-		if m := connectPage.FindStringSubmatch(r.URL.Path); m != nil { // the page contains its own token
-			refusal = strings.ReplaceAll(refusal, m[1], "…")
+		for _, address := range []*regexp.Regexp{connectPage, vendorsAddress} { // a page contains its own token
+			if m := address.FindStringSubmatch(r.URL.Path); m != nil {
+				refusal = strings.ReplaceAll(refusal, m[1], "…")
+			}
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -179,7 +181,7 @@ func (l *Ledger) learnURL(url string) {
 
 var (
 	connectPage    = regexp.MustCompile(`^(?:https?://[^/]+)?/connect/([\w-]{16,})(?:[/?]|$)`)
-	vendorsAddress = regexp.MustCompile(`^(?:https?://[^/]+)?/vendors/[\w-]+/([\w-]{16,})$`)
+	vendorsAddress = regexp.MustCompile(`^(?:https?://[^/]+)?/vendors/(?:app/)?[\w-]+/([\w-]{16,})$`)
 )
 
 func (l *Ledger) learnForm(encoded string) {

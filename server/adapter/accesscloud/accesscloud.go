@@ -32,6 +32,8 @@ type Config struct {
 	Token string
 	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
 	HTTP *http.Client
+	// Transport wraps the transport, unless HTTP is set.
+	Transport adapter.WrapTransport
 	// Log defaults to no logging.
 	Log *slog.Logger
 }
@@ -53,7 +55,7 @@ func New(c Config) *Adapter {
 	if c.HTTP == nil {
 		transport := adapter.NewTransport()
 		transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, time.Minute
-		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: transport}
+		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: c.Transport.Wrap(transport)}
 	}
 	client := *c.HTTP
 	// The token must not reach another host.

@@ -56,7 +56,7 @@ func (c *Connection) Apply(set adapter.Settings) error {
 }
 
 // Check implements adapter.Connection.
-func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, error) {
+func (c Connection) Check(ctx context.Context, env adapter.Env) (adapter.Checked, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
 		return adapter.Checked{}, adapter.Errorf(
@@ -64,7 +64,7 @@ func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, 
 			"the cloud's URL must look like https://access.example.com/api and have no credentials",
 		)
 	}
-	a := New(Config{BaseURL: c.BaseURL, Token: c.Token})
+	a := New(Config{BaseURL: c.BaseURL, Token: c.Token, Transport: env.Transport})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	_, err = a.Systems(ctx)
 	return adapter.Checked{}, err
@@ -72,5 +72,5 @@ func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, 
 
 // OpenSystems implements adapter.SystemConnection.
 func (c Connection) OpenSystems(_ context.Context, env adapter.Env) (adapter.AccessSystems, error) {
-	return New(Config{BaseURL: c.BaseURL, Token: c.Token, Log: env.Log}), nil
+	return New(Config{BaseURL: c.BaseURL, Token: c.Token, Transport: env.Transport, Log: env.Log}), nil
 }

@@ -52,6 +52,8 @@ type Config struct {
 	Outdated func() bool
 	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
 	HTTP *http.Client
+	// Transport wraps the transport, unless HTTP has one.
+	Transport adapter.WrapTransport
 	// Log defaults to no logging.
 	Log *slog.Logger
 }
@@ -99,7 +101,7 @@ func New(c Config) *Adapter {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if client.Transport == nil {
-		client.Transport = adapter.NewTransport()
+		client.Transport = c.Transport.Wrap(adapter.NewTransport())
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

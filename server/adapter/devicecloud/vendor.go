@@ -60,7 +60,7 @@ func (c *Connection) Apply(set adapter.Settings) error {
 }
 
 // Check implements adapter.Connection.
-func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, error) {
+func (c Connection) Check(ctx context.Context, env adapter.Env) (adapter.Checked, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
 		return adapter.Checked{}, adapter.Errorf(
@@ -68,7 +68,7 @@ func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, 
 			"the cloud's URL must look like https://locks.example.com/api and have no credentials",
 		)
 	}
-	a := New(Config{BaseURL: c.BaseURL, Token: c.Token})
+	a := New(Config{BaseURL: c.BaseURL, Token: c.Token, Transport: env.Transport})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	_, err = a.Devices(ctx)
 	return adapter.Checked{}, err
@@ -76,22 +76,26 @@ func (c Connection) Check(ctx context.Context, _ adapter.Env) (adapter.Checked, 
 
 // Open implements adapter.DeviceConnection. Until the adapter is subscribed, the server polls the devices.
 func (c Connection) Open(ctx context.Context, env adapter.Env) (adapter.Adapter, error) {
+	config := Config{
+		BaseURL:   c.BaseURL,
+		Token:     c.Token,
+		Provider:  c.Provider,
+		Transport: env.Transport,
+		Log:       env.Log,
+	}
+	if env.PushURLs == nil {
+		return New(config), nil
+	}
 	urls, err := env.PushURLs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := New(Config{
-		BaseURL:       c.BaseURL,
-		Token:         c.Token,
-		Provider:      c.Provider,
-		PushURL:       urls[0],
-		OtherPushURLs: urls[1:],
-		Outdated: func() bool {
-			now, err := env.PushURLs(context.Background())
-			return err == nil && now[0] != urls[0]
-		},
-		Log: env.Log,
-	})
+	config.PushURL, config.OtherPushURLs = urls[0], urls[1:]
+	config.Outdated = func() bool {
+		now, err := env.PushURLs(context.Background())
+		return err == nil && now[0] != urls[0]
+	}
+	a := New(config)
 	go a.StaySubscribed(context.Background()) // it ends with Close
 	return a, nil
 }

@@ -5,7 +5,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
@@ -18,5 +20,7 @@ func All() []adapter.Vendor {
 		devicecloud.Vendor(),
 		accesscloud.Vendor(),
 		seam.Vendor(),
+		nuki.Vendor(),
+		tedee.Vendor(),
 	}
 }

@@ -1,10 +1,15 @@
 package registry_test
 
 import (
+	"context"
+	"errors"
 	"flag"
+	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -77,6 +82,71 @@ func TestAll_VendorsAreComplete(t *testing.T) {
 		}
 		adapters[v.Adapter], names[v.Name] = true, true
 	}
+}
+
+// Accounts of vendors over HTTP can be checked and recorded: they open without a push URL, and all calls pass through
+// Env.Transport.
+func TestAll_CallsPassThroughEnvTransport(t *testing.T) {
+	t.Parallel()
+	for _, v := range registry.All() {
+		c := v.New()
+		if _, gateway := c.(adapter.Stranger); gateway {
+			continue
+		}
+		var calls atomic.Int32
+		env := adapter.Env{
+			Log:     slog.New(slog.DiscardHandler),
+			Secrets: loggedIn{},
+			Budget:  adapter.Unlimited{},
+			Transport: func(http.RoundTripper) http.RoundTripper {
+				return countAndRefuse{&calls}
+			},
+		}
+		if err := readOnce(t.Context(), c, env); err == nil || calls.Load() == 0 {
+			t.Errorf("%s reads its devices with %d calls of Env.Transport, %v", v.Adapter, calls.Load(), err)
+		}
+	}
+}
+
+// readOnce opens a connection and lists what it has.
+func readOnce(ctx context.Context, c adapter.Connection, env adapter.Env) error {
+	if s, ok := c.(adapter.SystemConnection); ok {
+		a, err := s.OpenSystems(ctx, env)
+		if err != nil {
+			return err
+		}
+		_, err = a.Systems(ctx)
+		return errors.Join(err, a.Close())
+	}
+	a, err := c.(adapter.DeviceConnection).Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	_, err = a.Devices(ctx)
+	return errors.Join(err, a.Close())
+}
+
+// loggedIn holds tokens that do not expire.
+type loggedIn struct{}
+
+func (loggedIn) Load(_ context.Context, name string) ([]byte, error) {
+	if name == adapter.CredentialsSecret {
+		return []byte(`{"access":"x","refresh":"y"}`), nil
+	}
+	return nil, nil
+}
+
+func (loggedIn) Store(context.Context, string, []byte) error { return nil }
+
+func (loggedIn) Rotate(ctx context.Context, _ string, seen []byte, renew adapter.Renew) ([]byte, error) {
+	return renew(ctx, seen)
+}
+
+type countAndRefuse struct{ calls *atomic.Int32 }
+
+func (c countAndRefuse) RoundTrip(*http.Request) (*http.Response, error) {
+	c.calls.Add(1)
+	return nil, errors.New("refused by the test")
 }
 
 func hasName(name string) func(login.Field) bool {

@@ -19,11 +19,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -50,6 +52,8 @@ type Config struct {
 	Guard adapter.Control
 	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
 	HTTP *http.Client
+	// Transport wraps the transport, unless HTTP has one.
+	Transport adapter.WrapTransport
 	// Log defaults to no logging.
 	Log *slog.Logger
 }
@@ -70,6 +74,8 @@ type Adapter struct {
 	known  deviceCache
 	log    eventLog
 	hook   subscription
+	// unmanaged is the number of locks that are unmanaged upstream.
+	unmanaged atomic.Int64
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
@@ -81,6 +87,7 @@ var (
 	_ adapter.AutoLocker    = (*Adapter)(nil)
 	_ adapter.OfflineIssuer = (*Adapter)(nil)
 	_ adapter.Converter     = (*Adapter)(nil)
+	_ adapter.Warner        = (*Adapter)(nil)
 )
 
 // New returns an adapter. It sends nothing.
@@ -96,7 +103,7 @@ func New(c Config) *Adapter {
 			t.Proxy = nil // the proxy would dial the address
 			t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: c.Guard}).DialContext
 		}
-		client.Transport = t
+		client.Transport = c.Transport.Wrap(t)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -155,7 +162,41 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		return nil, adapter.Errorf(adapter.Transient, "the account has more than %d devices", adapter.MaxListElements)
 	}
 	a.known.replace(devices)
+	a.countUnmanaged(ctx)
 	return devices, nil
+}
+
+// countUnmanaged counts the locks that are unmanaged upstream. If that fails, the last count stays.
+func (a *Adapter) countUnmanaged(ctx context.Context) {
+	var page struct {
+		Devices adapter.List[wireDevice] `json:"devices"`
+	}
+	if err := a.read(ctx, "/devices/unmanaged/list", map[string]any{"limit": pageSize}, &page); err != nil {
+		return
+	}
+	n := 0
+	for _, d := range page.Devices {
+		if d.isLock() {
+			n++
+		}
+	}
+	a.unmanaged.Store(int64(n))
+}
+
+// UnmanagedUpstream is the code of the warning about unmanaged devices.
+const UnmanagedUpstream = "devices_unmanaged_upstream"
+
+// Warnings implements adapter.Warner.
+func (a *Adapter) Warnings() []adapter.Warning {
+	n := a.unmanaged.Load()
+	if n == 0 {
+		return nil
+	}
+	return []adapter.Warning{{
+		Code: UnmanagedUpstream,
+		Message: fmt.Sprintf("Number of locks that are unmanaged in the upstream workspace, so that this server does "+
+			"not list them: %d. Make them managed there with POST /devices/unmanaged/update.", n),
+	}}
 }
 
 // Device implements adapter.Adapter.

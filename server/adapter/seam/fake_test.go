@@ -3,7 +3,6 @@ package seam_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"testing"
@@ -47,30 +46,24 @@ func startFake(t *testing.T) (url, key string) {
 func TestVendorTestServer(t *testing.T) {
 	t.Parallel()
 	url, key := startFake(t)
-	proxy := newProxy(t, url)
-	server := httptest.NewServer(proxy)
-	t.Cleanup(server.Close)
+	base := judged(t, url)
 
-	connection := &seam.Connection{BaseURL: server.URL, APIKey: key}
+	connection := &seam.Connection{BaseURL: base, APIKey: key}
 	found, err := connection.Check(t.Context(), adapter.Env{Workspace: "another"})
 	if err != nil || found.Username == "" || connection.WorkspaceID != found.Username {
 		t.Fatalf("Check: %+v, %v", found, err)
 	}
-	if _, err := connection.Check(
-		t.Context(),
-		adapter.Env{Workspace: found.Username},
-	); adapter.ClassOf(
-		err,
-	) != adapter.Invalid {
+	_, err = connection.Check(t.Context(), adapter.Env{Workspace: found.Username})
+	if adapter.ClassOf(err) != adapter.Invalid {
 		t.Errorf("a workspace became its own upstream: %v", err)
 	}
-	wrong := &seam.Connection{BaseURL: server.URL, APIKey: "seam_wrong"}
+	wrong := &seam.Connection{BaseURL: base, APIKey: "seam_wrong"}
 	if _, err := wrong.Check(t.Context(), adapter.Env{}); adapter.ClassOf(err) != adapter.AuthRevoked {
 		t.Errorf("a wrong key: %v", err)
 	}
 
 	a := seam.New(seam.Config{
-		BaseURL:      server.URL,
+		BaseURL:      base,
 		APIKey:       key,
 		PollInterval: 50 * time.Millisecond,
 		Secrets:      &secrets{},
@@ -94,7 +87,7 @@ func TestVendorTestServer(t *testing.T) {
 	if c := device.Capabilities; !c.OnlineCodes || !c.Unlock || c.MaxCodes != 0 || len(c.CodeLengths) == 0 {
 		t.Errorf("the capabilities are %+v", c)
 	}
-	testCodesOfFake(t, a, device.Ref, server.URL, key)
+	testCodesOfFake(t, a, device.Ref, base, key)
 	if state, err := a.Unlock(t.Context(), device.Ref); err != nil || state == "" {
 		t.Errorf("Unlock: %q, %v", state, err)
 	}

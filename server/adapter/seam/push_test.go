@@ -35,9 +35,10 @@ func awaitEvent(t *testing.T, a *seam.Adapter, kind adapter.EventKind, device st
 // Events arrive with a signed webhook, which a restart keeps and a loss repairs. A changed push is refused.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
-	up := apptest.Shared(t, apptest.WithProfiles("august"))
+	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	device := up.Device(t, "august")
 	key, _ := up.NewKey(t, "downstream")
+	base := judged(t, up.URL)
 	receivers := make(chan http.HandlerFunc, 1)
 	pushes := make(chan *http.Request, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +61,7 @@ func TestWebhook(t *testing.T) {
 	stored := &secrets{}
 	start := func() *seam.Adapter {
 		a := seam.New(seam.Config{
-			BaseURL:      up.URL,
+			BaseURL:      base,
 			APIKey:       key,
 			PollInterval: time.Hour, // so that all events are pushes
 			Secrets:      stored,

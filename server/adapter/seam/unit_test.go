@@ -47,6 +47,11 @@ func postJSON(t *testing.T, url, key string, body any, want int, out any) {
 func answering(t *testing.T, answers map[string]string) *seam.Adapter {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		checkRequest(t, r.URL.Path, body)
 		w.Header().Set("Content-Type", "application/json")
 		text, ok := answers[r.URL.Path]
 		if !ok {
@@ -61,12 +66,13 @@ func answering(t *testing.T, answers map[string]string) *seam.Adapter {
 }
 
 const (
-	lockJSON = `{"device_id":"d1","device_type":"yale_lock","display_name":"Door","errors":[{"error_code":"x","message":"y"}],` +
+	deviceID = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
+	lockJSON = `{"device_id":"` + deviceID + `","device_type":"yale_lock","display_name":"Door","errors":[{"error_code":"x","message":"y"}],` +
 		`"device_provider":{"device_provider_name":"yale"},"can_remotely_unlock":true,` +
 		`"can_program_online_access_codes":true,"properties":{"online":true,"locked":true,"battery_level":0.5,` +
 		`"supported_code_lengths":[4,6],"max_active_codes_supported":100,"auto_lock_enabled":true,` +
 		`"auto_lock_delay_seconds":30,"code_constraints":[{"constraint_type":"no_zeros"}],"model":{"display_name":"M"}}}`
-	codeJSON = `{"access_code_id":"c1","device_id":"d1","name":"Guest","code":"4829","status":"setting",` +
+	codeJSON = `{"access_code_id":"0190a5f2-77aa-7e02-b1c9-95d2e8f4a6c3","device_id":"` + deviceID + `","name":"Guest","code":"4829","status":"setting",` +
 		`"starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z","is_managed":true,` +
 		`"common_code_key":"deviceaccess-k","errors":[{"error_code":"duplicate_code_on_device","message":"m"}],` +
 		`"pending_mutations":[{"mutation_code":"creating"}]}`
@@ -98,13 +104,13 @@ func TestAbsurdAnswers(t *testing.T) {
 	answers["/devices/get"] = `{"device":` + lockJSON + `}`
 	for name, text := range adaptertest.Twists(t, `{"access_codes":[`+codeJSON+`],`+pageJSON+`}`) {
 		answers["/access_codes/list"] = text
-		_, err := a.Codes(t.Context(), "d1", true)
+		_, err := a.Codes(t.Context(), deviceID, true)
 		typed(t, "Codes", name, err)
 	}
 	answers["/access_codes/list"] = `{"access_codes":[]}`
 	for name, text := range adaptertest.Twists(t, `{"access_code":`+codeJSON+`}`) {
 		answers["/access_codes/create"] = text
-		made, err := a.PutCode(t.Context(), "d1", adapter.CodeSpec{Name: "n", PIN: "4829"})
+		made, err := a.PutCode(t.Context(), deviceID, adapter.CodeSpec{Name: "n", PIN: "4829"})
 		typed(t, "PutCode", name, err)
 		if err == nil && made.Ref == "" {
 			t.Errorf("PutCode, when %s: no ref", name)
@@ -120,7 +126,7 @@ func TestWriteBudget_TenCreationsAMinute(t *testing.T) {
 		"/access_codes/list":   `{"access_codes":[]}`,
 	})
 	put := func() error {
-		_, err := a.PutCode(t.Context(), "d1", adapter.CodeSpec{Name: "n", PIN: "4829"})
+		_, err := a.PutCode(t.Context(), deviceID, adapter.CodeSpec{Name: "n", PIN: "4829"})
 		return err
 	}
 	for range 10 {
@@ -137,7 +143,12 @@ func TestWriteBudget_TenCreationsAMinute(t *testing.T) {
 // A message of a server shows neither the API key nor PINs.
 func TestErrors_HideSecrets(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		checkRequest(t, r.URL.Path, body)
 		w.WriteHeader(http.StatusBadRequest)
 		io.WriteString(w, `{"error":{"type":"invalid_input","message":"seam_secret may not set 482913"}}`)
 	}))

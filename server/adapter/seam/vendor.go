@@ -122,7 +122,13 @@ func isLoopback(host string) bool {
 // Check implements adapter.Connection. It refuses loops: a workspace cannot be its own upstream, nor that of its own
 // upstream.
 func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
-	a := New(Config{BaseURL: c.BaseURL, APIKey: c.APIKey, Guard: env.Guard, Log: env.Log})
+	a := New(Config{
+		BaseURL:   c.BaseURL,
+		APIKey:    c.APIKey,
+		Guard:     env.Guard,
+		Transport: env.Transport,
+		Log:       env.Log,
+	})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	workspace, err := a.checkWorkspace(ctx, env.Workspace)
 	if err != nil {
@@ -145,6 +151,7 @@ func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, 
 		Workspace: env.Workspace,
 		Guard:     env.Guard,
 		Secrets:   env.Secrets,
+		Transport: env.Transport,
 		Log:       env.Log,
 	}
 	if env.PushURLs != nil {

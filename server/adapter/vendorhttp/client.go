@@ -4,6 +4,7 @@ package vendorhttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,8 +51,8 @@ type Client struct {
 	Secret string
 }
 
-// New returns an HTTP client for an account. It follows no redirects, and env.Guard checks each address before it is
-// dialed.
+// New returns an HTTP client for an account. It follows no redirects, env.Transport wraps it, and env.Guard checks each
+// address before it is dialed.
 func New(env adapter.Env) *http.Client {
 	t := adapter.NewTransport()
 	if env.Guard != nil {
@@ -60,7 +61,7 @@ func New(env adapter.Env) *http.Client {
 	}
 	return &http.Client{
 		Timeout:       timeout,
-		Transport:     t,
+		Transport:     env.Transport.Wrap(t),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -73,7 +74,9 @@ type Call struct {
 	Path  string
 	Query url.Values
 	JSON  any
-	Form  url.Values
+	// ContentType is that of JSON; empty: application/json.
+	ContentType string
+	Form        url.Values
 	// Write means that the request changes something, so that its outcome is unknown without a response.
 	Write bool
 }
@@ -215,7 +218,7 @@ func (c Call) body() (body io.Reader, contentType string, err error) {
 		if err != nil {
 			return nil, "", adapter.Errorf(adapter.Invalid, "the request cannot be written as JSON")
 		}
-		return bytes.NewReader(data), "application/json", nil
+		return bytes.NewReader(data), cmp.Or(c.ContentType, "application/json"), nil
 	}
 	return nil, "", nil
 }

@@ -1,11 +1,14 @@
 package apptest
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
 // Lock is a simulated lock in the hands of a test. Its methods talk to the simulated cloud directly, so the server does
@@ -41,14 +44,33 @@ func (s *Server) Lock(t testing.TB, device string) *Lock {
 		if a.ID != d.AccountID {
 			continue
 		}
+		return &Lock{s: s, url: s.cloud + "/sandbox/cloud/sandbox/locks/" + d.Ref, token: s.cloudToken(t, a)}
+	}
+	t.Fatalf("device %s has no simulated account", device)
+	return nil
+}
+
+// cloudToken returns the token of a simulated account. The token of an account in another process is derived as there.
+func (s *Server) cloudToken(t testing.TB, a account.Account) string {
+	t.Helper()
+	if s.App.Sandbox != nil {
 		token, err := s.App.Sandbox.Token(s.t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &Lock{s: s, url: s.cloud + "/sandbox/cloud/sandbox/locks/" + d.Ref, token: token}
+		return token
 	}
-	t.Fatalf("device %s has no simulated account", device)
-	return nil
+	seed, err := s.App.Access.ServerKeys.ServerKey(t.Context(), keyrotation.SandboxSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Key string `json:"key"`
+	}
+	if err := json.Unmarshal(a.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	return sandbox.Tokens(binary.BigEndian.Uint64(seed)).Account(config.Key)
 }
 
 // Memory reads the memory of the lock.

@@ -18,43 +18,44 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
-// shared is the server of Shared while tests use it.
-var shared struct {
+// pool is a server that the tests of a package share. It starts with the first user and stops after the last one.
+type pool struct {
+	start func(t testing.TB) *Server
+
 	mu     sync.Mutex
 	users  int
 	server *Server
 	span   *sharedT
 }
 
+var shared = pool{start: func(t testing.TB) *Server {
+	return Start(t, WithProfiles("august"), func(c *app.Config) { c.MaxConns = 30 + app.ConnsOutsidePool })
+}}
+
 // Shared returns a Sandbox in a server that the tests of a package share. Use Start for tests that need server options,
 // read Rows, block tables, stop servers, or assert the state of the whole server.
 func Shared(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	return join(t).Sandbox(t, opts...)
+	return shared.join(t).Sandbox(t, opts...)
 }
 
-// join returns the shared server. It starts with the first user and stops after the last one.
-func join(t testing.TB) *Server {
+func (p *pool) join(t testing.TB) *Server {
 	t.Helper()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.users == 0 {
-		shared.span = newSpan(t)
-		shared.server = Start(
-			shared.span,
-			WithProfiles("august"),
-			func(c *app.Config) { c.MaxConns = 30 + app.ConnsOutsidePool },
-		)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users == 0 {
+		p.span = newSpan(t)
+		p.server = p.start(p.span)
 	}
-	shared.users++
+	p.users++
 	t.Cleanup(func() {
-		shared.mu.Lock()
-		defer shared.mu.Unlock()
-		if shared.users--; shared.users == 0 {
-			shared.span.end(t)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.users--; p.users == 0 {
+			p.span.end(t)
 		}
 	})
-	return shared.server
+	return p.server
 }
 
 // Sandbox returns the server as seen by a client of a new sandbox workspace with its own API key and simulated locks.

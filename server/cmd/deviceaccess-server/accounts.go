@@ -79,6 +79,8 @@ func accountsCommand() *cli.Command {
 					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, a) })
 				},
 			},
+			checkCommand(),
+			allowWritesCommand(),
 			change,
 			pushURLCommand(),
 			{
@@ -161,7 +163,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 	)
 	fmt.Fprintf(os.Stderr, "This adapter was tested %s.\n", vendor.Verification)
 	if vendor.Verification.IsReadOnly() && !a.AllowWrites {
-		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. --allow-writes manages them.")
+		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. `accounts allow-writes` manages them.")
 	}
 	fmt.Println(id)
 	return nil

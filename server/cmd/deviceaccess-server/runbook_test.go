@@ -24,6 +24,42 @@ func runbookText(t *testing.T) string {
 	return string(b)
 }
 
+// commandExists requires that a command and its flags exist.
+func commandExists(t *testing.T, line string) {
+	t.Helper()
+	c := command()
+	words := strings.Fields(line)
+	for len(words) > 0 && c.Command(words[0]) != nil {
+		c, words = c.Command(words[0]), words[1:]
+	}
+	if c.Action == nil || len(c.Commands) > 0 {
+		t.Errorf("%q is no command", line)
+	}
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "--")
+		if isFlag && name != "help" &&
+			!slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			t.Errorf("%q: there is no flag --%s", line, name)
+		}
+	}
+}
+
+// Every command and flag in the guide to Seam workspaces exists.
+func TestConnectSeam_CommandsExist(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../../server/docs/connect-seam.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^deviceaccess-server (.*)$`).FindAllStringSubmatch(string(b), -1)
+	if len(lines) != 2 {
+		t.Errorf("%d commands are found", len(lines))
+	}
+	for _, l := range lines {
+		commandExists(t, l[1])
+	}
+}
+
 // Every command and flag in the runbook exists.
 func TestRunbook_CommandsExist(t *testing.T) {
 	t.Parallel()
@@ -36,21 +72,7 @@ func TestRunbook_CommandsExist(t *testing.T) {
 		t.Fatalf("only %d commands are found", len(lines))
 	}
 	for _, l := range lines {
-		c := command()
-		words := strings.Fields(l[1])
-		for len(words) > 0 && c.Command(words[0]) != nil {
-			c, words = c.Command(words[0]), words[1:]
-		}
-		if c.Action == nil || len(c.Commands) > 0 {
-			t.Errorf("%q is no command", l[1])
-		}
-		for _, word := range words {
-			name, isFlag := strings.CutPrefix(word, "--")
-			if isFlag && name != "help" &&
-				!slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
-				t.Errorf("%q: there is no flag --%s", l[1], name)
-			}
-		}
+		commandExists(t, l[1])
 	}
 	serve := command().Command("serve")
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(text, -1) {

@@ -202,7 +202,41 @@ func withoutZeros(to *bytes.Buffer, from io.Reader) error {
 	}
 }
 
-// No command and no output of the server reveals the credentials of gateways, correct or not.
+// connectUpstream connects a workspace of an upstream server whose answers quote the API key, with a wrong key and with
+// the right one.
+func (o *overheard) connectUpstream() {
+	o.Helper()
+	const right, wrong = "seam_right_key_of_a_workspace", "seam_wrong_key_of_a_workspace"
+	o.Learn("api_key", right)
+	o.Learn("api_key", wrong)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case key != right:
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"type":"unauthorized","message":"No workspace has %s"}}`, key)
+		case r.URL.Path == "/workspaces/get":
+			fmt.Fprintf(w, `{"workspace":{"workspace_id":"0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11","name":"Of %s"}}`, key)
+		case r.URL.Path == "/connected_accounts/list":
+			io.WriteString(w, `{"connected_accounts":[]}`)
+		case r.URL.Path == "/devices/list":
+			io.WriteString(w, `{"devices":[]}`)
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"type":"invalid_input","message":"%s may not do this"}}`, key)
+		}
+	}))
+	o.Cleanup(upstream.Close)
+	connect := func(succeeds bool, key string) {
+		o.Helper()
+		file := o.file("key", key)
+		o.says(succeeds, "accounts", "connect", "seam", "--url", upstream.URL, "--api-key-file", file)
+	}
+	connect(false, wrong)
+	connect(true, right)
+}
+
+// No command and no output of the server reveals the credentials of gateways and vendors, correct or not.
 func TestSecrets_GatewayCredentials(t *testing.T) {
 	t.Parallel()
 	o := overhear(t)
@@ -316,6 +350,7 @@ func TestSecrets_GatewayCredentials(t *testing.T) {
 		o.file("token", right2),
 	)
 	connect(true, "devicecloud", "--url", vendor, "--token-file", o.file("token", right2))
+	o.connectUpstream()
 
 	o.until("the server is in everywhere", func() bool { return zwave.open() && broker.open() && vault.open() })
 	zwave.change(next, "afterwards-7-right-word")

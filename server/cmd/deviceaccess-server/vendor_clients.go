@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
@@ -30,13 +31,17 @@ func vendorClientFlags() []cli.Flag {
 	}
 }
 
-// vendorClients returns the operator's registrations at vendors, by adapter.
+// vendorClients returns the operator's registrations at vendors, by adapter. Registrations of public clients have no
+// secret.
 func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 	clients := map[string]adapter.Client{}
 	for _, text := range c.StringSlice("vendor-client") {
 		name, id, found := strings.Cut(text, "=")
 		if !found || name == "" || id == "" {
 			return nil, fmt.Errorf("--vendor-client: %q is not of the form ADAPTER=ID", text)
+		}
+		if err := checkAdapter(name); err != nil {
+			return nil, err
 		}
 		clients[name] = adapter.Client{ID: id}
 	}
@@ -45,16 +50,36 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		one, known := clients[name]
 		if !found || !known {
 			return nil, fmt.Errorf(
-				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client", text)
+				"--vendor-client-secret-file: %q is not of the form ADAPTER=FILE with an adapter of --vendor-client",
+				text,
+			)
 		}
 		secret, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
 			return nil, fmt.Errorf("--vendor-client-secret-file: %w", err)
 		}
-		one.Secret = strings.TrimRight(string(secret), "\r\n")
+		if one.Secret = strings.TrimSpace(string(secret)); one.Secret == "" {
+			return nil, fmt.Errorf(
+				"--vendor-client-secret-file: %s is empty; put the client secret of %s in it",
+				file,
+				name,
+			)
+		}
 		clients[name] = one
 	}
 	return clients, nil
+}
+
+// checkAdapter fails unless a vendor has the adapter.
+func checkAdapter(name string) error {
+	var known []string
+	for _, v := range registry.All() {
+		if v.Adapter == name {
+			return nil
+		}
+		known = append(known, v.Adapter)
+	}
+	return fmt.Errorf("--vendor-client: there is no adapter %q; the adapters are %s", name, strings.Join(known, ", "))
 }
 
 func pushURLCommand() *cli.Command {

@@ -21,6 +21,9 @@ type Set struct {
 	Subscription bool `json:"subscription,omitempty"`
 	// Simulated means that the device exists in the sandbox only.
 	Simulated bool `json:"simulated,omitempty"`
+	// Unverified says what the device's adapter was tested with if it never met the vendor, such as "from the vendor's
+	// documentation of 2026-05, never against the vendor".
+	Unverified string `json:"unverified,omitempty"`
 
 	// OnlineCodes means that codes can be written remotely.
 	OnlineCodes bool `json:"online_codes,omitempty"`

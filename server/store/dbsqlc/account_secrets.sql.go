@@ -115,6 +115,91 @@ func (q *Queries) GetAccountSecret(ctx context.Context, arg GetAccountSecretPara
 	return i, err
 }
 
+const ListAccountCalls = `-- name: ListAccountCalls :many
+select b.connected_account_id,
+  (case when b.blocked_until > now() then 0
+    else least($1::float8, b.remaining + greatest(0, extract(epoch from now() - b.updated_at)::float8) * $2::float8)
+  end)::float8 as remaining
+from account_call_budgets b join connected_accounts a using (connected_account_id)
+where a.adapter = $3 and a.deleted_at is null
+order by 2, 1 limit $4
+`
+
+type ListAccountCallsParams struct {
+	Burst     float64
+	PerSecond float64
+	Adapter   string
+	Most      int32
+}
+
+type ListAccountCallsRow struct {
+	ConnectedAccountID uuid.UUID
+	Remaining          float64
+}
+
+// The accounts of an adapter with the fewest calls left.
+func (q *Queries) ListAccountCalls(ctx context.Context, arg ListAccountCallsParams) ([]ListAccountCallsRow, error) {
+	rows, err := q.db.Query(ctx, ListAccountCalls,
+		arg.Burst,
+		arg.PerSecond,
+		arg.Adapter,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAccountCallsRow{}
+	for rows.Next() {
+		var i ListAccountCallsRow
+		if err := rows.Scan(&i.ConnectedAccountID, &i.Remaining); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListAccountSecrets = `-- name: ListAccountSecrets :many
+select s.connected_account_id, s.name, s.sealed, s.version, s.renewing_since from account_secrets s join connected_accounts a using (connected_account_id)
+where a.workspace_id = $1 and s.connected_account_id = any($2::uuid[]) and s.name = $3
+`
+
+type ListAccountSecretsParams struct {
+	WorkspaceID         uuid.UUID
+	ConnectedAccountIds []uuid.UUID
+	Name                string
+}
+
+func (q *Queries) ListAccountSecrets(ctx context.Context, arg ListAccountSecretsParams) ([]AccountSecret, error) {
+	rows, err := q.db.Query(ctx, ListAccountSecrets, arg.WorkspaceID, arg.ConnectedAccountIds, arg.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccountSecret{}
+	for rows.Next() {
+		var i AccountSecret
+		if err := rows.Scan(
+			&i.ConnectedAccountID,
+			&i.Name,
+			&i.Sealed,
+			&i.Version,
+			&i.RenewingSince,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockAccountSecret = `-- name: LockAccountSecret :one
 select connected_account_id, name, sealed, version, renewing_since from account_secrets where connected_account_id = $1 and name = $2 for no key update
 `

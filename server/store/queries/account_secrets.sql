@@ -1,6 +1,10 @@
 -- name: GetAccountSecret :one
 select * from account_secrets where connected_account_id = @connected_account_id and name = @name;
 
+-- name: ListAccountSecrets :many
+select s.* from account_secrets s join connected_accounts a using (connected_account_id)
+where a.workspace_id = @workspace_id and s.connected_account_id = any(@connected_account_ids::uuid[]) and s.name = @name;
+
 -- name: LockAccountSecret :one
 select * from account_secrets where connected_account_id = @connected_account_id and name = @name for no key update;
 
@@ -40,6 +44,16 @@ returning b.remaining;
 select least(@burst::float8, remaining + greatest(0, extract(epoch from now() - updated_at)::float8) * @per_second::float8)::float8 as remaining,
   greatest(0, coalesce(extract(epoch from blocked_until - now()), 0))::float8 as blocked_seconds
 from account_call_budgets where connected_account_id = @connected_account_id;
+
+-- name: ListAccountCalls :many
+-- The accounts of an adapter with the fewest calls left.
+select b.connected_account_id,
+  (case when b.blocked_until > now() then 0
+    else least(@burst::float8, b.remaining + greatest(0, extract(epoch from now() - b.updated_at)::float8) * @per_second::float8)
+  end)::float8 as remaining
+from account_call_budgets b join connected_accounts a using (connected_account_id)
+where a.adapter = @adapter and a.deleted_at is null
+order by 2, 1 limit @most;
 
 -- name: BlockAccountCalls :exec
 insert into account_call_budgets as b (connected_account_id, remaining, blocked_until) values (@connected_account_id, 0, now() + @after::interval)

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+)
+
+// ManageDevices makes the server manage the unmanaged devices of an account, and its new devices. It returns how many
+// devices have become managed. Each device changes in its own transaction: after an error, another call continues.
+func (a *Admin) ManageDevices(ctx context.Context, one account.Account) (managed int, err error) {
+	p := domain.Principal{WorkspaceID: one.WorkspaceID}
+	yes := true
+	id := one.ID.String()
+	// New devices first, so that none is missed.
+	_, err = a.Access.Accounts.UpdateConnectedAccount(ctx, p, id, account.Update{ManageNewDevices: &yes})
+	if err != nil {
+		return 0, err
+	}
+	unmanaged := device.Filter{AccountIDs: &[]string{id}, Unmanaged: true}
+	for {
+		page, more, err := a.Access.Devices.ListDevices(ctx, p, unmanaged, domain.Page{Limit: managePage})
+		if err != nil {
+			return managed, err
+		}
+		for _, d := range page {
+			err := a.Access.Devices.UpdateUnmanagedDevice(ctx, p, d.ID.String(), device.Change{Managed: &yes})
+			if e, ok := domain.AsError(err); ok && (e.Type == "device_managed" || e.Kind == domain.NotFound) {
+				continue // a concurrent change
+			}
+			if err != nil {
+				return managed, err
+			}
+			managed++
+		}
+		if !more {
+			return managed, nil
+		}
+	}
+}
+
+// managePage is the number of devices that ManageDevices reads at once.
+const managePage = 100
