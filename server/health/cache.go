@@ -52,20 +52,25 @@ func (c *cache[T]) get(ctx context.Context) (T, error) {
 	return last, err
 }
 
-// peek returns the last result without waiting, and whether there is one. If it is too old, peek reads a new one in the
-// background.
-func (c *cache[T]) peek(timeout time.Duration) (_ T, known bool) {
+// peek is get for callers that wait only shortly. It returns no result if the read takes longer or fails. The read
+// continues in the background, for at most timeout.
+func (c *cache[T]) peek(wait, timeout time.Duration) (_ T, known bool) {
 	last, valid, err := c.result()
 	if !valid && len(c.reading) == 0 {
+		done := make(chan struct{})
 		go func() {
+			defer close(done)
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			_, _ = c.get(ctx) // the next peek returns it
+			_, _ = c.get(ctx) // a later peek returns it
 		}()
+		select {
+		case <-done:
+		case <-time.After(wait):
+		}
+		last, valid, err = c.result()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return last, err == nil && !c.at.IsZero()
+	return last, valid && err == nil
 }
 
 // result returns the last result, and whether it is still valid.

@@ -23,9 +23,14 @@ type InventorySources struct {
 }
 
 var (
-	buildInfo = describe("build_info", "Always 1. The labels are the versions of the program and of Go.", "version", "go_version")
-	devices   = describe("devices", "Managed devices, by state: online or offline. Counted to 100,000.", "state")
-	battery   = describe(
+	buildInfo = describe(
+		"build_info",
+		"Always 1. The labels are the versions of the program and of Go.",
+		"version",
+		"go_version",
+	)
+	devices = describe("devices", "Managed devices, by state: online or offline. Counted to 100,000.", "state")
+	battery = describe(
 		"devices_battery",
 		"Managed devices with a weak battery, by level: low (below 25 %) or critical (below 10 %). Counted to 100,000.",
 		"level",
@@ -34,7 +39,8 @@ var (
 		"accounts",
 		"Connected accounts, by adapter and state: connected, account_disconnected (the vendor refuses the credentials), or "+
 			"bridge_disconnected (the gateway is unreachable). Counted to 100,000.",
-		"adapter", "state",
+		"adapter",
+		"state",
 	)
 	codes = describe(
 		"access_codes",

@@ -42,7 +42,10 @@ func TestInventory_FollowsLocksAndAccounts(t *testing.T) {
 		"codes_overdue 0", "oldest_unset_code_seconds 0", `acs_users{state="pending"} 0`,
 		`accounts{adapter="sandbox",state="account_disconnected"} 0`)
 	if text := scrape(t, s.App.MetricsURL); !strings.Contains(text, `deviceaccess_build_info{go_version="go`) ||
-		!strings.Contains(text, `version="1.2.3"} 1`) || strings.Contains(text, "last_backup") { // the test's database is not private
+		!strings.Contains(
+			text,
+			`version="1.2.3"} 1`,
+		) || strings.Contains(text, "last_backup") { // the test's database is not private
 		t.Error(text)
 	}
 
@@ -60,7 +63,12 @@ func TestInventory_FollowsLocksAndAccounts(t *testing.T) {
 	s.Exec(t, `update devices set online_changed_at = now() - interval '2 hours' where device_id = $1`, yale)
 	s.Exec(t, `update access_codes set desired_at = now() - interval '1 hour' where device_id = $1`, yale)
 	shows("a code is overdue", "codes_overdue 1")
-	s.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account(t, s, august)}, nil)
+	s.Post(
+		t,
+		"/connected_accounts/simulate/disconnect",
+		map[string]any{"connected_account_id": account(t, s, august)},
+		nil,
+	)
 	shows("an account is disconnected", `accounts{adapter="sandbox",state="account_disconnected"} 1`)
 
 	var health api.HealthResponse

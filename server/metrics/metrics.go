@@ -37,7 +37,8 @@ var (
 	requestsTotal = define(
 		"http_requests_total",
 		"Requests to the API by operation (the path) and HTTP status. 499: the client closed the connection, no failure here.",
-		"operation", "status",
+		"operation",
+		"status",
 	)
 	requestSeconds = define("http_request_seconds", "Duration of requests to the API, by operation.", "operation")
 )

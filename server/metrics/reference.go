@@ -40,7 +40,10 @@ func (d definition) histogram(buckets []float64) *prometheus.HistogramVec {
 
 // Reference returns the table of all metrics in Markdown, sorted by name.
 func Reference() string {
-	sorted := slices.SortedFunc(slices.Values(definitions), func(a, b definition) int { return cmp.Compare(a.name, b.name) })
+	sorted := slices.SortedFunc(
+		slices.Values(definitions),
+		func(a, b definition) int { return cmp.Compare(a.name, b.name) },
+	)
 	var table strings.Builder
 	table.WriteString("| metric | meaning |\n|---|---|\n")
 	for _, d := range sorted {

@@ -12,22 +12,18 @@ func TestProblems_GrowingPauses(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	p := Problems{Now: func() time.Time { return now }}
-	var logged []time.Duration
+	var logged []float64
 	for at := time.Duration(0); at <= 48*time.Hour; at += time.Minute {
 		now = time.Unix(0, 0).Add(at)
 		if o := p.occurred("a", 0); o.due {
-			logged = append(logged, at)
+			logged = append(logged, at.Minutes())
 			if o.lasting != at {
 				t.Errorf("it has lasted for %s, want %s", o.lasting, at)
 			}
 		}
 	}
-	minutes := []time.Duration{0, 1, 5, 21, 85, 341, 1365, 2805}
-	for i := range minutes {
-		minutes[i] *= time.Minute
-	}
-	if !slices.Equal(logged, minutes) {
-		t.Errorf("logged after %v, want %v", logged, minutes)
+	if minutes := []float64{0, 1, 5, 21, 85, 341, 1365, 2805}; !slices.Equal(logged, minutes) {
+		t.Errorf("logged after %v minutes, want %v", logged, minutes)
 	}
 	if o := p.occurred("b", 0); !o.due || o.omitted != 0 {
 		t.Errorf("another problem: %+v", o)
