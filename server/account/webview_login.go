@@ -258,6 +258,9 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			SelectedProvider:   &provider,
 			ConnectedAccountID: &a.ConnectedAccountID,
 		})
+		if err == nil {
+			err = tx.DropPendingLogins(ctx, webview)
+		}
 		if err == nil && r.CreatedBySession != nil {
 			err = dropSurplus(ctx, tx, a.ConnectedAccountID, r)
 		}

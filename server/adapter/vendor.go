@@ -24,11 +24,12 @@ import (
 //     Env.Transport wraps the transport of HTTP.
 //  5. Write vendor.go with a function Vendor that returns the constants, the Settings, and the Login.
 //  6. Checked.Credentials starts credentials that expire, and Env.Secrets (TokenSource) renews them.
-//  7. Set Verification to what the tests compare the adapter with. Pace and CallsPerHour follow the vendor's limits.
-//  8. Add the line to server/adapter/registry. That is the only line outside of the package.
-//  9. Run the conformance suite adaptertest against a stateful fake, whose both sides contract.yaml judges.
-//  10. Play test/vendorstory with the fake: a person connects the account, and Terraform manages a code.
-//  11. Regenerate the table of vendors: go test ./server/adapter/registry -update.
+//  7. For OAuth, TokenSource.Refresh is oauth.Refresh. Operators register /connect/back/ADAPTER as redirect URL.
+//  8. Set Verification to what the tests compare the adapter with. Pace and CallsPerHour follow the vendor's limits.
+//  9. Add the line to server/adapter/registry. That is the only line outside of the package.
+//  10. Run the conformance suite adaptertest against a stateful fake, whose both sides contract.yaml judges.
+//  11. Play test/vendorstory with the fake: a person connects the account, and Terraform manages a code.
+//  12. Regenerate the table of vendors: go test ./server/adapter/registry -update.
 type Vendor struct {
 	// Adapter is the name that accounts store, such as "zwavejs". It never changes.
 	Adapter string
@@ -141,7 +142,7 @@ type Connection interface {
 	// Apply changes the settings that are set. Its error says what is wrong with them.
 	Apply(set Settings) error
 	// Check connects once, read-only. It may complete the connection with what the vendor reports, such as a user id.
-	// It fails with an *Error that says what to do, or with a *login.Refusal.
+	// It fails with an *Error that says what to do, with a *login.Refusal, or with a *login.Step.
 	Check(ctx context.Context, env Env) (Checked, error)
 }
 
@@ -236,12 +237,12 @@ func (o PageOrigin) IsEntered() bool { return o.FromWebview }
 
 // Login is a login on connect pages.
 type Login struct {
-	// Fields are the inputs of the form.
+	// Fields are the inputs of the form; none if people can log in on the vendor's pages only.
 	Fields []login.Field
 	// Samples are the values to enter if the vendor is simulated.
 	Samples []login.Sample
-	// Connect returns the connection of the entered values, by field name. It fails with a *login.Refusal. The server
-	// then checks the connection.
+	// Connect returns the connection of the entered values, by field name. It fails with a *login.Refusal, or with a
+	// *login.Step, after which it is called with the values of all steps. The server then checks the connection.
 	Connect func(entered map[string]string) (Connection, error)
 	// AddressField is the field that a wrong address is reported at; empty if none is entered.
 	AddressField string
@@ -254,12 +255,18 @@ type Login struct {
 }
 
 // OAuth is a login by authorization code with PKCE (RFC 6749, section 4.1, and RFC 7636). The server redirects the
-// person to the vendor, and exchanges the code.
+// person to the vendor, and exchanges the code. Package oauth refreshes the tokens.
 type OAuth struct {
 	AuthorizeURL string
 	TokenURL     string
 	Scopes       []string
-	// Connect returns the connection of the tokens. Its Check returns them in Checked.Credentials.
+	// BasicAuth sends the client's secret in the Authorization header. By default, it is in the body of the request.
+	BasicAuth bool
+	// Connect returns the connection of the tokens. Its Check returns them in Checked.Credentials, and does not fail
+	// with a *login.Step.
+	//
+	// If the vendor also has Login.Fields, the JSON of the connection always contains their secrets, so that a login
+	// by one way removes the secrets of the other.
 	Connect func(tokens Tokens) (Connection, error)
 }
 

@@ -204,7 +204,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		ACS:            a.ACS,
 		Simulator:      simulator{r, a.Sandbox},
 		Tester:         a.delivery.deliverer,
-		Vendors:        c.Connecting.connectable(),
+		Vendors:        c.Connecting.Registered(),
+		Connectable:    c.Connecting.connectable(),
 		CursorKeys:     func() [][]byte { return a.db.keys.ServerKeys(keyrotation.PageCursors) },
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustProxy,
@@ -237,7 +238,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{
 		Access:    a.Access,
-		Vendors:   newLogins(a.Sandbox, a.URL, c.Connecting),
+		Vendors:   newLogins(a.Sandbox, a.URL, c.Connecting, c.Log),
 		PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
 			return limiter.Guess(ratelimit.AddressOf(r, c.TrustProxy))

@@ -142,6 +142,10 @@ func (a *Admin) Connect(
 	if !ok {
 		return uuid.Nil, fmt.Errorf("this program has no adapter %q", c.Adapter())
 	}
+	if a.Connecting.lacksClient(v) {
+		return uuid.Nil, fmt.Errorf(
+			"%s needs your registration at the vendor: set --vendor-client %s=ID", v.DisplayName, v.Adapter)
+	}
 	if err := a.Access.Accounts.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
 	}

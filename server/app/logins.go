@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/oauth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
@@ -38,11 +39,29 @@ func (c Connecting) Registered() []adapter.Vendor {
 	return registry.All()
 }
 
-// connectable returns the vendors that are not simulated and that the operator has registered with, where necessary.
+// connectable returns the vendors that can be connected in workspaces that are no sandboxes, on connect pages or on the
+// command line.
 func (c Connecting) connectable() []adapter.Vendor {
 	return slices.DeleteFunc(slices.Clone(c.Registered()), func(v adapter.Vendor) bool {
-		return v.NeedsClient && c.Clients[v.Adapter].ID == ""
+		return c.lacksClient(v) || v.Usage == "" && !c.onPages(v)
 	})
+}
+
+// hasClient reports whether the operator has registered with the vendor.
+func (c Connecting) hasClient(v adapter.Vendor) bool { return c.Clients[v.Adapter].ID != "" }
+
+// lacksClient reports whether the vendor cannot be connected until the operator has registered with it.
+func (c Connecting) lacksClient(v adapter.Vendor) bool { return v.NeedsClient && !c.hasClient(v) }
+
+// redirects reports whether people can log in on the vendor's own pages.
+func (c Connecting) redirects(v adapter.Vendor) bool {
+	return v.Login != nil && v.Login.OAuth != nil && c.hasClient(v)
+}
+
+// onPages reports whether people can log in to the vendor on connect pages.
+func (c Connecting) onPages(v adapter.Vendor) bool {
+	return v.Login != nil && !c.lacksClient(v) && (c.Gateways || !v.EntersAddress) &&
+		(len(v.Login.Fields) > 0 || c.redirects(v))
 }
 
 // paces returns the paces of vendors, by adapter.
@@ -103,9 +122,7 @@ func (c Connecting) offered(w account.Workspace, simulated []adapter.Vendor) []a
 	if w.IsSandbox {
 		return simulated
 	}
-	all := slices.DeleteFunc(c.connectable(), func(v adapter.Vendor) bool {
-		return v.Login == nil || v.EntersAddress && !c.Gateways
-	})
+	all := slices.DeleteFunc(slices.Clone(c.Registered()), func(v adapter.Vendor) bool { return !c.onPages(v) })
 	slices.SortFunc(all, func(a, b adapter.Vendor) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -122,10 +139,11 @@ func (c Connecting) providers(w account.Workspace) (out []account.Provider) {
 type logins struct {
 	Connecting
 	simulated []adapter.Vendor
+	log       *slog.Logger
 }
 
-func newLogins(s *Sandbox, url string, c Connecting) *logins {
-	return &logins{Connecting: c, simulated: simulatedVendors(s, url)}
+func newLogins(s *Sandbox, url string, c Connecting, log *slog.Logger) *logins {
+	return &logins{Connecting: c, simulated: simulatedVendors(s, url), log: log}
 }
 
 // Vendor returns the login form of a vendor, and whether the vendor is known.
@@ -145,7 +163,16 @@ func (l *logins) Vendor(in account.Workspace, name string) (connectpage.Vendor, 
 		Fields:      v.Login.Fields,
 		Samples:     v.Login.Samples,
 		Products:    products[v.Accepts[0]],
+		Callback:    l.callback(v),
 	}, true
+}
+
+// callback returns connectpage.Vendor.Callback.
+func (l *logins) callback(v adapter.Vendor) string {
+	if !l.redirects(v) {
+		return ""
+	}
+	return v.Adapter
 }
 
 // products names the devices of vendors whose accounts have no locks, by kind.
@@ -164,7 +191,7 @@ func (l *logins) vendor(in account.Workspace, name string) (adapter.Vendor, bool
 	return all[i], true
 }
 
-// LogIn tries a login and returns the account to create. It returns a *login.Refusal if the login fails.
+// LogIn implements connectpage.Vendors.
 func (l *logins) LogIn(
 	ctx context.Context,
 	in account.Workspace,
@@ -172,13 +199,69 @@ func (l *logins) LogIn(
 	values map[string]string,
 ) (n account.NewAccount, err error) {
 	v, ok := l.vendor(in, name)
-	if !ok {
+	if !ok || len(v.Login.Fields) == 0 {
 		return n, fmt.Errorf("logins to %s are not enabled", name)
 	}
 	c, err := v.Login.Connect(values)
 	if err != nil {
 		return n, err
 	}
+	n, err = l.check(ctx, in, v, c)
+	if err != nil {
+		return n, refusal(v, err)
+	}
+	return n, nil
+}
+
+// AuthorizeURL implements connectpage.Vendors.
+func (l *logins) AuthorizeURL(in account.Workspace, name string, a connectpage.Authorization) (string, error) {
+	v, ok := l.vendor(in, name)
+	if !ok || !l.redirects(v) {
+		return "", fmt.Errorf("logins on the pages of %s are not enabled", name)
+	}
+	return oauth.AuthorizeURL(v.Login.OAuth, l.Clients[v.Adapter], request(a)), nil
+}
+
+// LogInWithCode implements connectpage.Vendors.
+func (l *logins) LogInWithCode(
+	ctx context.Context,
+	in account.Workspace,
+	name string,
+	a connectpage.Authorization,
+) (n account.NewAccount, err error) {
+	v, ok := l.vendor(in, name)
+	if !ok || !l.redirects(v) {
+		return n, fmt.Errorf("logins on the pages of %s are not enabled", name)
+	}
+	tokens, err := oauth.Exchange(ctx, v.Login.OAuth, l.env(v, nil), a.Code, request(a))
+	var c adapter.Connection
+	if err == nil {
+		c, err = v.Login.OAuth.Connect(tokens)
+	}
+	if err == nil {
+		n, err = l.check(ctx, in, v, c)
+	}
+	if err == nil {
+		return n, nil
+	}
+	if e := adapter.AsError(err); e != nil && e.Class == adapter.AuthRevoked {
+		return n, &login.Refusal{Message: v.DisplayName + " did not accept this login. Please try again."}
+	}
+	l.log.WarnContext(ctx, "a login on a vendor's pages failed", "adapter", v.Adapter, "error", err)
+	return n, refusal(v, err)
+}
+
+func request(a connectpage.Authorization) oauth.Request {
+	return oauth.Request{RedirectURI: a.RedirectURI, State: a.State, Verifier: a.Verifier}
+}
+
+// check checks the connection of a login and returns the account to create.
+func (l *logins) check(
+	ctx context.Context,
+	in account.Workspace,
+	v adapter.Vendor,
+	c adapter.Connection,
+) (n account.NewAccount, err error) {
 	env := l.env(v, nil)
 	env.Workspace = in.ID.String()
 	if e, ok := c.(entered); ok {
@@ -187,11 +270,13 @@ func (l *logins) LogIn(
 	}
 	found, err := c.Check(ctx, env)
 	if err != nil {
-		return n, refusal(v, err)
+		return n, err
 	}
 	if n, err = newAccount(v, in.ID, c, found); err != nil {
 		return n, err
 	}
+	// Credentials of an earlier login must not survive another way to log in.
+	n.Secrets = map[string][]byte{adapter.CredentialsSecret: found.Credentials}
 	n.Unverified = v.EntersAddress && !rejectsStranger(ctx, c, env)
 	return n, nil
 }
@@ -200,6 +285,9 @@ func (l *logins) LogIn(
 func refusal(v adapter.Vendor, err error) error {
 	if refused, ok := errors.AsType[*login.Refusal](err); ok {
 		return refused
+	}
+	if step, ok := errors.AsType[*login.Step](err); ok {
+		return step
 	}
 	e := adapter.AsError(err)
 	switch {
@@ -214,7 +302,7 @@ func refusal(v adapter.Vendor, err error) error {
 			Field:   v.Login.AddressField,
 			Message: "No gateway answers at this address. Check the address, and whether it can be reached from outside.",
 		}
-	case e != nil:
+	case e != nil, errors.Is(err, context.DeadlineExceeded):
 		return &login.Refusal{Message: v.DisplayName + " does not respond. Please try again in a few minutes."}
 	}
 	return err

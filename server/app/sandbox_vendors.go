@@ -74,7 +74,7 @@ func simulatedVendor(s *Sandbox, url, adapterName, accepts, name string) adapter
 			},
 			Connect: func(entered map[string]string) (adapter.Connection, error) {
 				c := blank()
-				c.email, c.password = entered["email"], entered["password"]
+				c.email, c.password, c.code = entered["email"], entered["password"], entered["code"]
 				return c, nil
 			},
 			SecretField: "password",
@@ -91,6 +91,7 @@ type simulatedConnection struct {
 	adapter         string
 	vendor, display string
 	email, password string // of a login
+	code            string // of its second step
 }
 
 // Adapter implements adapter.Connection.
@@ -121,6 +122,7 @@ func (c *simulatedConnection) Check(ctx context.Context, env adapter.Env) (found
 		"provider": c.vendor,
 		"email":    c.email,
 		"password": c.password,
+		"code":     c.code,
 	})
 	if err != nil {
 		return found, fmt.Errorf("encode the login: %w", err)
@@ -143,6 +145,10 @@ func (c *simulatedConnection) Check(ctx context.Context, env adapter.Env) (found
 		return found, fmt.Errorf("read the response of the simulated cloud: %w", err)
 	case out.Code == "LOGIN_REFUSED":
 		return found, &login.Refusal{Field: "password", Message: out.Message}
+	case out.Code == "SECOND_FACTOR_REFUSED":
+		return found, &login.Refusal{Field: "code", Message: out.Message}
+	case out.Code == "SECOND_FACTOR_REQUIRED":
+		return found, c.secondFactor()
 	case res.StatusCode != http.StatusOK:
 		return found, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
 	}
@@ -156,6 +162,20 @@ func (c *simulatedConnection) Check(ctx context.Context, env adapter.Env) (found
 		found.Provider, c.Profiles = c.vendor, []string{c.vendor}
 	}
 	return found, nil
+}
+
+// secondFactor returns the step in which a person enters the code.
+func (c *simulatedConnection) secondFactor() *login.Step {
+	return &login.Step{
+		Message: "Enter the code that " + c.display + " sent to your phone or email address.",
+		Fields: []login.Field{{
+			Name:         "code",
+			Label:        "Verification code",
+			Kind:         "text",
+			Autocomplete: "one-time-code",
+		}},
+		Samples: []login.Sample{{Label: "Verification code", Value: sandbox.SecondFactor}},
+	}
 }
 
 // Open implements adapter.DeviceConnection.

@@ -42,6 +42,19 @@ type Vendor struct {
 	// ReadOnly says what the server's way to reach the vendor was tested with, if new devices start out read-only; else
 	// empty.
 	ReadOnly string
+	// Callback is the last part of the path that the vendor's own pages lead back to, if people can log in there. If
+	// empty, people log in with Fields only.
+	Callback string
+}
+
+// Authorization is a login on the vendor's own pages (OAuth 2.0 with PKCE).
+type Authorization struct {
+	// RedirectURI is where the vendor's pages lead back to.
+	RedirectURI string
+	// State and Verifier are secrets of this login.
+	State, Verifier string
+	// Code is what the vendor's pages return.
+	Code string
 }
 
 // Vendors logs in to vendors.
@@ -49,13 +62,18 @@ type Vendors interface {
 	// Vendor returns the vendor of that name, or false if people cannot log in to it in the workspace.
 	Vendor(in account.Workspace, name string) (Vendor, bool)
 	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *login.Refusal
-	// if the person must enter something else or try later.
+	// if the person must enter something else or try later, and a *login.Step if the person must enter more.
 	LogIn(
 		ctx context.Context,
 		in account.Workspace,
 		vendor string,
 		entered map[string]string,
 	) (account.NewAccount, error)
+	// AuthorizeURL returns the vendor's page for a login. Code is not set.
+	AuthorizeURL(in account.Workspace, vendor string, a Authorization) (string, error)
+	// LogInWithCode logs in with the code from the vendor's page, and returns the new account. It returns a
+	// *login.Refusal if the vendor refuses the code, or does not respond.
+	LogInWithCode(ctx context.Context, in account.Workspace, vendor string, a Authorization) (account.NewAccount, error)
 }
 
 // Options configures New.
@@ -84,6 +102,10 @@ type Options struct {
 // assetsPath is the path of the files that all pages share.
 const assetsPath = "/connect/assets/"
 
+// callbackPath is the path prefix that vendors' pages lead back to. Vendors accept registered URLs only, so the path does
+// not contain the token of a webview; the state of OAuth finds the webview.
+const callbackPath = "/connect/back/"
+
 type handler struct {
 	Options
 }
@@ -100,6 +122,12 @@ func New(o Options) http.Handler {
 	router.Get("/connect/{token}", h.onWebview(h.showChoice))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.showLogin))
 	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
+	router.Get("/connect/{token}/{vendor}/authorize", h.onWebview(h.authorize))
+	// The same depth as the form before: htmx keeps the URL of a page that it changes, and links are relative.
+	router.Get("/connect/{token}/{login:[0-9a-f-]{36}}", h.onWebview(h.showStep))
+	router.Post("/connect/{token}/{login:[0-9a-f-]{36}}", h.onWebview(h.continueLogin))
+	router.Post("/connect/{token}/{login:[0-9a-f-]{36}}/start_over", h.onWebview(h.startOver))
+	router.Get(callbackPath+"{vendor}", h.comeBack)
 	router.Get("/connect/{token}/look.css", h.onWebview(h.serveStylesheet))
 	router.Get("/connect/{token}/waiting", h.onWebview(h.showWaiting))
 	router.Post("/connect/{token}/give_up", h.onWebview(h.giveUp))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,7 +23,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // loginTimeout bounds the time for a vendor to respond.
@@ -46,8 +46,14 @@ func (v *visit) inviter() string {
 	return cmp.Or(partner, v.workspace.CompanyName, v.workspace.Name)
 }
 
-// token returns the token of the page, for relative links.
-func (v *visit) token() string { return v.r.PathValue("token") }
+// path returns the relative path from the request's path to a page of the webview.
+func (v *visit) path(page string) string {
+	to := pathToRoot(v.r) + v.webview.Token
+	if page != "" {
+		to += "/" + page
+	}
+	return to
+}
 
 // pathToRoot returns the relative path from a request's path to /connect/. All links are relative, because a proxy may
 // add a path prefix.
@@ -68,26 +74,31 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 			h.serverError(w, r, up, err)
 			return
 		}
-		if seen, ok := w.(*recordedResponse); ok {
-			seen.webview = webview.ID.String()
-			seen.span = h.Traces.Request(r.Context(), nil, seen.begun, r.Method, "/connect/{token}")
-			seen.span.Set(traces.Webview(webview.ID), traces.Workspace(workspace.ID))
-			r = r.WithContext(seen.span.NewContext(r.Context()))
-		}
-		allowRedirects(w.Header(), webview)
-		v := &visit{
-			w:         w,
-			r:         r,
-			webview:   webview,
-			workspace: workspace,
-		}
-		for _, name := range h.Access.Accounts.Offered(webview, workspace) {
-			if vendor, known := h.Vendors.Vendor(workspace, name); known {
-				v.vendors = append(v.vendors, vendor)
-			}
-		}
-		show(v)
+		r = h.observeWebview(w, r, "/connect/{token}", webview, workspace)
+		show(h.visit(w, r, webview, workspace))
 	}
+}
+
+// visit returns the visit of a webview.
+func (h *handler) visit(
+	w http.ResponseWriter,
+	r *http.Request,
+	webview account.Webview,
+	workspace account.Workspace,
+) *visit {
+	allowRedirects(w.Header(), webview)
+	v := &visit{
+		w:         w,
+		r:         r,
+		webview:   webview,
+		workspace: workspace,
+	}
+	for _, name := range h.Access.Accounts.Offered(webview, workspace) {
+		if vendor, known := h.Vendors.Vendor(workspace, name); known {
+			v.vendors = append(v.vendors, vendor)
+		}
+	}
+	return v
 }
 
 // showChoice shows the vendors, or the state of the login.
@@ -96,19 +107,22 @@ func (h *handler) showChoice(v *visit) {
 	case v.webview.Status == account.WebviewAuthorized:
 		h.render(v.w, v.r, http.StatusOK, donePage(v, h.successURL(v.webview)))
 	case v.webview.Status == account.WebviewPending && v.webview.AccountID != nil:
-		h.redirect(v, v.token()+"/waiting")
+		h.redirect(v, v.path("waiting"))
 	case v.webview.Exhausted:
-		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, ""))
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v))
 	case len(v.vendors) == 1:
-		h.redirect(v, v.token()+"/"+v.vendors[0].Name)
+		h.redirect(v, v.path(v.vendors[0].Name))
 	default:
 		h.render(v.w, v.r, http.StatusOK, choicePage(v))
 	}
 }
 
 // vendor returns the vendor that the path names.
-func (v *visit) vendor() (Vendor, bool) {
-	i := slices.IndexFunc(v.vendors, func(one Vendor) bool { return one.Name == v.r.PathValue("vendor") })
+func (v *visit) vendor() (Vendor, bool) { return v.vendorNamed(v.r.PathValue("vendor")) }
+
+// vendorNamed returns a vendor that the webview offers.
+func (v *visit) vendorNamed(name string) (Vendor, bool) {
+	i := slices.IndexFunc(v.vendors, func(one Vendor) bool { return one.Name == name })
 	if i < 0 {
 		return Vendor{}, false
 	}
@@ -120,9 +134,9 @@ func (h *handler) showLogin(v *visit) {
 	vendor, known := v.vendor()
 	switch {
 	case v.webview.Status == account.WebviewAuthorized:
-		h.redirect(v, "../"+v.token())
+		h.redirect(v, v.path(""))
 	case !known:
-		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
+		h.render(v.w, v.r, http.StatusNotFound, gonePage(pathToRoot(v.r)))
 	case v.webview.Exhausted:
 		h.tooManyAttempts(v)
 	default:
@@ -136,13 +150,13 @@ func (h *handler) tooManyAttempts(v *visit) {
 	waits, err := h.isWaiting(v)
 	switch {
 	case err != nil:
-		h.serverError(v.w, v.r, "../", err)
+		h.serverError(v.w, v.r, pathToRoot(v.r), err)
 	case waits:
-		h.redirect(v, "../"+v.token()+"/waiting")
+		h.redirect(v, v.path("waiting"))
 	case v.r.Method == http.MethodPost && failureURL(v.webview) != "":
 		h.redirect(v, failureURL(v.webview))
 	default:
-		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v))
 	}
 }
 
@@ -155,75 +169,137 @@ func (h *handler) isWaiting(v *visit) (bool, error) {
 	return problem == "", err
 }
 
+// attempt is a login that a person continues.
+type attempt struct {
+	vendor Vendor
+	// fields are the inputs of this step.
+	fields []login.Field
+	// before is the login with the earlier steps; its zero value means that this is the first one.
+	before account.PendingLogin
+	// entered holds the values of this step.
+	entered map[string]string
+}
+
+// page returns the form of the attempt.
+func (a attempt) page(v *visit, refused *login.Refusal) templ.Component {
+	if a.before.Step != nil {
+		return stepPage(v, a.vendor, a.before, a.entered, refused)
+	}
+	return loginPage(v, a.vendor, a.entered, refused)
+}
+
+// has reports whether the attempt asks for a field.
+func (a attempt) has(field string) bool {
+	return slices.ContainsFunc(a.fields, func(f login.Field) bool { return f.Name == field })
+}
+
 // logIn tries a login with the entered values.
 func (h *handler) logIn(v *visit) {
 	vendor, known := v.vendor()
 	switch {
 	case v.webview.Status == account.WebviewAuthorized:
-		h.redirect(v, "../"+v.token())
-		return
-	case !known:
-		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
+		h.redirect(v, v.path(""))
+	case !known || len(vendor.Fields) == 0:
+		h.render(v.w, v.r, http.StatusNotFound, gonePage(pathToRoot(v.r)))
+	default:
+		h.tryEntered(v, attempt{vendor: vendor, fields: vendor.Fields})
+	}
+}
+
+// tryEntered reads the values of a step, and tries the login with the values of all steps.
+func (h *handler) tryEntered(v *visit, a attempt) {
+	var err error
+	if a.entered, err = read(v.r, a.fields); err != nil {
+		a.entered = nil
+		refused := &login.Refusal{Message: "We could not read your entries. Please enter them again."}
+		h.render(v.w, v.r, http.StatusBadRequest, a.page(v, refused))
 		return
 	}
-	entered, err := read(v.r, vendor)
-	if err != nil {
-		h.render(
-			v.w,
-			v.r,
-			http.StatusBadRequest,
-			loginPage(v, vendor, nil, &login.Refusal{Message: "We could not read your entries. Please enter them again."}),
-		)
-		return
-	}
-	if refused := validate(vendor, entered); refused != nil {
-		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
+	if refused := validate(a.fields, a.entered); refused != nil {
+		h.render(v.w, v.r, http.StatusUnprocessableEntity, a.page(v, refused))
 		return
 	}
 	after, told := h.guess(v.r)
 	if after > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(after)))
-		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, mustWait(after)))
+		h.render(v.w, v.r, http.StatusTooManyRequests, a.page(v, mustWait(after)))
 		return
 	}
 	guessed := false
 	defer func() { told(guessed) }()
-	webview, err := h.try(v.r.Context(), v, vendor, entered)
+	all := maps.Clone(a.entered)
+	maps.Copy(all, a.before.Entered)
+	webview, err := h.try(v.r.Context(), v, a.vendor, func(ctx context.Context) (account.NewAccount, error) {
+		return h.Vendors.LogIn(ctx, v.workspace, a.vendor.Name, all)
+	})
 	guessed = isGuess(err)
-	refused, _ := errors.AsType[*login.Refusal](err)
-	e, _ := errors.AsType[*domain.Error](err)
-	switch {
-	case err == nil && webview.Status == account.WebviewAuthorized:
-		h.redirect(v, cmp.Or(h.successURL(webview), "../"+v.token()))
-	case err == nil:
-		h.redirect(v, "../"+v.token()+"/waiting")
-	case account.IsTooManyLogins(err):
-		h.tooManyAttempts(v)
-	case refused != nil:
-		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
-	case e != nil && e.Kind == domain.Conflict:
-		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &login.Refusal{Message: e.Message}))
-	case e != nil && e.Kind == domain.NotFound: // the webview has expired in the meantime
-		h.redirect(v, "../"+v.token())
-	default:
-		h.serverError(v.w, v.r, "../", err)
+	if step, ok := errors.AsType[*login.Step](err); ok {
+		h.askStep(v, a, all, step)
+		return
 	}
+	h.answer(v, a, webview, err)
 }
 
-// try logs in with validated values. It counts each attempt, and records each refusal.
+// answer responds to the result of a login.
+func (h *handler) answer(v *visit, a attempt, webview account.Webview, err error) {
+	refused, _ := errors.AsType[*login.Refusal](err)
+	e, _ := errors.AsType[*domain.Error](err)
+	status := http.StatusUnprocessableEntity
+	switch {
+	case err == nil && webview.Status == account.WebviewAuthorized:
+		h.redirect(v, cmp.Or(h.successURL(webview), v.path("")))
+		return
+	case err == nil:
+		h.redirect(v, v.path("waiting"))
+		return
+	case account.IsTooManyLogins(err):
+		h.tooManyAttempts(v)
+		return
+	case refused != nil:
+	case e != nil && e.Kind == domain.Conflict:
+		status, refused = http.StatusConflict, &login.Refusal{Message: e.Message}
+	case e != nil && e.Kind == domain.NotFound: // the webview has expired in the meantime
+		h.redirect(v, v.path(""))
+		return
+	default:
+		h.serverError(v.w, v.r, pathToRoot(v.r), err)
+		return
+	}
+	if a.before.Step != nil && (e != nil || refused.Field != "" && !a.has(refused.Field)) {
+		// This step cannot correct it.
+		if err := h.Access.Accounts.DropPendingLogin(v.r.Context(), v.webview.ID, a.before.ID); err != nil {
+			h.serverError(v.w, v.r, pathToRoot(v.r), err)
+			return
+		}
+		a = attempt{vendor: a.vendor, fields: a.vendor.Fields}
+	}
+	h.render(v.w, v.r, status, a.page(v, refused))
+}
+
+// try logs in. It counts each attempt, and records each refusal.
 func (h *handler) try(
 	ctx context.Context,
 	v *visit,
 	vendor Vendor,
-	entered map[string]string,
+	logIn func(context.Context) (account.NewAccount, error),
 ) (account.Webview, error) {
 	if err := h.Access.Accounts.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
+	return h.tryCounted(ctx, v, vendor, logIn)
+}
+
+// tryCounted is try for an attempt that was counted.
+func (h *handler) tryCounted(
+	ctx context.Context,
+	v *visit,
+	vendor Vendor,
+	logIn func(context.Context) (account.NewAccount, error),
+) (account.Webview, error) {
 	admission.Release(ctx) // release the slot while the vendor responds
 	limited, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	acct, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
+	acct, err := logIn(limited)
 	var webview account.Webview
 	if err == nil {
 		var request uuid.UUID
@@ -240,9 +316,10 @@ func (h *handler) try(
 	if err == nil {
 		return webview, nil
 	}
+	_, needsStep := errors.AsType[*login.Step](err)
 	e, _ := errors.AsType[*domain.Error](err)
 	left := ctx.Err() != nil // closing the page is not a refusal
-	if !left && (e == nil || e.Kind != domain.NotFound) {
+	if !left && !needsStep && (e == nil || e.Kind != domain.NotFound) {
 		err = errors.Join(err, h.Access.Accounts.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
 	}
 	return v.webview, err
@@ -252,15 +329,15 @@ func (h *handler) try(
 func (h *handler) showWaiting(v *visit) {
 	switch {
 	case v.webview.Status == account.WebviewAuthorized:
-		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
+		h.redirect(v, cmp.Or(h.successURL(v.webview), v.path("")))
 		return
 	case v.webview.AccountID == nil || v.webview.Status == account.WebviewFailed:
-		h.redirect(v, "../"+v.token())
+		h.redirect(v, v.path(""))
 		return
 	}
 	problem, err := h.Access.Accounts.AccountProblem(v.r.Context(), *v.webview.AccountID)
 	if err != nil {
-		h.serverError(v.w, v.r, "../", err)
+		h.serverError(v.w, v.r, pathToRoot(v.r), err)
 		return
 	}
 	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
@@ -270,19 +347,19 @@ func (h *handler) showWaiting(v *visit) {
 // it continues normally.
 func (h *handler) giveUp(v *visit) {
 	if v.webview.Status == account.WebviewAuthorized {
-		h.redirect(v, cmp.Or(h.successURL(v.webview), "../"+v.token()))
+		h.redirect(v, cmp.Or(h.successURL(v.webview), v.path("")))
 		return
 	}
-	h.redirect(v, cmp.Or(giveUpURL(v.webview), "../"+v.token()))
+	h.redirect(v, cmp.Or(giveUpURL(v.webview), v.path("")))
 }
 
-// read returns the values of the vendor's fields. It ignores the query string, because query strings appear in logs.
-func read(r *http.Request, vendor Vendor) (map[string]string, error) {
+// read returns the values of the fields. It ignores the query string, because query strings appear in logs.
+func read(r *http.Request, fields []login.Field) (map[string]string, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, err
 	}
 	entered := map[string]string{}
-	for _, f := range vendor.Fields {
+	for _, f := range fields {
 		entered[f.Name] = r.PostForm.Get(f.Name)
 		if f.Kind != "password" {
 			entered[f.Name] = strings.TrimSpace(entered[f.Name])
@@ -295,8 +372,8 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 const maxFieldLength = 512
 
 // validate validates the entered values without the vendor. Invalid values do not count as an attempt.
-func validate(vendor Vendor, entered map[string]string) *login.Refusal {
-	for _, f := range vendor.Fields {
+func validate(fields []login.Field, entered map[string]string) *login.Refusal {
+	for _, f := range fields {
 		text := entered[f.Name]
 		switch {
 		case text == "" && !f.Optional:

@@ -28,7 +28,7 @@ func TestGuessesAreCountedByAddress(t *testing.T) {
 		req, err := http.NewRequestWithContext(
 			t.Context(),
 			http.MethodPost,
-			strings.Replace(page, s.URL, s.App.URL, 1)+"/august",
+			strings.Replace(page, s.URL, s.App.URL, 1)+"/nuki",
 			strings.NewReader(form.Encode()),
 		)
 		if err != nil {
@@ -110,7 +110,7 @@ func TestGoodLoginsAreNotCounted(t *testing.T) {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for n := range 5 {
 		res, err := client.PostForm(
-			webview(t, s, nil).URL+"/august",
+			webview(t, s, nil).URL+"/nuki",
 			url.Values{"email": {"jane@example.com"}, "password": {"1234"}},
 		)
 		if err != nil {

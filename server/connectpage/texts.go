@@ -76,7 +76,7 @@ func loginTitle(vendor Vendor, refused *login.Refusal) string {
 // fieldValue returns the value of a field: the entered value, unless it is secret.
 func fieldValue(f login.Field, entered string) string {
 	switch {
-	case f.Kind == "password":
+	case f.Kind == "password", f.Autocomplete == "one-time-code":
 		return ""
 	case f.Kind == "url" && strings.Contains(entered, "@"): // it may contain a password
 		scheme, rest, isURL := strings.Cut(entered, "://")
@@ -108,9 +108,17 @@ func describedBy(f login.Field, refused *login.Refusal) string {
 }
 
 // hasFocus reports whether the i-th field gets the focus.
-func hasFocus(vendor Vendor, refused *login.Refusal, i int) bool {
+func hasFocus(fields []login.Field, refused *login.Refusal, i int) bool {
 	if refused != nil && refused.Field != "" {
-		return isWrong(vendor.Fields[i], refused)
+		return isWrong(fields[i], refused)
 	}
 	return i == 0
+}
+
+// hasFormFocus is hasFocus for the login form. The link to the vendor's pages comes before the form.
+func hasFormFocus(vendor Vendor, refused *login.Refusal, i int) bool {
+	if vendor.Callback != "" && (refused == nil || refused.Field == "") {
+		return false
+	}
+	return hasFocus(vendor.Fields, refused, i)
 }

@@ -10,11 +10,11 @@ import (
 var colorPattern = regexp.MustCompile(`^([a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8})$`)
 
 // stylesheet returns the path of the workspace's stylesheet, or an empty string if it has no colors of its own.
-func (v *visit) stylesheet(up string) string {
+func (v *visit) stylesheet() string {
 	if v.colors() == "" {
 		return ""
 	}
-	return up + v.token() + "/look.css"
+	return v.path("look.css")
 }
 
 // colors returns the stylesheet of the workspace.

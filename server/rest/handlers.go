@@ -20,15 +20,16 @@ import (
 // handlers map requests to operations of the domain, and results to responses. There is one file per resource
 // group.
 type handlers struct {
-	access    *access.Services
-	acs       *acs.Service
-	simulator Simulator
-	tester    WebhookTester
-	vendors   []adapter.Vendor
-	pager     pager
-	logger    *slog.Logger
-	waits     waits
-	health    func(context.Context) Health // may be nil
+	access      *access.Services
+	acs         *acs.Service
+	simulator   Simulator
+	tester      WebhookTester
+	vendors     []adapter.Vendor
+	connectable []adapter.Vendor
+	pager       pager
+	logger      *slog.Logger
+	waits       waits
+	health      func(context.Context) Health // may be nil
 }
 
 var _ openapi.StrictServerInterface = (*handlers)(nil)

@@ -44,8 +44,10 @@ type Options struct {
 	// Tester sends test events to webhooks.
 	Tester WebhookTester
 
-	// Vendors are the vendors that can be connected in workspaces that are no sandboxes.
+	// Vendors are the vendors that are not simulated.
 	Vendors []adapter.Vendor
+	// Connectable are those of Vendors that can be connected in workspaces that are no sandboxes.
+	Connectable []adapter.Vendor
 
 	// CursorKeys returns the keys of page cursors. The first one signs, and cursors of all of them are valid. Each has
 	// at least 32 random bytes.
@@ -120,14 +122,15 @@ func NewHandler(o Options) (http.Handler, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &handlers{
-		access:    o.Access,
-		acs:       o.ACS,
-		simulator: o.Simulator,
-		tester:    o.Tester,
-		vendors:   o.Vendors,
-		pager:     pager,
-		logger:    o.Logger,
-		health:    o.Health,
+		access:      o.Access,
+		acs:         o.ACS,
+		simulator:   o.Simulator,
+		tester:      o.Tester,
+		vendors:     o.Vendors,
+		connectable: o.Connectable,
+		pager:       pager,
+		logger:      o.Logger,
+		health:      o.Health,
 	}
 	return newEdge(h, o.Access.Auth.Authenticate, o, h.replay)
 }

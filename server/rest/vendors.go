@@ -12,7 +12,7 @@ import (
 )
 
 // offeredProviders returns the vendors that can be connected in the caller's workspace: the simulated ones in a sandbox,
-// else those that are registered.
+// else those of Options.Connectable.
 func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, error) {
 	w, err := h.access.Accounts.GetWorkspace(ctx, principal(ctx).WorkspaceID)
 	if err != nil {
@@ -24,7 +24,7 @@ func (h *handlers) offeredProviders(ctx context.Context) ([]api.DeviceProvider, 
 		}), nil
 	}
 	out := []api.DeviceProvider{}
-	for _, v := range h.vendors {
+	for _, v := range h.connectable {
 		if !v.Protocol {
 			out = append(out, toRegisteredProvider(v))
 		}

@@ -88,6 +88,9 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 	if err := l.access.idempotency.DropOldAnswers(ctx, workspace, at); err != nil {
 		return 0, err
 	}
+	if err := l.access.DropExpiredLogins(ctx); err != nil {
+		return 0, err
+	}
 	if err := l.dropAudit(ctx, at); err != nil {
 		return 0, err
 	}

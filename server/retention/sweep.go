@@ -81,6 +81,17 @@ func (s *Service) DropOld(
 	return d, nil
 }
 
+// maxExpiredLogins is the maximum number of pending logins that one call deletes.
+const maxExpiredLogins = 1000
+
+// DropExpiredLogins deletes pending logins of connect webviews whose time has passed.
+func (s *Service) DropExpiredLogins(ctx context.Context) error {
+	if err := s.db.DropExpiredLogins(ctx, maxExpiredLogins); err != nil {
+		return fmt.Errorf("remove expired logins of connect webviews: %w", err)
+	}
+	return nil
+}
+
 // Kept is the result of KeepPartitions.
 type Kept struct {
 	Created, Dropped []string

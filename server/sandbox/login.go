@@ -23,12 +23,16 @@ var People = []string{"jane@example.com", "john@example.com"}
 // Password is the password of all People; it is not secret.
 const Password = "1234"
 
+// SecondFactor is the code that some providers ask for after the password; it is not secret.
+const SecondFactor = "123456"
+
 // loginRequest is the body of POST /login.
 type loginRequest struct {
 	Partner  string `json:"partner"`
 	Provider string `json:"provider"`
 	Email    string `json:"email"`
 	Password string `json:"password"`
+	Code     string `json:"code"`
 }
 
 // login returns the account of a person to a partner, and restores the account's token.
@@ -55,6 +59,14 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 	}
 	if !ok || subtle.ConstantTimeCompare([]byte(q.Password), []byte(Password)) != 1 {
 		answerProblem(w, refuse(loginRefused, "The email address or the password is wrong."))
+		return
+	}
+	if prof.SecondFactor && q.Code == "" {
+		answerProblem(w, refuse(secondFactorRequired, "A code is required."))
+		return
+	}
+	if prof.SecondFactor && subtle.ConstantTimeCompare([]byte(q.Code), []byte(SecondFactor)) != 1 {
+		answerProblem(w, refuse(secondFactorRefused, "The code is wrong."))
 		return
 	}
 	key := accountKey(s.base(q.Partner), q.Provider, email)

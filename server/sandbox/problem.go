@@ -23,6 +23,8 @@ var (
 	invalidRequest       = kind{http.StatusBadRequest, "INVALID_REQUEST"}
 	unauthorized         = kind{http.StatusUnauthorized, "UNAUTHORIZED"}
 	loginRefused         = kind{http.StatusUnauthorized, "LOGIN_REFUSED"}
+	secondFactorRequired = kind{http.StatusUnauthorized, "SECOND_FACTOR_REQUIRED"}
+	secondFactorRefused  = kind{http.StatusUnauthorized, "SECOND_FACTOR_REFUSED"}
 	lockNotFound         = kind{http.StatusNotFound, "LOCK_NOT_FOUND"}
 	codeNotFound         = kind{http.StatusNotFound, "ACCESS_CODE_NOT_FOUND"}
 	webhookNotFound      = kind{http.StatusNotFound, "WEBHOOK_NOT_FOUND"}

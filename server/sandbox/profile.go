@@ -51,6 +51,8 @@ type profile struct {
 
 	Codes []string // names of the codes on a new lock
 
+	// SecondFactor means that logins need SecondFactor after the password.
+	SecondFactor bool
 	// MorePeople are email addresses of persons with an account at this vendor only.
 	MorePeople []string
 	// AnyPerson means that any address of example.com has an account at this vendor.
@@ -99,6 +101,7 @@ func ms(from, to int) latency {
 var profiles = map[string]profile{
 	"august": {
 		DeviceType:      "august_lock",
+		SecondFactor:    true,
 		Manufacturer:    "August",
 		Model:           "Wi-Fi Smart Lock",
 		LockName:        "Front Door",

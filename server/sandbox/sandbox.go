@@ -67,11 +67,14 @@
 //
 // People log in to their accounts through a partner, which has its own token (Tokens.Partner):
 //
-//	POST   /login  {partner, provider, email, password} → {account, email}
+//	POST   /login  {partner, provider, email, password, code} → {account, email}
 //
 // All People have the same Password and an account at each provider, including one with devices of all
 // DefaultProfiles (Everything) and one with access systems (AccessSystems). A login restores a revoked token of the account. 401
 // UNAUTHORIZED concerns the partner, LOGIN_REFUSED the person.
+//
+// The provider august answers SECOND_FACTOR_REQUIRED to a login without a code, and SECOND_FACTOR_REFUSED to a code other
+// than SecondFactor.
 //
 // # Accounts
 //

@@ -40,6 +40,7 @@ func SealedColumns() []SealedColumn {
 		{"server_keys", "sealed", "'server_keys.sealed/' || name"},
 		{"connected_accounts", "config_sealed", "'connected_accounts.config/' || connected_account_id"},
 		{"account_secrets", "sealed", "'account_secrets.sealed/' || connected_account_id || '/' || name"},
+		{"pending_logins", "sealed", "'pending_logins.sealed/' || pending_login_id"},
 		{"webhooks", "secret_sealed", "'webhooks.secret/' || webhook_id"},
 		{"webhooks", "old_secret_sealed", "'webhooks.old_secret/' || webhook_id"},
 		{"access_codes", "pin_sealed", "'access_codes.pin/' || access_code_id"},

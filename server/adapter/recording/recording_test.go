@@ -180,7 +180,7 @@ func TestRecorder_RedactsSecrets(t *testing.T) {
 		"address": {"street": "Elm St", "number": 1428, "lat": 52.5219, "zip": "10117"}, "phone": 4930901820,
 		"battery": 87, "voltage": 5.91, "big": 1.5e22, "starts_at": "2026-11-28T15:04:05.25+01:00", "startDate": 1780000000000,
 		"list": ["front", {"device_id": "front"}, {"ref": "739151842"}], "emoji": "Jané 🔑!",
-		"errcode": 30007, "errorCode": "LOCK_OFFLINE", "error": "Jane is away", "errorMessage": "Jane"
+		"featureValue": "F44354CD5F3", "errcode": 30007, "errorCode": "LOCK_OFFLINE", "error": "Jane is away", "errorMessage": "Jane"
 	}`
 	form := url.Values{
 		"grant_type":    {"refresh_token"},
@@ -228,7 +228,7 @@ func TestRecorder_RedactsSecrets(t *testing.T) {
 	for key, want := range map[string]any{
 		"Aaaa": 1000.0, "0000": "a", "access_token": "aaAaaAaaAa.aaaaaa", "name": "aaaaaa", "status": "locked",
 		"ok": true, "none": nil, "battery": 87.0, "voltage": 1.0, "phone": 1e9,
-		"errcode": 30007.0, "errorCode": "LOCK_OFFLINE", "error": "Aaaa aa aaaa", "errorMessage": "Aaaa",
+		"featureValue": "F44354CD5F3", "errcode": 30007.0, "errorCode": "LOCK_OFFLINE", "error": "Aaaa aa aaaa", "errorMessage": "Aaaa",
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)

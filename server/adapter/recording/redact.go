@@ -118,7 +118,7 @@ func (r *redactor) text(key, text string) string {
 	if isIdentifier(key) {
 		return r.placeholder(text, pattern(text))
 	}
-	if words[text] && !isPrivate(key) || isOutcome(key) && oneWord.MatchString(text) {
+	if words[text] && !isPrivate(key) || isOutcome(key) && oneWord.MatchString(text) || key == ttlockFeatures {
 		return text
 	}
 	if at := r.time(text); at != "" {
@@ -126,6 +126,10 @@ func (r *redactor) text(key, text string) string {
 	}
 	return pattern(text)
 }
+
+// ttlockFeatures is the key of TTLock's capabilities of a lock, a hexadecimal set of bits. Without them, a replay shows
+// a lock that can do nothing.
+const ttlockFeatures = "featureValue"
 
 // smallest is the smallest integer that is redacted.
 const smallest = 100

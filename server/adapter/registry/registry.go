@@ -8,6 +8,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 )
@@ -22,5 +23,6 @@ func All() []adapter.Vendor {
 		seam.Vendor(),
 		nuki.Vendor(),
 		tedee.Vendor(),
+		ttlock.Vendor(),
 	}
 }

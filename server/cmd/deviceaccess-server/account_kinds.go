@@ -19,6 +19,14 @@ func connectable() []adapter.Vendor {
 	return slices.DeleteFunc(registry.All(), func(v adapter.Vendor) bool { return v.Usage == "" })
 }
 
+// usageOf returns the help of the command that connects a vendor.
+func usageOf(v adapter.Vendor) string {
+	if v.NeedsClient {
+		return v.Usage + " (needs --vendor-client)"
+	}
+	return v.Usage
+}
+
 // flagsOf returns the flags of a vendor's settings. With connect, required flags are marked and defaults are set.
 func flagsOf(v adapter.Vendor, connect bool) (flags []cli.Flag) {
 	for _, s := range v.Settings {

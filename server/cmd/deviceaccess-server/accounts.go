@@ -41,7 +41,7 @@ func accountsCommand() *cli.Command {
 	for _, vendor := range connectable() {
 		connect.Commands = append(connect.Commands, &cli.Command{
 			Name:  vendor.Adapter,
-			Usage: vendor.Usage,
+			Usage: usageOf(vendor),
 			Flags: slices.Concat(flagsOf(vendor, true), []cli.Flag{
 				&cli.StringFlag{Name: "name", Usage: "set the display name to `TEXT`"},
 				&cli.StringFlag{

@@ -37,11 +37,15 @@ type Refusal struct {
 func (r *Refusal) Error() string { return "the login was refused: " + r.Message }
 
 // Step is the error of a login that needs more input, such as a code of a second factor. The page shows Fields, and
-// then logs in again with the values of all steps.
+// then logs in again with the values of all steps. A login that refuses a value of the step fails with a Refusal, whose
+// Field is in the step. The page then asks again.
 type Step struct {
 	// Message says what to enter, such as "Enter the code that August sent to your phone."
 	Message string
-	Fields  []Field
+	// Fields are the inputs. Their names differ from those of earlier steps.
+	Fields []Field
+	// Samples are the values to enter if the vendor is simulated.
+	Samples []Sample
 }
 
 // Error returns a text for logs.

@@ -416,6 +416,16 @@ type NoiseThreshold struct {
 	AwaitUntil       *time.Time
 }
 
+type PendingLogin struct {
+	PendingLoginID   uuid.UUID
+	ConnectWebviewID uuid.UUID
+	Provider         string
+	Sealed           []byte
+	StateHash        []byte
+	ReturnedAt       *time.Time
+	ExpiresAt        time.Time
+}
+
 type Phone struct {
 	DeviceID                uuid.UUID
 	WorkspaceID             uuid.UUID
