@@ -124,10 +124,9 @@ func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 	return now, causes
 }
 
-// attention counts what needs attention at the locks. It returns nil while the counts are unknown. Probes never wait for
-// the counts.
+// attention counts what needs attention at the locks. It returns nil while the counts are unknown.
 func (h *monitor) attention() *api.HealthAttention {
-	i, known := h.access.Health.LastInventory()
+	i, known := h.access.Health.InventoryNow()
 	if !known {
 		return nil
 	}

@@ -16,8 +16,10 @@ const (
 	OverdueAfter = 10 * time.Minute
 	// MaxDeviceStates is the maximum number of devices that DeviceStates returns.
 	MaxDeviceStates = 10_000
-	// inventoryTimeout limits the queries of LastInventory.
+	// inventoryTimeout limits the queries of InventoryNow.
 	inventoryTimeout = 5 * time.Second
+	// maxProbeWait is how long InventoryNow waits for these queries.
+	maxProbeWait = 300 * time.Millisecond
 )
 
 // Inventory counts what operators watch over: devices, accounts, codes, and users, in all workspaces. Unmanaged and
@@ -75,10 +77,9 @@ type DeviceState struct {
 // Inventory returns the counts of devices, accounts, codes, and users. The result is cached.
 func (s *Service) Inventory(ctx context.Context) (Inventory, error) { return s.inventory.get(ctx) }
 
-// LastInventory returns the last Inventory without waiting, and whether it is known. If it is too old, the next one is
-// read in the background.
-func (s *Service) LastInventory() (_ Inventory, known bool) {
-	return s.inventory.peek(inventoryTimeout)
+// InventoryNow is Inventory for probes, which must not wait for long. It returns whether the counts are known.
+func (s *Service) InventoryNow() (_ Inventory, known bool) {
+	return s.inventory.peek(maxProbeWait, inventoryTimeout)
 }
 
 func (s *Service) readInventory(ctx context.Context) (i Inventory, err error) {
