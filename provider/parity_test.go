@@ -28,7 +28,7 @@ type parity struct {
 // What no model shows of an unmanaged code, of a managed one, of a user of an access system, and of a device: what is in properties and location is
 // shown with the rest.
 var (
-	ofCodes        = []string{"errors", "warnings", "workspace_id"}
+	ofCodes        = []string{"errors", "upstream_access_code_id", "warnings", "workspace_id"}
 	ofManagedCodes = append([]string{
 		"appearance",
 		"common_code_key",
@@ -135,7 +135,13 @@ var parities = map[string]parity{
 				"offline",
 			},
 			untold...),
-		notShown: []string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "warnings", "workspace_id"},
+		notShown: []string{
+			"cannot_be_managed",
+			"cannot_delete_unmanaged_access_code",
+			"upstream_access_code_id",
+			"warnings",
+			"workspace_id",
+		},
 	},
 	"ephemeral deviceaccess_access_code": {
 		fill: func() (any, any) {

@@ -102,7 +102,12 @@ func (s *Service) openWarnings(r dbsqlc.AccountSecret) (list []storedWarning, er
 }
 
 // addWarnings sets the warnings of accounts of a workspace that the caller may see.
-func (s *Service) addWarnings(ctx context.Context, q *dbsqlc.Queries, workspace uuid.UUID, all []ConnectedAccount) error {
+func (s *Service) addWarnings(
+	ctx context.Context,
+	q *dbsqlc.Queries,
+	workspace uuid.UUID,
+	all []ConnectedAccount,
+) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -22,7 +22,10 @@ import (
 // offeredVendors are vendors with all kinds of logins, under names that the API knows.
 func offeredVendors() []adapter.Vendor {
 	fields := []login.Field{{Name: "key", Label: "API key", Kind: "password"}}
-	redirect := &adapter.OAuth{AuthorizeURL: "https://vendor.example/authorize", TokenURL: "https://vendor.example/token"}
+	redirect := &adapter.OAuth{
+		AuthorizeURL: "https://vendor.example/authorize",
+		TokenURL:     "https://vendor.example/token",
+	}
 	const usage = "connect an account"
 	all := []adapter.Vendor{
 		{Name: "august", Usage: usage, Login: &adapter.Login{Fields: fields}},

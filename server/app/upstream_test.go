@@ -111,7 +111,13 @@ func (d *downstream) adopt(name string) string {
 	id := d.awaitCode(name)
 	d.post("/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id}, nil)
 	apptest.Until(d.t, name+" is managed", func() bool {
-		return d.server.PostAs(d.t, d.key, "/access_codes/get", map[string]any{"access_code_id": id}, nil) == http.StatusOK
+		return d.server.PostAs(
+			d.t,
+			d.key,
+			"/access_codes/get",
+			map[string]any{"access_code_id": id},
+			nil,
+		) == http.StatusOK
 	})
 	return id
 }
@@ -268,7 +274,12 @@ func TestUpstream_RefusesLoops(t *testing.T) {
 		t.Errorf("the server answers its own workspace: %v", err)
 	}
 	d.logIn(d.upKey)
-	if _, err := own.Check(t.Context(), adapter.Env{Workspace: d.up.WorkspaceID}); adapter.ClassOf(err) != adapter.Invalid {
+	if _, err := own.Check(
+		t.Context(),
+		adapter.Env{Workspace: d.up.WorkspaceID},
+	); adapter.ClassOf(
+		err,
+	) != adapter.Invalid {
 		t.Errorf("a workspace became the upstream of its upstream: %v", err)
 	}
 }

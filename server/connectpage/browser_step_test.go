@@ -94,7 +94,10 @@ func TestPersonEntersSecondFactor(t *testing.T) {
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	b := open(t)
 	code := func(code string) step {
-		return chromedp.Steps(chromedp.SetValue(chromedp.CSS("#code"), code), chromedp.Click(chromedp.CSS("form button")))
+		return chromedp.Steps(
+			chromedp.SetValue(chromedp.CSS("#code"), code),
+			chromedp.Click(chromedp.CSS("form button")),
+		)
 	}
 	for name, on := range map[string]bool{"with scripts": true, "without scripts": false} {
 		w := webview(t, s, map[string]any{"accepted_providers": []string{"august", "nuki"}})

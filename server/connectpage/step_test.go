@@ -25,7 +25,9 @@ func newStepper(t *testing.T, s *apptest.Server) *stepper {
 		T:      t,
 		Server: s,
 		w:      webview(t, s, map[string]any{"accepted_providers": []string{"august", "nuki"}}),
-		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 

@@ -257,9 +257,14 @@ func (b *bed) connect(ctx context.Context) error {
 	for _, how := range floods {
 		all = append(
 			all,
-			&zwavejs.Connection{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}},
+			&zwavejs.Connection{
+				Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how},
+			},
 		)
-		all = append(all, &zigbee2mqtt.Connection{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
+		all = append(
+			all,
+			&zigbee2mqtt.Connection{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}},
+		)
 		all = append(
 			all,
 			&zigbee2mqtt.Connection{

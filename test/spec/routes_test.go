@@ -46,7 +46,12 @@ var otherRoutes = map[string]struct {
 		"/connect/assets/htmx.min.js",
 		200,
 	},
-	`connectpage "/connect/{token}"`:                    {"everyone with the link of a webview", "GET", "/connect/x", 404},
+	`connectpage "/connect/{token}"`: {
+		"everyone with the link of a webview",
+		"GET",
+		"/connect/x",
+		404,
+	},
 	`connectpage "/connect/{token}/{vendor}"`:           {"the same", "POST", "/connect/x/august", 404},
 	`connectpage "/connect/{token}/look.css"`:           {"the same", "GET", "/connect/x/look.css", 404},
 	`connectpage "/connect/{token}/{vendor}/authorize"`: {"the same", "GET", "/connect/x/august/authorize", 404},

@@ -28,7 +28,12 @@ func TestMirror_WritesNothing(t *testing.T) {
 	up := apptest.SharedProcess(t, apptest.WithProfiles("august"))
 	at := up.Device(t, "august")
 	var made api.AccessCodeResponse
-	up.Post(t, "/access_codes/create", map[string]any{"device_id": at, "name": "Owner 2", "code": "4839", "sync": true}, &made)
+	up.Post(
+		t,
+		"/access_codes/create",
+		map[string]any{"device_id": at, "name": "Owner 2", "code": "4839", "sync": true},
+		&made,
+	)
 	upstream := newProxy(t, up.URL)
 	proxied := httptest.NewServer(upstream)
 	t.Cleanup(proxied.Close)

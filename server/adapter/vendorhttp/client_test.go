@@ -2,6 +2,7 @@ package vendorhttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -110,7 +111,10 @@ func TestClient_UnreachableVendorDidNothing(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
-	err := clientOf(s.URL, nil).DoJSON(t.Context(), vendorhttp.Call{Method: http.MethodPut, Path: "/", Write: true}, nil, nil)
+	err := clientOf(
+		s.URL,
+		nil,
+	).DoJSON(t.Context(), vendorhttp.Call{Method: http.MethodPut, Path: "/", Write: true}, nil, nil)
 	if adapter.ClassOf(err) != adapter.GatewayDown {
 		t.Error(err)
 	}
@@ -140,7 +144,8 @@ func TestClient_SendsCalls(t *testing.T) {
 	if err != nil || !out.OK {
 		t.Errorf("%v, %+v", err, out)
 	}
-	if text := client.Failure(adapter.Invalid, "PIN 81428142 of planted-token").Error(); text != "invalid: PIN **** of ****" {
+	if text := client.Failure(adapter.Invalid, "PIN 81428142 of planted-token").
+		Error(); text != "invalid: PIN **** of ****" {
 		t.Error(text)
 	}
 }
@@ -161,7 +166,11 @@ func TestClient_KeepsToBudget(t *testing.T) {
 		t.Errorf("%v, the budget waits %s", err, b.refused)
 	}
 	b.empty = adapter.Errorf(adapter.Transient, "no calls left")
-	if err := clientOf(s.URL, b).DoJSON(t.Context(), vendorhttp.Call{Path: "/"}, nil, nil); err != b.empty || calls != 1 {
+	if err := clientOf(
+		s.URL,
+		b,
+	).DoJSON(t.Context(), vendorhttp.Call{Path: "/"}, nil, nil); !errors.Is(err, b.empty) ||
+		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }

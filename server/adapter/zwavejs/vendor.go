@@ -42,8 +42,11 @@ func Vendor() adapter.Vendor {
 			SecretField:  "password",
 			Refused:      "The gateway rejects this user and password.",
 		},
-		New:          func() adapter.Connection { return &Connection{} },
-		Verification: adapter.Verification{Level: adapter.VerifiedProgram, With: "zwave-js-server with simulated locks"},
+		New: func() adapter.Connection { return &Connection{} },
+		Verification: adapter.Verification{
+			Level: adapter.VerifiedProgram,
+			With:  "zwave-js-server with simulated locks",
+		},
 	}
 }
 

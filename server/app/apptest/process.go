@@ -32,7 +32,8 @@ func startProcess(t testing.TB) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	program, ready := filepath.Join(dir, "deviceaccess-server"), filepath.Join(dir, "ready.json")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, command).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, command).
+		CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v\n%s", err, out)
 	}
 	database := app.Database{
@@ -97,7 +98,7 @@ func startProcess(t testing.TB) *Server {
 // stopProcess stops the server, which must end without an error.
 func stopProcess(t testing.TB, cmd *exec.Cmd, output *os.File) {
 	t.Helper()
-	defer output.Close() //nolint:errcheck // the server has its own descriptor
+	defer output.Close()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}

@@ -146,8 +146,10 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 		return err
 	}
 	if vendor.NeedsClient && a.Connecting.Clients[vendor.Adapter].ID == "" {
-		return fmt.Errorf("%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
-			vendor.DisplayName)
+		return fmt.Errorf(
+			"%s needs your registration at the vendor: set --vendor-client and --vendor-client-secret-file",
+			vendor.DisplayName,
+		)
 	}
 	a.AllowWrites = c.Bool("allow-writes")
 	checking, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -163,7 +165,10 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, vendor ad
 	)
 	fmt.Fprintf(os.Stderr, "This adapter was tested %s.\n", vendor.Verification)
 	if vendor.Verification.IsReadOnly() && !a.AllowWrites {
-		fmt.Fprintln(os.Stderr, "Its devices start out unmanaged: the server only reads them. `accounts allow-writes` manages them.")
+		fmt.Fprintln(
+			os.Stderr,
+			"Its devices start out unmanaged: the server only reads them. `accounts allow-writes` manages them.",
+		)
 	}
 	fmt.Println(id)
 	return nil
