@@ -2606,8 +2606,26 @@ type GrantClientSessionAccessRequest struct {
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
+// HealthAttention Counts of what needs attention at the locks, up to 30 seconds old and up to 100,000 each. They do not change the health of the service. Missing while they are unknown.
+type HealthAttention struct {
+	// AccessCodesOverdue Access codes that an online device has not set for more than 10 minutes.
+	AccessCodesOverdue int `json:"access_codes_overdue"`
+
+	// AccountsDisconnected Connected accounts whose vendor refuses the credentials, or whose gateway is unreachable.
+	AccountsDisconnected int `json:"accounts_disconnected"`
+
+	// DevicesOffline Managed devices that are offline.
+	DevicesOffline int `json:"devices_offline"`
+
+	// DevicesWithLowBattery Managed devices with a battery below 25 %.
+	DevicesWithLowBattery int `json:"devices_with_low_battery"`
+}
+
 // HealthResponse The health of the service.
 type HealthResponse struct {
+	// Attention Counts of what needs attention at the locks, up to 30 seconds old and up to 100,000 each. They do not change the health of the service. Missing while they are unknown.
+	Attention *HealthAttention `json:"attention,omitempty"`
+
 	// LastServiceEvaluationAt When the health was last evaluated.
 	LastServiceEvaluationAt time.Time `json:"last_service_evaluation_at,omitempty,omitzero"`
 

@@ -50,6 +50,7 @@ type Options struct {
 	PollInterval           time.Duration // of thermostats
 	InventoryEventRate     float64
 	InventoryEventBurst    int
+	InventoryTTL           time.Duration // of health.Service
 	Now                    func() time.Time
 	Log                    *slog.Logger
 	RefusedAddress         func(netip.Addr) bool
@@ -78,7 +79,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	r := &Services{
 		Audit:  audit.New(db, audit.Options{PublicEntries: opt.PublicEntries, Now: opt.Now, Log: opt.Log}),
 		Events: event.New(db, keys, waker),
-		Health: health.New(db, keys),
+		Health: health.New(db, keys, opt.InventoryTTL),
 		Idempotency: idempotency.New(
 			db,
 			keys,

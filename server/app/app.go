@@ -78,6 +78,10 @@ type Config struct {
 
 	// MetricsListen is the host:port of the metrics. If empty, the server has no metrics.
 	MetricsListen string
+	// MetricsPerDevice adds metrics of each device, with its identifier and name as labels.
+	MetricsPerDevice bool
+	// Version is the version of the program, which the metrics show.
+	Version string
 
 	// Traces configures tracing. The zero value turns it off.
 	Traces traces.Options

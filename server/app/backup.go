@@ -107,6 +107,17 @@ func Backup(
 	return m, w.Close()
 }
 
+// RecordBackup records that a backup has ended, so that the metrics show its age. It starts the private database if no
+// server runs.
+func RecordBackup(ctx context.Context, c Database, log *slog.Logger) (err error) {
+	h, err := pglocal.Open(ctx, c.cluster(log))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	return store.RecordBackup(ctx, h.DSN("postgres"))
+}
+
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 // cluster returns the options of the private database in the data directory.

@@ -28,6 +28,9 @@ type HealthOptions struct {
 	DiskFull time.Duration
 }
 
+// workPart is the part of the health that the job engines of this server determine.
+const workPart = "work"
+
 const (
 	healthTTL     = time.Second     // how long a result is cached
 	healthTimeout = 2 * time.Second // timeout of the database, after which it counts as down
@@ -114,12 +117,30 @@ func (h *monitor) check(ctx context.Context) (rest.Health, map[string]error) {
 		lateness, err = h.access.Health.Lateness(ctx)
 	}
 	causes["devices"], causes["deliveries"] = err, err
-	return rest.Health{At: condition.At, Parts: append(parts, h.lateness(lateness, err == nil)...)}, causes
+	now := rest.Health{At: condition.At, Parts: append(parts, h.lateness(lateness, err == nil)...)}
+	if err == nil {
+		now.Attention = h.attention()
+	}
+	return now, causes
+}
+
+// attention counts what needs attention at the locks. It returns nil while the counts are unknown.
+func (h *monitor) attention() *api.HealthAttention {
+	i, known := h.access.Health.InventoryNow()
+	if !known {
+		return nil
+	}
+	return &api.HealthAttention{
+		DevicesOffline:        int(i.Offline),
+		DevicesWithLowBattery: int(i.BatteryLow + i.BatteryCritical),
+		AccountsDisconnected:  int(i.AccountsFailing()),
+		AccessCodesOverdue:    int(i.Overdue),
+	}
 }
 
 // workHealth reports whether the job engines of this server poll for work.
 func (h *monitor) workHealth() api.ServiceHealth {
-	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server processes work."}
+	part := api.ServiceHealth{Service: workPart, Status: api.Healthy, Description: "This server processes work."}
 	engines := h.engines.Load()
 	if engines == nil {
 		part.Status, part.Description = api.Down, "This server has not started to process work."
@@ -167,7 +188,11 @@ func (h *monitor) lateness(found health.Lateness, known bool) []api.ServiceHealt
 
 // logChanges logs parts whose health has changed.
 func (h *monitor) logChanges(now rest.Health, causes map[string]error) {
+	starting := h.engines.Load() == nil
 	for _, p := range now.Parts {
+		if starting && p.Service == workPart { // expected
+			continue
+		}
 		last := h.shown[p.Service]
 		was := cmp.Or(last.Status, api.Healthy)
 		if p.Status == was && (was == api.Healthy || p.Description == last.Description) { // log a new reason

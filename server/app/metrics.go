@@ -50,12 +50,21 @@ func (a *App) newMetering(listener net.Listener, cert *certificate, log *slog.Lo
 	if cert != nil {
 		expiry = cert.expiry
 	}
+	inventory := metrics.InventorySources{
+		Inventory: a.Access.Health.Inventory,
+		Backups:   a.config.DatabaseURL == "",
+		Version:   a.config.Version,
+	}
+	if a.config.MetricsPerDevice {
+		inventory.Devices = a.Access.Health.DeviceStates
+	}
 	m := &metricsServer{listener: listener, Metrics: metrics.New(metrics.Sources{
 		Certificate: expiry,
 		Log:         log,
 		Backlog:     a.Access.Health.Backlog,
 		Calls:       a.accountCalls,
 		Health:      a.health.metricValues,
+		Inventory:   inventory,
 		Spans:       a.traces.Counts,
 		Busy: func() map[string]int {
 			busy := a.engine.Busy()

@@ -3,6 +3,8 @@
 package health
 
 import (
+	"time"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -11,7 +13,14 @@ import (
 type Service struct {
 	db   *store.DB
 	keys *encryption.Keys
+
+	inventory *cache[Inventory]
+	devices   *cache[[]DeviceState]
 }
 
-// New creates a Service.
-func New(db *store.DB, keys *encryption.Keys) *Service { return &Service{db: db, keys: keys} }
+// New creates a Service. It caches Inventory and DeviceStates for ttl; 0 means 30 s.
+func New(db *store.DB, keys *encryption.Keys, ttl time.Duration) *Service {
+	s := &Service{db: db, keys: keys}
+	s.inventory, s.devices = newCache(ttl, s.readInventory), newCache(ttl, s.readDeviceStates)
+	return s
+}

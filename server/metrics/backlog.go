@@ -25,7 +25,9 @@ type Sources struct {
 	Spans func() map[string]uint64
 	// Certificate returns when the TLS certificate expires; nil without TLS.
 	Certificate func() time.Time
-	// Log receives failures of Backlog and Calls.
+	// Inventory counts devices, accounts, codes, and users.
+	Inventory InventorySources
+	// Log receives failures to read the database.
 	Log *slog.Logger
 }
 
@@ -56,10 +58,6 @@ type backlog struct {
 }
 
 func newBacklog(s Sources) *backlog { return &backlog{Sources: s} }
-
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("deviceaccess_"+name, help, labels, nil)
-}
 
 var (
 	pending = describe(
@@ -108,7 +106,8 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for lane, n := range b.Busy() {
+	lanes := b.Busy()
+	for lane, n := range lanes {
 		gauge(busy, float64(n), lane)
 	}
 	for part, status := range b.Health() {
@@ -136,8 +135,8 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	gauge(disabled, float64(now.Disabled))
 	gauge(outbox, float64(now.Outbox))
 	gauge(oldest, now.OldestOutbox.Seconds())
-	for lane, n := range now.Jobs {
-		gauge(jobs, float64(n), lane)
+	for lane := range lanes { // also those without wake-ups
+		gauge(jobs, float64(now.Jobs[lane]), lane)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package metrics exposes the server's state to Prometheus. Counters and histograms are those of this process. Waiting
-// work is read from the shared database on each scrape. No label may be an identifier or a secret,
-// except the identifiers of the accounts whose vendors limit calls (MaxAccounts).
+// work, devices, and codes are counted in the shared database. No label may be a secret. Only the metrics of single
+// devices and of the accounts whose vendors limit calls (MaxAccounts) have identifiers as labels.
 package metrics
 
 import (
@@ -23,44 +23,49 @@ type Metrics struct {
 	requestSeconds *prometheus.HistogramVec
 }
 
+var (
+	attemptsTotal = define(
+		"webhook_attempts_total",
+		"Delivery attempts by outcome: delivered, retry (the server retries it), given_up, or gone (the endpoint answered "+
+			"410).",
+		"outcome",
+	)
+	attemptSeconds = define(
+		"webhook_attempt_seconds",
+		"Response time of webhooks, by whether they accepted the event: success or failure.",
+		"result",
+	)
+	requestsTotal = define(
+		"http_requests_total",
+		"Requests to the API by operation (the path) and HTTP status. 499: the client closed the connection, no failure here.",
+		"operation",
+		"status",
+	)
+	certificateExpiry = define(
+		"tls_certificate_expiry_timestamp_seconds",
+		"Unix time when the certificate of --tls-cert expires; infinite without TLS.",
+	)
+	requestSeconds = define("http_request_seconds", "Duration of requests to the API, by operation.", "operation")
+)
+
 // New creates the metrics that Attempt and Request count, and those of sources.
 func New(sources Sources) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "deviceaccess_webhook_attempts_total",
-			Help: "Delivery attempts by outcome: delivered, retry (the server retries it), given_up, or gone (the " +
-				"endpoint answered 410).",
-		}, []string{"outcome"}),
-		attemptSeconds: prometheus.NewHistogramVec(
-			prometheus.HistogramOpts{
-				Name:    "deviceaccess_webhook_attempt_seconds",
-				Help:    "Response time of webhooks, by whether they accepted the event.",
-				Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
-			},
-			[]string{"result"},
-		),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "deviceaccess_http_requests_total",
-			Help: "Requests to the API by operation (the path) and HTTP status.",
-		}, []string{"operation", "status"}),
-		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "deviceaccess_http_request_seconds",
-			Help:    "Duration of requests to the API, by operation.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
-		}, []string{"operation"}),
+		registry:       prometheus.NewRegistry(),
+		attempts:       attemptsTotal.counter(),
+		attemptSeconds: attemptSeconds.histogram([]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15}),
+		requests:       requestsTotal.counter(),
+		requestSeconds: requestSeconds.histogram([]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}),
 	}
-	certificate := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "deviceaccess_tls_certificate_expiry_timestamp_seconds",
-		Help: "When the TLS certificate expires, in seconds since 1970; infinite without one.",
-	}, func() float64 {
+	certificate := certificateExpiry.gauge(func() float64 {
 		if sources.Certificate == nil {
 			return math.Inf(1)
 		}
 		return float64(sources.Certificate().Unix())
 	})
 	m.registry.MustRegister(m.attempts, m.attemptSeconds, m.requests, m.requestSeconds, newBacklog(sources),
-		certificate, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		newInventory(sources.Inventory, sources.Log), certificate,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range []string{"delivered", "retry", "given_up", "gone"} {
 		// so that the first one counts as an increase
 		m.attempts.WithLabelValues(outcome)

@@ -72,6 +72,8 @@ func TestServerExposesMetrics(t *testing.T) {
 		"deviceaccess_outbox_events 0",
 		"deviceaccess_outbox_oldest_seconds 0",
 		"deviceaccess_database_up 1",
+		`deviceaccess_devices{state="online"} 1`,
+		`deviceaccess_access_codes{status="set"}`,
 		`deviceaccess_work_in_progress{lane="endpoint"}`,
 		`deviceaccess_work_in_progress{lane="device"}`,
 		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`,
@@ -172,6 +174,10 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 			asked.Add(1)
 			return health.Backlog{}, errors.New("no")
 		},
+		Inventory: metrics.InventorySources{
+			Inventory: func(context.Context) (health.Inventory, error) { return health.Inventory{}, errors.New("no") },
+			Version:   "1.2.3",
+		},
 	})
 	s := httptest.NewServer(m.Handler())
 	defer s.Close()
@@ -180,6 +186,8 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 		if !strings.Contains(text, "deviceaccess_database_up 0") ||
 			!strings.Contains(text, `deviceaccess_work_in_progress{lane="device"} 2`) ||
 			!strings.Contains(text, `deviceaccess_health{part="database"} 2`) ||
+			!strings.Contains(text, `version="1.2.3"} 1`) ||
+			strings.Contains(text, "deviceaccess_devices{") ||
 			strings.Contains(text, "deviceaccess_outbox_events 0") {
 			t.Fatalf("without the database:\n%s", text)
 		}

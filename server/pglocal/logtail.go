@@ -65,6 +65,9 @@ func logLevel(line string) slog.Level {
 	if strings.Contains(text, "terminating connection due to administrator command") {
 		return slog.LevelDebug // we are stopping the server
 	}
+	if strings.Contains(text, "connection to client lost") {
+		return slog.LevelDebug // a query was canceled, such as those of a server that stops
+	}
 	switch severity {
 	case "PANIC":
 		return slog.LevelError

@@ -34,6 +34,22 @@ func TestLogTailKeepsTheEndAndIsBounded(t *testing.T) {
 	}
 }
 
+// Lines that our own stop causes are no warnings.
+func TestLogLevel_OfLines(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]slog.Level{
+		"FATAL:  terminating connection due to administrator command": slog.LevelDebug,
+		"FATAL:  connection to client lost":                           slog.LevelDebug,
+		"FATAL:  sorry, too many clients already":                     slog.LevelWarn,
+		"PANIC:  could not write to file":                             slog.LevelError,
+		"ERROR:  duplicate key value":                                 slog.LevelDebug,
+	} {
+		if got := logLevel(line); got != want {
+			t.Errorf("%s is %s, want %s", line, got, want)
+		}
+	}
+}
+
 func TestProgressOnATerminalIsOneLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

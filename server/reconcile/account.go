@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -54,6 +55,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	switch {
 	case err == nil:
 		r.down.markUp(id)
+		r.problems.End(r.accountLog(acct), accountKey(id), "the account works again")
 		found := make([]device.FoundDevice, len(devices))
 		known := capability.Set{
 			Simulated:  acct.Adapter == account.SandboxAdapter,
@@ -78,30 +80,30 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 		if err := r.access.Accounts.RecordAccountRefused(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
-		r.opt.Log.Warn("the vendor refuses the account's credentials", "connected_account_id", id)
+		r.problems.Warn(
+			r.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(id),
+			"the vendor refuses the account's credentials",
+		)
 	// Simulated vendors are down only while the server stops.
 	case e.Class == adapter.GatewayDown && acct.Adapter != account.SandboxAdapter:
 		// The gateway may be restarting.
 		if down := r.down.markDown(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountInterval); down < r.opt.DownAfter {
 			return r.opt.DownAfter - down, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, r.opt.DownAfter-down)
 		}
-		r.opt.Log.Warn(
+		r.problems.Warn(
+			r.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(id),
 			"the account's gateway is unreachable; the server keeps retrying",
-			"connected_account_id",
-			id,
-			"error",
-			err,
 		)
 		if err := r.access.Accounts.RecordAccountUnreachable(ctx, lease, id, e.Message); err != nil {
 			return 0, err
 		}
 	default:
-		r.opt.Log.Warn(
+		r.problems.Warn(
+			r.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(id),
 			"failed to list the account's devices; the server retries",
-			"connected_account_id",
-			id,
-			"error",
-			err,
 		)
 	}
 	interval := cmp.Or(r.opt.Paces[acct.Adapter].List, r.opt.AccountInterval)
@@ -111,6 +113,14 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id u
 	}
 	return pause, r.access.Accounts.ScheduleAccount(ctx, id, acct.Seq, pause)
 }
+
+// accountLog returns the log for lines about an account.
+func (r *Reconciler) accountLog(a account.Account) *slog.Logger {
+	return r.opt.Log.With("connected_account_id", a.ID, "account", a.DisplayName, "vendor", a.Adapter)
+}
+
+// accountKey is the key of the problems of an account in the log.
+func accountKey(id uuid.UUID) string { return "account:" + id.String() }
 
 // recordWarnings records the warnings of an adapter that has some.
 func (r *Reconciler) recordWarnings(ctx context.Context, lease *worker.Lease, id uuid.UUID, a adapter.Adapter) error {

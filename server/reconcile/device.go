@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
@@ -21,6 +23,7 @@ type pass struct {
 	*Reconciler
 	lease   *worker.Lease
 	adapter adapter.Adapter
+	account account.Account
 	device  device.Device
 	ref     adapter.DeviceRef
 	// seq is the last wake-up that the pass covered when it began.
@@ -75,6 +78,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 		Reconciler: r,
 		lease:      lease,
 		adapter:    a,
+		account:    account,
 		device:     w.Device,
 		ref:        adapter.DeviceRef(w.Device.Ref),
 		seq:        w.Seq,
@@ -96,6 +100,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uu
 	if err := run(ctx); err != nil {
 		return p.park(ctx, p.work, err)
 	}
+	p.endProblem()
 	return r.until(p.work), nil
 }
 
@@ -615,13 +620,38 @@ func isUnreachable(err error) bool {
 // overloadPause returns the pause before a retry when memory for an answer was short.
 func overloadPause() time.Duration { return 2*time.Second + rand.N(2*time.Second) }
 
+// log returns the log for lines about the device.
+func (p *pass) log() *slog.Logger {
+	return p.opt.Log.With("device_id", p.device.ID, "device", p.device.Name, "account", p.account.DisplayName,
+		"vendor", p.account.Adapter)
+}
+
+func (p *pass) problemKey() string { return "device:" + p.device.ID.String() }
+
+// warnUnreachable logs that the device could not be reached. A problem of the whole account is logged for the account,
+// not for each of its devices.
+func (p *pass) warnUnreachable(log *slog.Logger, e *adapter.Error) {
+	const message = "the device could not be reached"
+	switch e.Class {
+	case adapter.AuthRevoked, adapter.GatewayDown:
+		log.Debug(message)
+	default:
+		p.problems.Warn(log, p.problemKey(), message)
+	}
+}
+
+// endProblem logs that the device can be reached, if the log says that it could not.
+func (p *pass) endProblem() {
+	p.problems.End(p.log(), p.problemKey(), "the device can be reached again")
+}
+
 // park schedules a device that could not be reached for a later retry. The codes' attempt counters
 // do not change.
 func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, err
 	}
-	log := p.opt.Log.With("device_id", p.device.ID)
+	log := p.log()
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrSaturated) {
 		due := p.access.Devices.Now().Add(overloadPause())
@@ -667,8 +697,7 @@ func (p *pass) park(ctx context.Context, w device.Work, err error) (time.Duratio
 		pause = p.opt.OfflineRetryInterval
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
-	log.Info("the device could not be reached", "class", e.Class, "message", e.Message, "failures", failures,
-		"pause", pause)
+	p.warnUnreachable(log.With("class", e.Class, "message", adapter.SafeMessage(e.Message, ""), "pause", pause), e)
 	due := p.access.Devices.Now().Add(pause)
 	// A client waits for this deadline.
 	if w.Deadline != nil && w.Deadline.Before(due) {

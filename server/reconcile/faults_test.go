@@ -459,7 +459,8 @@ func TestLog_ReasonForUnreachableDevice(t *testing.T) {
 	down.Store(true)
 	b.create("2580")
 	line := regexp.MustCompile(
-		`(?m)^.*msg="the device could not be reached" device_id=` + b.device + ` class=transient message="The hub of .* is being upgraded" .*$`,
+		`(?m)^.*level=WARN msg="the device could not be reached" device_id=` + b.device + ` device=\S.* account=\S.* vendor=sandbox class=transient ` +
+			`message="The hub of .* is being upgraded" pause=\S+ omitted=0 lasting=0s$`,
 	)
 	b.until("the log says why", func() bool {
 		said, err := os.ReadFile(path)
@@ -470,4 +471,52 @@ func TestLog_ReasonForUnreachableDevice(t *testing.T) {
 		t.Errorf("the log tells the PIN: %s %v", said, err)
 	}
 	down.Store(false)
+}
+
+// The log warns once of credentials that the vendor keeps refusing, says which account it is, and reports the end.
+func TestLog_RefusedAccountOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	log, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	var refused atomic.Bool
+	var lists atomic.Int32
+	b := start(t, options{profile: "august", log: log, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if !refused.Load() {
+			return false
+		}
+		lists.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error_code": "UNAUTHORIZED", "message": "The token was revoked"}`)
+		return true
+	}})
+	said := func(pattern string) int {
+		text, err := os.ReadFile(path)
+		b.must(err)
+		return len(regexp.MustCompile(pattern).FindAll(text, -1))
+	}
+	refused.Store(true)
+	for range 5 { // each wake-up lists the devices again
+		before := lists.Load()
+		b.until("the account is listed", func() bool {
+			b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
+			return lists.Load() > before
+		})
+	}
+	const warning = `(?m)^.*level=WARN msg="the vendor refuses the account's credentials" connected_account_id=\S+ ` +
+		`account=locks vendor=sandbox message="The token was revoked.*" omitted=0 lasting=0s$`
+	b.until("the log warns", func() bool { return said(warning) > 0 })
+	refused.Store(false)
+	b.until("the log reports the end", func() bool {
+		b.must(b.access.Accounts.Hint(t.Context(), b.account, ""))
+		return said(`level=INFO msg="the account works again".* account=locks vendor=sandbox lasted=`) == 1
+	})
+	if n := said(`level=WARN`); n != 1 {
+		text, _ := os.ReadFile(path)
+		t.Errorf("%d warnings:\n%s", n, text)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/lockstate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/recurring"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -71,6 +72,8 @@ type Reconciler struct {
 	// slow maps a device that does not show a write at once to the time when that was noticed.
 	slow sync.Map
 	down outages
+	// problems are those of accounts and devices that the log reports.
+	problems recurring.Problems
 }
 
 // New creates a Reconciler that reaches the vendors through adapters.

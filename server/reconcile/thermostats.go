@@ -28,6 +28,7 @@ func (p *pass) runThermostat(ctx context.Context) (time.Duration, error) {
 			return p.park(ctx, p.work, err)
 		}
 		if w.Send == nil {
+			p.endProblem()
 			return p.endThermostat(ctx, w)
 		}
 		if report, err = p.setThermostat(ctx, *w.Send); err != nil {

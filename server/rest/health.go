@@ -14,6 +14,8 @@ type Health struct {
 	At time.Time
 	// Parts has the health of each part.
 	Parts []api.ServiceHealth
+	// Attention counts what needs attention at the locks; nil: unknown.
+	Attention *api.HealthAttention
 }
 
 // Down reports whether clients should send no requests to this server.
@@ -58,6 +60,7 @@ func (h *handlers) healthNow(ctx context.Context) api.HealthResponse {
 		Msg:                     "All parts work.",
 		LastServiceEvaluationAt: now.At,
 		ServiceHealthStatuses:   now.Parts,
+		Attention:               now.Attention,
 	}
 	switch {
 	case now.Down():

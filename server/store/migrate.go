@@ -205,6 +205,21 @@ func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	return version, nil
 }
 
+// RecordBackup records that a backup of a database has ended now. On a schema without a place for that, it does nothing.
+func RecordBackup(ctx context.Context, dsn string) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return notConnected(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the statement is committed
+	_, err = conn.Exec(ctx, `insert into last_backup (finished_at) values (now())
+		on conflict (is_only) do update set finished_at = excluded.finished_at`)
+	if err != nil && !isNoTable(err) {
+		return fmt.Errorf("record the backup: %w", err)
+	}
+	return nil
+}
+
 // NewestSchema returns the version that Migrate upgrades to.
 func NewestSchema() (newest int64) {
 	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: it cannot fail

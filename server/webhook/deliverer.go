@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/recurring"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -59,6 +60,8 @@ type Deliverer struct {
 	extraRequests atomic.Int64 // requests in flight beyond the guaranteed ones of each endpoint
 	// lastAccount maps a workspace to the account whose events were fanned out last, while more are due.
 	lastAccount sync.Map
+	// problems are those of endpoints that the log reports.
+	problems recurring.Problems
 	// wakeups maps a webhook to a channel that signals new deliveries during its run in this process.
 	wakeups sync.Map
 }

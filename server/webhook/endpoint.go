@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -324,6 +325,19 @@ func (p *run) nextRecord() record {
 	return r
 }
 
+// warnAfterFailures is the number of consecutive failures from which the log warns of an endpoint. Fewer are often a
+// restart of the receiver.
+const warnAfterFailures = 3
+
+// endpointHost returns the host of a webhook's URL. Its path and query may contain a secret of the receiver.
+func endpointHost(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // applyRecord updates the run from a finished record.
 func (p *run) applyRecord(r record) error {
 	p.busy = false
@@ -351,8 +365,16 @@ func (p *run) applyRecord(r record) error {
 	switch {
 	case r.health.Disable != "":
 		log.Error("the webhook was disabled; its events are kept and can be replayed", "reason", r.health.Disable)
+	case r.health.Failures >= warnAfterFailures:
+		p.problems.Warn(
+			log.With("endpoint", endpointHost(p.endpoint.URL), "failures", r.health.Failures, "error", r.problem),
+			p.endpoint.ID.String(),
+			"a webhook's endpoint is failing",
+		)
 	case r.health.Failures > 0:
-		log.Info("a webhook's endpoint is failing", "failures", r.health.Failures, "error", r.problem)
+		log.Debug("a webhook's endpoint is failing", "failures", r.health.Failures, "error", r.problem)
+	case r.health.Recovered:
+		p.problems.End(log, p.endpoint.ID.String(), "a webhook's endpoint works again")
 	}
 	p.stopped = p.stopped || r.health.Disable != "" || r.health.Pause > 0
 	return nil

@@ -382,6 +382,31 @@ func TestLog_DisabledWebhookWithoutSecrets(t *testing.T) {
 	}
 }
 
+// The log warns once of an endpoint that keeps failing, not for its first failures, and reports the recovery.
+func TestLog_FailingWebhookOnce(t *testing.T) {
+	t.Parallel()
+	log := &lines{}
+	o := quick()
+	o.Log = slog.New(slog.NewTextHandler(log, nil))
+	b := start(t, o)
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+		if n <= 5 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	w := b.hook(s.URL+"/hush-in-the-url", "access_code.set_on_device")
+	b.emit(b.p, "access_code.set_on_device", "73519284")
+	b.until("the recovery is logged", func() bool {
+		return strings.Contains(log.String(), `level=INFO msg="a webhook's endpoint works again" webhook_id=`+w.ID.String())
+	})
+	const warning = `level=WARN msg="a webhook's endpoint is failing"`
+	if said := log.String(); strings.Count(said, "endpoint is failing") != 1 || !strings.Contains(said, warning) ||
+		!strings.Contains(said, "endpoint=127.0.0.1:") || !strings.Contains(said, "failures=3") ||
+		strings.Contains(said, "hush") {
+		t.Error(said)
+	}
+}
+
 // The pause that an endpoint requests overrides the schedule, up to an hour.
 func TestRetryAfter_OverridesSchedule(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/recurring"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
@@ -163,7 +164,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		DiscardedJobRetentionPeriod: 10 * time.Minute,
 		// No reindexing: there are few jobs, and a run that lock_timeout interrupts leaves unused indexes behind.
 		ReindexerIndexNames: []string{},
-		Logger:              slog.New(quiet{opt.Log.With("room", "queue").Handler()}),
+		Logger:              slog.New(queueLog{opt.Log, &recurring.Problems{}}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
@@ -390,14 +391,3 @@ func (e *Engine) schedule(w wakeUp, d time.Duration) {
 		old.(*time.Timer).Stop()
 	}
 }
-
-// quiet drops the routine messages of the job queue.
-type quiet struct{ slog.Handler }
-
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
-}
-
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
-
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

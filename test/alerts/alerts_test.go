@@ -19,8 +19,7 @@ var added = []string{"instance", "job", "up"}
 // Each alert fires in its cases, and in no others.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
-	all, _ := alerts(t)
-	for _, a := range all {
+	for _, a := range alerts(t) {
 		for _, fires := range []bool{true, false} {
 			tried := false
 			for _, c := range cases {
@@ -53,7 +52,7 @@ func scraped(series string) string {
 	return series
 }
 
-// The metrics and labels of the alerts, and of the cases, are those of a real server. A healthy server raises no alert.
+// The metrics and labels of the alerts, of the dashboard, and of the cases are those of a real server. A healthy server raises no alert.
 // A server whose database is read-only raises the one for that.
 func TestAlertsUseMetricsOfServer(t *testing.T) {
 	t.Parallel()
@@ -82,25 +81,11 @@ func TestAlertsUseMetricsOfServer(t *testing.T) {
 
 	exposed := maps.Clone(well)
 	maps.Copy(exposed, broken)
-	all, _ := alerts(t)
-	for _, a := range all {
-		of := map[string]bool{}
-		parser.Inspect(a.expr, func(n parser.Node, _ []parser.Node) error {
-			if v, ok := n.(*parser.VectorSelector); ok {
-				exposed.has(t, a.Alert, v, of)
-			}
-			return nil
-		})
-		parser.Inspect(a.expr, func(n parser.Node, _ []parser.Node) error {
-			if g, ok := n.(*parser.AggregateExpr); ok {
-				for _, label := range g.Grouping {
-					if !of[label] && !slices.Contains(added, label) {
-						t.Errorf("%s: its metrics have no label %s", a.Alert, label)
-					}
-				}
-			}
-			return nil
-		})
+	for _, a := range alerts(t) {
+		exposed.supports(t, a.Alert, a.expr)
+	}
+	for title, expr := range panels(t) {
+		exposed.supports(t, title, expr)
 	}
 	for _, c := range cases {
 		for line := range strings.Lines(strings.TrimSpace(c.series)) {
@@ -134,6 +119,28 @@ func (s *instance) is(status int, method, key, path, body string) {
 // of returns the value of a series.
 func (r scrape) of(name string, pairs ...string) float64 {
 	return r[labels.FromStrings(append(pairs, model.MetricNameLabel, name)...).String()].value
+}
+
+// supports checks that the metrics and labels of an expression exist.
+func (r scrape) supports(t *testing.T, rule string, expr parser.Expr) {
+	t.Helper()
+	of := map[string]bool{}
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if v, ok := n.(*parser.VectorSelector); ok {
+			r.has(t, rule, v, of)
+		}
+		return nil
+	})
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if g, ok := n.(*parser.AggregateExpr); ok {
+			for _, label := range g.Grouping {
+				if !of[label] && !slices.Contains(added, label) {
+					t.Errorf("%s: its metrics have no label %s", rule, label)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // has checks that the series of a rule exist, and adds their labels to of.

@@ -129,4 +129,47 @@ var cases = []struct {
 	{"DeviceAccessEventsGivenUp", false, "events were given up long ago, and the server is started again", `
 		deviceaccess_webhook_attempts_total{instance="a", outcome="given_up"} 3x100 stale 0x20
 		deviceaccess_webhook_attempts_total{instance="a", outcome="delivered"} 0+9x120`},
+
+	{"DeviceAccessGatewayLost", true, "a gateway is unreachable", `
+		deviceaccess_accounts{instance="a", adapter="sandbox", state="bridge_disconnected"} 0x10 1x11 0x99
+		deviceaccess_accounts{instance="a", adapter="sandbox", state="connected"} 2x120`},
+	{"DeviceAccessGatewayLost", true, "a vendor refuses an account", `
+		deviceaccess_accounts{instance="a", adapter="sandbox", state="account_disconnected"} 0x10 1x110`},
+	{"DeviceAccessGatewayLost", false, "a gateway restarts for nine minutes", `
+		deviceaccess_accounts{instance="a", adapter="sandbox", state="bridge_disconnected"} 0x10 1x9 0x101
+		deviceaccess_accounts{instance="a", adapter="sandbox", state="connected"} 2x120`},
+
+	{"DeviceAccessLocksOffline", true, "one of a hundred locks is offline", `
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x110
+		deviceaccess_devices{instance="a", state="online"} 100x10 99x110`},
+	{"DeviceAccessLocksOffline", false, "a lock is offline for 29 minutes", `
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x29 0x81
+		deviceaccess_devices{instance="a", state="online"} 100x120`},
+
+	{"DeviceAccessManyLocksOffline", true, "two servers see a quarter of the locks offline for a quarter of an hour", `
+		deviceaccess_devices{instance="a", state="offline"} 0x10 25x15 0x95
+		deviceaccess_devices{instance="a", state="online"} 100x10 75x15 100x95
+		deviceaccess_devices{instance="b", state="offline"} 0x10 25x15 0x95
+		deviceaccess_devices{instance="b", state="online"} 100x10 75x15 100x95`},
+	{"DeviceAccessManyLocksOffline", false, "the only lock is offline for a quarter of an hour", `
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95
+		deviceaccess_devices{instance="a", state="online"} 1x10 0x15 1x95`},
+
+	{"DeviceAccessCodeNotSet", true, "a lock does not set a code", `
+		deviceaccess_codes_overdue{instance="a"} 0x10 1x6 0x104`},
+	{"DeviceAccessCodeNotSet", false, "codes wait for a lock that is offline for a quarter of an hour", `
+		deviceaccess_codes_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="setting"} 3x120
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
+
+	{"DeviceAccessBatteryLow", true, "a battery becomes critical", `
+		deviceaccess_devices_battery{instance="a", level="low"} 1x10 0x110
+		deviceaccess_devices_battery{instance="a", level="critical"} 0x10 1x110`},
+	{"DeviceAccessBatteryLow", false, "a lock reports a low battery while it is cold", `
+		deviceaccess_devices_battery{instance="a", level="low"} 0x10 1x25 0x85`},
+
+	{"DeviceAccessBackupTooOld", true, "the last backup is 36 hours old", `
+		deviceaccess_last_backup_timestamp_seconds{instance="a"} -128000+0x120`},
+	{"DeviceAccessBackupTooOld", false, "a backup is made in time", `
+		deviceaccess_last_backup_timestamp_seconds{instance="a"} -128000+0x20 1200x100`},
 }

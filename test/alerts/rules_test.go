@@ -1,4 +1,4 @@
-// Package alerts tests the alert rules of the runbook with the rule engine of Prometheus, on metrics of a server.
+// Package alerts tests the alert rules with the rule engine of Prometheus, and the dashboard, on metrics of a server.
 package alerts
 
 import (
@@ -20,38 +20,33 @@ import (
 )
 
 const (
-	runbook = "../../server/docs/runbook.md"
+	runbook   = "../../server/docs/runbook.md"
+	ruleFile  = "../../server/docs/monitoring/alerts.yaml"
+	dashboard = "../../server/docs/monitoring/dashboard.json"
 	// every is the default interval of scrapes and evaluations in Prometheus.
 	every = time.Minute
 )
 
 var language = parser.NewParser(parser.Options{})
 
-// alert is an alert rule of the runbook.
+// alert is an alert rule.
 type alert struct {
 	rulefmt.Rule
 	expr parser.Expr
 }
 
-// alerts returns the rules of the runbook, parsed like a rule file, and the runbook's text.
-func alerts(t *testing.T) (all []alert, text string) {
+// alerts returns the rules.
+func alerts(t *testing.T) (all []alert) {
 	t.Helper()
-	b, err := os.ReadFile(runbook)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(b), "\n## Alerts\n")
-	_, block, _ = strings.Cut(block, "```yaml\n")
-	block, _, closed := strings.Cut(block, "```")
 	groups, problems := rulefmt.Parse(
-		[]byte(block),
+		read(t, ruleFile),
 		false,
 		model.UTF8Validation,
 		language,
 		slog.New(slog.DiscardHandler),
 	)
-	if len(problems) > 0 || !closed || len(groups.Groups) != 1 {
-		t.Fatalf("the rules of the runbook cannot be read: %v", problems)
+	if len(problems) > 0 || len(groups.Groups) != 1 {
+		t.Fatalf("the rules cannot be read: %v", problems)
 	}
 	for _, r := range groups.Groups[0].Rules {
 		expr, err := language.ParseExpr(r.Expr)
@@ -60,7 +55,16 @@ func alerts(t *testing.T) (all []alert, text string) {
 		}
 		all = append(all, alert{r, expr})
 	}
-	return all, string(b)
+	return all
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // fired returns the alerts that fire at any time on series in promtool's notation, with one value a minute.
@@ -72,8 +76,7 @@ func fired(t *testing.T, series string) []string {
 	t.Cleanup(func() { _ = engine.Close() })
 	query := rules.EngineQueryFunc(engine, stored)
 	found := map[string]bool{}
-	all, _ := alerts(t)
-	for _, a := range all {
+	for _, a := range alerts(t) {
 		rule := rules.NewAlertingRule(
 			a.Alert,
 			a.expr,
@@ -103,7 +106,7 @@ func fired(t *testing.T, series string) []string {
 // Each rule has a severity and leads to a section of the runbook.
 func TestAlertsLeadToTheRunbook(t *testing.T) {
 	t.Parallel()
-	all, text := alerts(t)
+	all, text := alerts(t), string(read(t, runbook))
 	if len(all) < 5 {
 		t.Fatalf("only %d alerts are found", len(all))
 	}

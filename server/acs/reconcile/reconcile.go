@@ -23,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/recurring"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
@@ -47,6 +48,8 @@ type Reconciler struct {
 	openers map[string]Opener
 	opt     Options
 	silent  sync.Map // silence → spell
+	// problems are those of accounts and systems that the log reports.
+	problems recurring.Problems
 
 	// opening runs one open per account at a time, because a vendor may hang.
 	opening adapter.SingleFlight
@@ -240,6 +243,7 @@ func (d *Reconciler) DrainAccount(
 	switch e := adapter.AsError(err); {
 	case err == nil:
 		d.silent.Delete(unreachable{acct.ID, false})
+		d.problems.End(d.accountLog(acct), accountKey(acct.ID), "the account works again")
 		found := make([]acs.FoundSystem, len(systems))
 		for i, s := range systems {
 			found[i] = acs.FoundSystem{
@@ -258,7 +262,11 @@ func (d *Reconciler) DrainAccount(
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:
-		d.opt.Log.Warn("the vendor refuses the account's credentials", "connected_account_id", acct.ID)
+		d.problems.Warn(
+			d.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(acct.ID),
+			"the vendor refuses the account's credentials",
+		)
 		if err := d.access.Accounts.RecordAccountRefused(ctx, lease, acct.ID, e.Message); err != nil {
 			return 0, err
 		}
@@ -271,16 +279,19 @@ func (d *Reconciler) DrainAccount(
 		if wait := d.graceLeft(unreachable{acct.ID, false}); wait > 0 {
 			return wait, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, wait)
 		}
+		d.problems.Warn(
+			d.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(acct.ID),
+			"the account's gateway is unreachable; the server keeps retrying",
+		)
 		if err := d.access.Accounts.RecordAccountUnreachable(ctx, lease, acct.ID, e.Message); err != nil {
 			return 0, err
 		}
 	default:
-		d.opt.Log.Warn(
+		d.problems.Warn(
+			d.accountLog(acct).With("message", adapter.SafeMessage(e.Message, "")),
+			accountKey(acct.ID),
 			"failed to list the account's access systems; the server retries",
-			"connected_account_id",
-			acct.ID,
-			"error",
-			err,
 		)
 	}
 	pause := jittered(d.opt.AccountInterval)
@@ -289,6 +300,17 @@ func (d *Reconciler) DrainAccount(
 	}
 	return pause, d.access.Accounts.ScheduleAccount(ctx, acct.ID, acct.Seq, pause)
 }
+
+// accountLog returns the log for lines about an account.
+func (d *Reconciler) accountLog(a account.Account) *slog.Logger {
+	return d.opt.Log.With("connected_account_id", a.ID, "account", a.DisplayName, "vendor", a.Adapter)
+}
+
+// accountKey is the key of the problems of an account in the log.
+func accountKey(id uuid.UUID) string { return "account:" + id.String() }
+
+// systemKey is the key of the problems of an access system in the log.
+func systemKey(id uuid.UUID) string { return "system:" + id.String() }
 
 // graceLeft notes a silence and returns how long it may last before it is reported.
 func (d *Reconciler) graceLeft(of unreachable) time.Duration {

@@ -73,6 +73,7 @@ func (d *Reconciler) readAndApply(
 		return d.failed(ctx, lease, a, system, err)
 	}
 	d.silent.Delete(unreachable{system.ID, false})
+	d.problems.End(d.opt.Log.With("acs_system_id", system.ID), systemKey(system.ID), "the access system can be reached again")
 	known, err := d.acs.UsersOnSystem(ctx, system.ID)
 	if err != nil {
 		return 0, err
@@ -200,6 +201,11 @@ func (d *Reconciler) apply(
 	switch {
 	case err == nil:
 		d.silent.Delete(unreachable{system.ID, true})
+		d.problems.End(
+			d.opt.Log.With("acs_system_id", system.ID),
+			systemKey(system.ID)+"/writes",
+			"the access system accepts writes again",
+		)
 		look, err := d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
 		if look {
 			return rereadDelay, err
@@ -274,12 +280,10 @@ func (d *Reconciler) unwritable(
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn(
+	d.problems.Warn(
+		d.opt.Log.With("acs_system_id", system.ID, "connected_account_id", system.AccountID, "error", cause),
+		systemKey(system.ID)+"/writes",
 		"an access system refuses writes; the server keeps retrying",
-		"acs_system_id",
-		system.ID,
-		"error",
-		cause,
 	)
 	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
@@ -335,12 +339,10 @@ func (d *Reconciler) failed(
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
-	d.opt.Log.Warn(
+	d.problems.Warn(
+		d.opt.Log.With("acs_system_id", system.ID, "connected_account_id", system.AccountID, "error", err),
+		systemKey(system.ID),
 		"an access system is unreachable; the server keeps retrying",
-		"acs_system_id",
-		system.ID,
-		"error",
-		err,
 	)
 	pause := max(jittered(d.opt.SystemInterval/10), e.RetryAfter)
 	return pause, d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)

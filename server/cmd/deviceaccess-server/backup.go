@@ -44,14 +44,26 @@ func backupCommand() *cli.Command {
 					return noSpace(err, "the output is incomplete")
 				}
 				printBackup(os.Stderr, "standard output", m)
+				recordBackup(ctx, c)
 				return nil
 			}
 			if err := writeNewFile(path, write); err != nil {
 				return noSpace(err, filesRemoved)
 			}
 			printBackup(os.Stdout, path, m)
+			recordBackup(ctx, c)
 			return nil
 		},
+	}
+}
+
+// recordBackup records the time of a complete backup for the metrics. A failure doesn't fail the backup.
+func recordBackup(ctx context.Context, c *cli.Command) {
+	if err := app.RecordBackup(ctx, database(c), logger(c)); err != nil {
+		logger(c).Warn(
+			"the backup is complete, but its time could not be recorded; the metrics show the one before",
+			"error", err,
+		)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestRunbook_MetricsExist(t *testing.T) {
 	t.Parallel()
 	text := runbookText(t)
 	p := newProgram(t)
-	r, _ := p.serve("--metrics-listen", "127.0.0.1:0")
+	r, _ := p.serve("--metrics-listen", "127.0.0.1:0", "--metrics-per-device")
 	log, err := os.ReadFile(filepath.Join(p.dir, "server.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +99,11 @@ func TestRunbook_MetricsExist(t *testing.T) {
 	if where == nil {
 		t.Fatalf("the log does not contain the URL of the metrics: %s", log)
 	}
+	p.until("devices are found", func() bool {
+		var found struct{ Devices []struct{} }
+		p.post(r, r.APIKey, "/devices/list", "{}", &found)
+		return len(found.Devices) > 0
+	})
 	told := ""
 	name := regexp.MustCompile(`deviceaccess_[a-z_]+`)
 	p.until("all metrics are there", func() bool {
@@ -114,11 +119,11 @@ func TestRunbook_MetricsExist(t *testing.T) {
 		defer res.Body.Close()
 		b, err := io.ReadAll(res.Body)
 		told = string(b)
-		return err == nil && strings.Contains(told, "deviceaccess_health{")
+		return err == nil && strings.Contains(told, "deviceaccess_health{") && strings.Contains(told, "deviceaccess_device_")
 	})
 	for _, n := range name.FindAllString(text, -1) {
-		// These appear only once they have a value.
-		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_wakeups_queued" &&
+		// These appear only once they have a value, or with a private database.
+		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_last_backup_timestamp_seconds" &&
 			n != "deviceaccess_account_calls_left" &&
 			!strings.HasPrefix(n, "deviceaccess_webhook_attempt_seconds") {
 			t.Errorf("%s is not served", n)

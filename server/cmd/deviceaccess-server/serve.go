@@ -198,6 +198,13 @@ func serveCommand() *cli.Command {
 				Category: "Server",
 				Usage:    "serve Prometheus metrics without authentication at /metrics on `HOST:PORT` (default: off)",
 			},
+			&cli.BoolFlag{
+				Name:     "metrics-per-device",
+				Sources:  env("DEVICEACCESS_METRICS_PER_DEVICE"),
+				Category: "Server",
+				Usage: "add metrics of each device (online, battery, unset codes) with its identifier and name as labels, for " +
+					"10,000 devices at most",
+			},
 			&cli.StringFlag{
 				Name:     "traces-endpoint",
 				Sources:  env("OTEL_EXPORTER_OTLP_ENDPOINT"),
@@ -360,10 +367,12 @@ func serverConfig(c *cli.Command) (app.Config, error) {
 			PagesPerSecond:           c.Int("connect-pages-per-second"),
 			WorkspacesPerMinute:      c.Int("workspaces-per-minute"),
 		},
-		MetricsListen: c.String("metrics-listen"),
-		Traces:        spans,
-		ShutdownDelay: c.Duration("shutdown-delay"),
-		Log:           logger(c),
+		MetricsListen:    c.String("metrics-listen"),
+		MetricsPerDevice: c.Bool("metrics-per-device"),
+		Version:          version,
+		Traces:           spans,
+		ShutdownDelay:    c.Duration("shutdown-delay"),
+		Log:              logger(c),
 	}, nil
 }
 
