@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,18 +23,26 @@ import (
 type Credential struct {
 	ID           uuid.UUID
 	Kind         domain.CredentialKind
+	Role         domain.Role
 	Name         string
+	Owner        string // the person or program that uses it; may be empty
 	Hint         string // the start and the end of the token
 	WorkspaceIDs []uuid.UUID
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
+	LastUsedAt   *time.Time // accurate to useInterval; nil: never
 }
+
+// useInterval is how often the use of a credential is recorded.
+const useInterval = 10 * time.Minute
 
 // NewCredential is a request for a credential.
 type NewCredential struct {
 	Kind         domain.CredentialKind
+	Role         domain.Role // empty: RoleAdmin
 	Name         string
+	Owner        string
 	WorkspaceIDs []uuid.UUID   // exactly one for an API key or a publishable key
 	Lifetime     time.Duration // 0: until revoked; a console session lives at most a day
 	Sandbox      bool          // marks the key as a test key
@@ -47,19 +56,29 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 	if err := domain.CheckText("name", n.Name); err != nil {
 		return "", c, err
 	}
+	if err := domain.CheckText("owner", n.Owner); err != nil {
+		return "", c, err
+	}
+	n.Role = cmp.Or(n.Role, domain.RoleAdmin)
 	n.WorkspaceIDs = distinct(n.WorkspaceIDs)
 	switch {
 	case n.Lifetime < 0:
 		return "", c, domain.Invalidf("lifetime", "The expiry time is in the past. Choose a time in the future.")
 	case (n.Kind == domain.APIKey || n.Kind == domain.PublishableKey) && len(n.WorkspaceIDs) != 1:
 		return "", c, domain.Invalidf("workspace_ids", "A key belongs to exactly one workspace.")
+	case !slices.Contains(domain.Roles, n.Role):
+		return "", c, domain.Invalidf("role", "A role is admin, operator, or viewer.")
+	case n.Kind == domain.PublishableKey && n.Role != domain.RoleAdmin:
+		return "", c, domain.Invalidf("role", "A publishable key has no role: it only creates client sessions.")
 	case len(n.WorkspaceIDs) == 0:
 		return "", c, domain.Invalidf("workspace_ids", "Name at least one workspace that the credential may enter.")
 	}
 	c = Credential{
 		ID:           domain.NewID(),
 		Kind:         n.Kind,
+		Role:         n.Role,
 		Name:         n.Name,
+		Owner:        n.Owner,
 		WorkspaceIDs: n.WorkspaceIDs,
 	}
 	if n.Kind == domain.ConsoleSession && (n.Lifetime <= 0 || n.Lifetime > sessionLifetime) {
@@ -99,7 +118,9 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 			TokenHash:    hash[:],
 			ExpiresAt:    c.ExpiresAt,
 			PublicToken:  public,
-			Mac:          s.keys.MAC(boundCredential{c.ID, c.Kind, hash[:], c.ExpiresAt}.hashed()),
+			Mac:          s.keys.MAC(boundCredential{c.ID, c.Kind, hash[:], c.ExpiresAt, c.Role}.hashed()),
+			Role:         string(c.Role),
+			Owner:        c.Owner,
 		}); err != nil {
 			return err
 		}
@@ -233,18 +254,35 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 	p := domain.Principal{
 		CredentialID: r.CredentialID,
 		Kind:         domain.CredentialKind(r.Kind),
+		Role:         domain.Role(r.Role),
 		Name:         r.Name,
 		Suspended:    r.Suspended,
 	}
 	if r.WorkspaceID != nil {
 		p.WorkspaceID = *r.WorkspaceID
 	}
-	return p, nil
+	return p, s.recordUse(ctx, r)
+}
+
+// recordUse records that a credential is used, at most once per useInterval. A database that accepts no writes does not
+// reject the request here.
+func (s *Service) recordUse(ctx context.Context, r dbsqlc.FindCredentialRow) error {
+	if r.LastUsedAt != nil && s.opt.Now().Sub(*r.LastUsedAt) < useInterval {
+		return nil
+	}
+	err := s.db.RecordCredentialUse(ctx, dbsqlc.RecordCredentialUseParams{
+		CredentialID:    r.CredentialID,
+		IntervalSeconds: useInterval.Seconds(),
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("record the use of the credential: %w", err)
+	}
+	return nil
 }
 
 // issued reports whether the server has issued a credential, and has granted it the workspace.
 func (s *Service) issued(r dbsqlc.FindCredentialRow, tokenHash []byte) bool {
-	b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), tokenHash, r.ExpiresAt}
+	b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), tokenHash, r.ExpiresAt, domain.Role(r.Role)}
 	return s.keys.Match(r.Mac, s.keys.MAC(b.hashed())) &&
 		(r.WorkspaceID == nil || s.IsGranted(r.CredentialID, *r.WorkspaceID, r.WorkspaceMac))
 }
@@ -321,12 +359,15 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 		out[i] = Credential{
 			ID:           r.CredentialID,
 			Kind:         domain.CredentialKind(r.Kind),
+			Role:         domain.Role(r.Role),
 			Name:         r.Name,
+			Owner:        r.Owner,
 			Hint:         r.Hint,
 			WorkspaceIDs: r.WorkspaceIds,
 			CreatedAt:    r.CreatedAt,
 			ExpiresAt:    r.ExpiresAt,
 			RevokedAt:    r.RevokedAt,
+			LastUsedAt:   r.LastUsedAt,
 		}
 	}
 	return out, nil

@@ -22,10 +22,15 @@ type boundCredential struct {
 	kind      domain.CredentialKind
 	tokenHash []byte
 	expiresAt *time.Time
+	role      domain.Role
 }
 
 func (b boundCredential) hashed() (scope string, content []byte) {
-	return "credentials.mac/" + b.id.String(), fmt.Appendf(nil, "%s|%x|%s", b.kind, b.tokenHash, micros(b.expiresAt))
+	content = fmt.Appendf(nil, "%s|%x|%s", b.kind, b.tokenHash, micros(b.expiresAt))
+	if b.role != domain.RoleAdmin { // credentials of versions without roles have none in their hash
+		content = fmt.Appendf(content, "|%s", b.role)
+	}
+	return "credentials.mac/" + b.id.String(), content
 }
 
 // hashedWorkspace is what the hash of a workspace of a credential covers.
@@ -90,7 +95,7 @@ func BindCredentials(ctx context.Context, db *store.DB, keys *encryption.Keys) e
 			if err != nil {
 				return err
 			}
-			b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), r.TokenHash, r.ExpiresAt}
+			b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), r.TokenHash, r.ExpiresAt, domain.Role(r.Role)}
 			err = tx.SetCredentialMAC(
 				ctx,
 				dbsqlc.SetCredentialMACParams{CredentialID: r.CredentialID, Mac: keys.MAC(b.hashed())},

@@ -18,12 +18,32 @@ const (
 	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
 )
 
+// Role is what a key may do in its workspaces. The zero value allows nothing.
+type Role string
+
+// The roles, each of which may also do what the next one may.
+const (
+	RoleAdmin    Role = "admin"
+	RoleOperator Role = "operator" // daily work: codes, doors, people, and thermostats
+	RoleViewer   Role = "viewer"   // reads
+)
+
+// Roles are all roles, from the strongest.
+var Roles = []Role{RoleAdmin, RoleOperator, RoleViewer}
+
+// Includes reports whether a role may do what needs another role.
+func (r Role) Includes(needed Role) bool {
+	has := slices.Index(Roles, r)
+	return has >= 0 && has <= slices.Index(Roles, needed)
+}
+
 // Principal is the caller of a request: a credential, and the workspace that it acts in.
 type Principal struct {
 	WorkspaceID  uuid.UUID // zero where the request names none
 	CredentialID uuid.UUID
 	Kind         CredentialKind
 	Name         string // of the credential; client sessions have none
+	Role         Role   // of the credential; RoleAdmin for the kinds that have no roles
 	Suspended    bool   // whether the workspace is suspended
 	// Scope are the accounts that the caller can see, with everything that belongs to them, and single devices that it
 	// can see without their accounts. nil means the whole workspace.

@@ -190,7 +190,10 @@ func (e *edge) authenticateCaller(x *requestContext, r *http.Request) error {
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
 		return auth.WorkspaceSuspended()
 	}
-	return x.operation.authorize(p)
+	if err := x.operation.authorize(p); err != nil {
+		return err
+	}
+	return x.operation.authorizeRole(p)
 }
 
 // authorize returns an error if a valid credential may not call the operation.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
 // operation is what the edge needs to know about a path of the contract. It is computed once at startup.
@@ -16,6 +18,8 @@ type operation struct {
 	accepts []string // the security schemes that may call it
 	body    *shape   // schema of the canonical request
 	keyed   bool     // accepts an Idempotency-Key
+
+	role domain.Role // the weakest role that may call it
 }
 
 // compileOperations reads the operations of an expanded contract, by path.
@@ -43,6 +47,7 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	op := &operation{
 		path:  path,
 		body:  body,
+		role:  requiredRole(path),
 		keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil,
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {

@@ -44,16 +44,23 @@ var (
 	longAgo    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
+// rolePrefix begins a key of workspaceA, and its role follows.
+const rolePrefix = "seam_role_"
+
 func knownKeys(_ context.Context, token, workspaceID string) (domain.Principal, error) {
+	if role, is := strings.CutPrefix(token, rolePrefix); is {
+		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.APIKey, Role: domain.Role(role)}, nil
+	}
 	switch token {
 	case goodKey:
-		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.APIKey}, nil
+		return domain.Principal{WorkspaceID: workspaceA, Kind: domain.APIKey, Role: domain.RoleAdmin}, nil
 	case otherKey:
-		return domain.Principal{WorkspaceID: workspaceB, Kind: domain.APIKey}, nil
+		return domain.Principal{WorkspaceID: workspaceB, Kind: domain.APIKey, Role: domain.RoleAdmin}, nil
 	case roamerKey, consoleKey:
 		id, _ := uuid.Parse(workspaceID)
 		return domain.Principal{
 			WorkspaceID: id,
+			Role:        domain.RoleAdmin,
 			Kind:        map[string]domain.CredentialKind{roamerKey: domain.PAT, consoleKey: domain.ConsoleSession}[token],
 		}, nil
 	case publicKey:

@@ -28,7 +28,7 @@ func (h *handlers) GetWebhook(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
+	return openapi.GetWebhook200JSONResponse{Ok: true, Webhook: webhookFor(ctx)(w)}, nil
 }
 
 func (h *handlers) ListWebhooks(
@@ -38,7 +38,7 @@ func (h *handlers) ListWebhooks(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.ListWebhooks200JSONResponse{Ok: true, Webhooks: each(list, toWebhook)}, nil
+	return openapi.ListWebhooks200JSONResponse{Ok: true, Webhooks: each(list, webhookFor(ctx))}, nil
 }
 
 func (h *handlers) UpdateWebhook(
@@ -105,6 +105,17 @@ func (h *handlers) RotateWebhookSecret(
 	return openapi.RotateWebhookSecret200JSONResponse{
 		Ok: true, Webhook: toWebhook(w), OldSecretSignsUntil: until,
 	}, nil
+}
+
+// webhookFor returns the function that shows a webhook to the caller. Only administrators see its secret, with which
+// events can be forged.
+func webhookFor(ctx context.Context) func(webhook.Webhook) api.Webhook {
+	return func(w webhook.Webhook) api.Webhook {
+		if !principal(ctx).Role.Includes(domain.RoleAdmin) {
+			w.Secret = ""
+		}
+		return toWebhook(w)
+	}
 }
 
 func toWebhook(w webhook.Webhook) api.Webhook {

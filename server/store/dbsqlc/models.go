@@ -257,6 +257,9 @@ type Credential struct {
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
 	Mac          []byte
+	Role         string
+	Owner        string
+	LastUsedAt   *time.Time
 }
 
 type DataKey struct {

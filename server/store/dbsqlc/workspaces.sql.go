@@ -69,7 +69,7 @@ func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) err
 }
 
 const FindCredential = `-- name: FindCredential :one
-select c.credential_id, c.kind, c.name, c.expires_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, c.role, c.expires_at, c.last_used_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = $1::uuid or (c.kind in ('api_key', 'publishable_key') and $1::uuid is null))
@@ -86,7 +86,9 @@ type FindCredentialRow struct {
 	CredentialID    uuid.UUID
 	Kind            string
 	Name            string
+	Role            string
 	ExpiresAt       *time.Time
+	LastUsedAt      *time.Time
 	Mac             []byte
 	WorkspaceID     *uuid.UUID
 	WorkspaceMac    []byte
@@ -102,7 +104,9 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 		&i.CredentialID,
 		&i.Kind,
 		&i.Name,
+		&i.Role,
 		&i.ExpiresAt,
+		&i.LastUsedAt,
 		&i.Mac,
 		&i.WorkspaceID,
 		&i.WorkspaceMac,
@@ -174,8 +178,8 @@ func (q *Queries) HoldWorkspace(ctx context.Context, workspaceID uuid.UUID) (uui
 }
 
 const InsertCredential = `-- name: InsertCredential :exec
-insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac, role, owner)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertCredentialParams struct {
@@ -187,6 +191,8 @@ type InsertCredentialParams struct {
 	ExpiresAt    *time.Time
 	PublicToken  *string
 	Mac          []byte
+	Role         string
+	Owner        string
 }
 
 func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialParams) error {
@@ -199,6 +205,8 @@ func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialPara
 		arg.ExpiresAt,
 		arg.PublicToken,
 		arg.Mac,
+		arg.Role,
+		arg.Owner,
 	)
 	return err
 }
@@ -319,7 +327,7 @@ func (q *Queries) ListCredentialWorkspacesWithoutMAC(ctx context.Context) ([]Lis
 }
 
 const ListCredentials = `-- name: ListCredentials :many
-select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, c.mac, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
+select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, c.mac, c.role, c.owner, c.last_used_at, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id
 `
@@ -335,6 +343,9 @@ type ListCredentialsRow struct {
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
 	Mac          []byte
+	Role         string
+	Owner        string
+	LastUsedAt   *time.Time
 	WorkspaceIds []uuid.UUID
 }
 
@@ -358,6 +369,9 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.Mac,
+			&i.Role,
+			&i.Owner,
+			&i.LastUsedAt,
 			&i.WorkspaceIds,
 		); err != nil {
 			return nil, err
@@ -371,7 +385,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const ListCredentialsWithoutMAC = `-- name: ListCredentialsWithoutMAC :many
-select credential_id, kind, name, hint, token_hash, public_token, created_at, expires_at, revoked_at, mac from credentials where mac is null for update
+select credential_id, kind, name, hint, token_hash, public_token, created_at, expires_at, revoked_at, mac, role, owner, last_used_at from credentials where mac is null for update
 `
 
 func (q *Queries) ListCredentialsWithoutMAC(ctx context.Context) ([]Credential, error) {
@@ -394,6 +408,9 @@ func (q *Queries) ListCredentialsWithoutMAC(ctx context.Context) ([]Credential, 
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.Mac,
+			&i.Role,
+			&i.Owner,
+			&i.LastUsedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -528,6 +545,24 @@ func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Wor
 		&i.RetentionDueAt,
 	)
 	return i, err
+}
+
+const RecordCredentialUse = `-- name: RecordCredentialUse :exec
+update credentials set last_used_at = now() where credential_id in (
+  select c.credential_id from credentials c where c.credential_id = $1
+    and (c.last_used_at is null or c.last_used_at < now() - make_interval(secs => $2::double precision))
+  for no key update skip locked)
+`
+
+type RecordCredentialUseParams struct {
+	CredentialID    uuid.UUID
+	IntervalSeconds float64
+}
+
+// At most once per interval, and without waiting for another request that records the same.
+func (q *Queries) RecordCredentialUse(ctx context.Context, arg RecordCredentialUseParams) error {
+	_, err := q.db.Exec(ctx, RecordCredentialUse, arg.CredentialID, arg.IntervalSeconds)
+	return err
 }
 
 const RevokeCredential = `-- name: RevokeCredential :execrows

@@ -55,8 +55,8 @@ select sqlc.embed(w), k.public_token as publishable_key, c.mac from workspaces w
 where c.credential_id = @credential_id order by w.created_at, w.workspace_id;
 
 -- name: InsertCredential :exec
-insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac)
-values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_token, @mac);
+insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token, mac, role, owner)
+values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_token, @mac, @role, @owner);
 
 -- name: InsertCredentialWorkspace :exec
 insert into credential_workspaces (credential_id, workspace_id, mac) values (@credential_id, @workspace_id, @mac);
@@ -79,7 +79,7 @@ select count(*) from (select from credential_workspaces where credential_id = @c
 
 -- name: FindCredential :one
 -- The requested workspace, if the credential may act in it. A key without a requested workspace gets its own.
-select c.credential_id, c.kind, c.name, c.expires_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, c.role, c.expires_at, c.last_used_at, c.mac, w.workspace_id, w.mac as workspace_mac, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = sqlc.narg('workspace_id')::uuid or (c.kind in ('api_key', 'publishable_key') and sqlc.narg('workspace_id')::uuid is null))
@@ -90,6 +90,13 @@ where c.token_hash = @token_hash and c.revoked_at is null and (c.expires_at is n
 select c.*, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id;
+
+-- name: RecordCredentialUse :exec
+-- At most once per interval, and without waiting for another request that records the same.
+update credentials set last_used_at = now() where credential_id in (
+  select c.credential_id from credentials c where c.credential_id = @credential_id
+    and (c.last_used_at is null or c.last_used_at < now() - make_interval(secs => @interval_seconds::double precision))
+  for no key update skip locked);
 
 -- name: RevokeCredential :execrows
 update credentials set revoked_at = now() where credential_id = @credential_id and revoked_at is null;
