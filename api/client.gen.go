@@ -628,6 +628,20 @@ type ClientInterface interface {
 	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
 	UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListEventsWithBody List events since a time or between two times, oldest first.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /events/list (the `ListEvents` operationId).
+	ListEventsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvents List events since a time or between two times, oldest first.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /events/list (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, body ListEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ConfigureAutoLockWithBody Enable or disable automatic locking of a lock after a delay.
 	//
 	// The action attempt ends when the lock confirms.
@@ -2387,6 +2401,40 @@ func (c *Client) UpdateDeviceWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /devices/update (the `UpdateDevice` operationId).
 func (c *Client) UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEventsWithBody List events since a time or between two times, oldest first.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /events/list (the `ListEvents` operationId).
+func (c *Client) ListEventsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvents List events since a time or between two times, oldest first.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /events/list (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, body ListEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4985,6 +5033,46 @@ func NewUpdateDeviceRequestWithBody(server string, contentType string, body io.R
 	return req, nil
 }
 
+// NewListEventsRequest calls the generic ListEvents builder with application/json body
+func NewListEventsRequest(server string, body ListEventsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListEventsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListEventsRequestWithBody constructs an http.Request for the ListEvents method, with any body, and a specified content type
+func NewListEventsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/events/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewConfigureAutoLockRequest calls the generic ConfigureAutoLock builder with application/json body
 func NewConfigureAutoLockRequest(server string, body ConfigureAutoLockJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -6848,6 +6936,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
 	UpdateDeviceWithResponse(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error)
+
+	// ListEventsWithBodyWithResponse List events since a time or between two times, oldest first.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /events/list (the `ListEvents` operationId).
+	ListEventsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListEventsResult, error)
+
+	// ListEventsWithResponse List events since a time or between two times, oldest first.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /events/list (the `ListEvents` operationId).
+	ListEventsWithResponse(ctx context.Context, body ListEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListEventsResult, error)
 
 	// ConfigureAutoLockWithBodyWithResponse Enable or disable automatic locking of a lock after a delay.
 	//
@@ -9605,6 +9707,61 @@ func (r UpdateDeviceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListEventsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEventsResult) GetJSON200() *EventsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListEventsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListEventsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEventsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEventsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEventsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEventsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12546,6 +12703,32 @@ func (c *ClientWithResponses) UpdateDeviceWithResponse(ctx context.Context, body
 	return ParseUpdateDeviceResult(rsp)
 }
 
+// ListEventsWithBodyWithResponse List events since a time or between two times, oldest first.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /events/list (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListEventsResult, error) {
+	rsp, err := c.ListEventsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventsResult(rsp)
+}
+
+// ListEventsWithResponse List events since a time or between two times, oldest first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /events/list (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, body ListEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListEventsResult, error) {
+	rsp, err := c.ListEvents(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventsResult(rsp)
+}
+
 // ConfigureAutoLockWithBodyWithResponse Enable or disable automatic locking of a lock after a delay.
 //
 // The action attempt ends when the lock confirms.
@@ -15145,6 +15328,46 @@ func ParseUpdateDeviceResult(rsp *http.Response) (*UpdateDeviceResult, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListEventsResult parses an HTTP response from a ListEventsWithResponse call
+func ParseListEventsResult(rsp *http.Response) (*ListEventsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEventsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
 
 	}
 

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,9 +72,9 @@ func accountsCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the accounts without their credentials",
-				Flags: databaseFlags(),
+				Flags: append(outputFlags(), databaseFlags()...),
 				Action: func(ctx context.Context, c *cli.Command) error {
-					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, a) })
+					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, c, a) })
 				},
 			},
 			checkCommand(),
@@ -217,37 +215,66 @@ func notConnected(err error) error {
 	return err
 }
 
-func listAccounts(ctx context.Context, a *app.Admin) error {
+// accountRecord is what JSON and YAML show of an account.
+type accountRecord struct {
+	ID        string      `json:"connected_account_id"`
+	Adapter   string      `json:"adapter"`
+	Name      string      `json:"name"`
+	Workspace namedObject `json:"workspace"`
+	Address   string      `json:"address"`
+	Devices   int64       `json:"devices"`
+	CallsLeft string      `json:"calls_left"`
+	Connected bool        `json:"connected"`
+	Problem   string      `json:"problem,omitempty"`
+}
+
+func listAccounts(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	all, err := a.Accounts(ctx)
 	if err != nil {
 		return err
 	}
-	printIfEmpty(len(all), "There are no accounts yet. `deviceaccess-server accounts connect --help` shows what you can "+
-		"connect.")
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tADAPTER\tNAME\tWORKSPACE\tADDRESS\tDEVICES\tCALLS\tSTATE")
-	for _, one := range all {
-		address, state := "", "connected"
-		if one.Connection != nil {
-			address = one.Connection.Address()
-		}
-		if one.Problem != "" {
-			state = one.Problem
-		}
-		fmt.Fprintf(
-			t,
-			"%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			one.ID,
-			one.Adapter,
-			printable(one.DisplayName),
-			one.WorkspaceID,
-			printable(address),
-			one.Devices,
-			cmp.Or(one.CallsLeft, "-"),
-			printable(state),
-		)
+	workspaces, err := workspaceNames(ctx, a)
+	if err != nil {
+		return err
 	}
-	return t.Flush()
+	records := make([]accountRecord, len(all))
+	for i, one := range all {
+		records[i] = accountRecord{
+			ID:        one.ID.String(),
+			Adapter:   one.Adapter,
+			Name:      one.DisplayName,
+			Workspace: namedObject{one.WorkspaceID.String(), workspaces[one.WorkspaceID]},
+			Devices:   int64(one.Devices),
+			CallsLeft: one.CallsLeft,
+			Connected: one.Problem == "",
+			Problem:   one.Problem,
+		}
+		if one.Connection != nil {
+			records[i].Address = one.Connection.Address()
+		}
+	}
+	return accountListing.print(c, records)
+}
+
+var accountListing = listing[accountRecord]{
+	columns: []column[accountRecord]{
+		{"ID", func(a accountRecord) string { return a.ID }},
+		{"ADAPTER", func(a accountRecord) string { return a.Adapter }},
+		{"NAME", func(a accountRecord) string { return printable(a.Name) }},
+		{"WORKSPACE", func(a accountRecord) string { return named(a.Workspace.Name, a.Workspace.ID) }},
+		{"ADDRESS", func(a accountRecord) string { return printable(a.Address) }},
+		{"DEVICES", func(a accountRecord) string { return fmt.Sprint(a.Devices) }},
+		{"CALLS", func(a accountRecord) string { return a.CallsLeft }},
+		{"STATE", func(a accountRecord) string {
+			if a.Connected {
+				return "connected"
+			}
+			return "failing"
+		}},
+		{"PROBLEM", func(a accountRecord) string { return printable(a.Problem) }},
+	},
+	id:    func(a accountRecord) string { return a.ID },
+	empty: "There are no accounts yet. `deviceaccess-server accounts connect --help` shows what you can connect.",
 }
 
 func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {

@@ -153,7 +153,7 @@ func TestZWave_Lifecycle(t *testing.T) {
 		list := h.ok("accounts", "list")
 		line := list[strings.LastIndex(list, "\n")+1:]
 		return strings.HasPrefix(line, h.account) && strings.Contains(line, "  2  ") &&
-			strings.HasSuffix(line, "connected")
+			strings.HasSuffix(line, "connected  -")
 	})
 	devices := h.locks()
 	lock.Program(t, 3, "97531086")
@@ -195,7 +195,7 @@ func TestZWave_Lifecycle(t *testing.T) {
 		func() bool { return strings.Contains(h.ok("accounts", "list"), "another user or password") },
 	)
 	h.ok("accounts", "update", "--password-file", h.file("new", "second word"), h.account)
-	h.within("the new one is accepted", func() bool { return strings.HasSuffix(h.ok("accounts", "list"), "connected") })
+	h.within("the new one is accepted", func() bool { return strings.HasSuffix(h.ok("accounts", "list"), "connected  -") })
 	h.put(devices[0], "64208753")
 	if got := h.code(second); got.Status != "set" || len(got.Errors) > 0 {
 		t.Errorf("an earlier code is %+v", got)
@@ -298,7 +298,7 @@ func TestZWave_HangingGateway(t *testing.T) {
 			t.Errorf("on the %s lock are %d codes", l.Profile, len(got))
 		}
 	}
-	if list := h.ok("accounts", "list"); !strings.HasSuffix(list, "connected") {
+	if list := h.ok("accounts", "list"); !strings.HasSuffix(list, "connected  -") {
 		t.Errorf("the list says:\n%s", list)
 	}
 }

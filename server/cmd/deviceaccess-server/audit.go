@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ func auditCommand() *cli.Command {
 			"it.\n\n" +
 			"Who changed a code:       deviceaccess-server audit --subject ACCESS_CODE_ID\n" +
 			"What a request changed:   deviceaccess-server audit --request SEAM_REQUEST_ID\n" +
-			"What a key was used for:  deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --format json",
+			"What a key was used for:  deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --output json\n\n" +
+			"JSON has one object per line, YAML one document per entry, and id prints the ids of the entries.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{
 				Name:  "since",
@@ -75,13 +77,7 @@ func auditCommand() *cli.Command {
 				Usage:     "show at most `NUMBER` entries; 0 shows all",
 				Validator: notNegative[int],
 			},
-			&cli.StringFlag{
-				Name:      "format",
-				Value:     "table",
-				Usage:     "print a `table`, or json with one object per line",
-				Validator: validateOneOf("table", "json"),
-			},
-		}, databaseFlags()...),
+		}, append(outputFlags(), databaseFlags()...)...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			filter, err := auditFilter(c)
 			if err != nil {
@@ -118,8 +114,9 @@ func auditFilter(c *cli.Command) (f audit.Filter, err error) {
 	return f, nil
 }
 
-// auditLine is the JSON of an audit entry.
+// auditLine is what JSON and YAML show of an audit entry.
 type auditLine struct {
+	ID          uuid.UUID           `json:"audit_id"`
 	At          time.Time           `json:"at"`
 	WorkspaceID *uuid.UUID          `json:"workspace_id"`
 	ActorKind   string              `json:"actor_kind"`
@@ -131,65 +128,94 @@ type auditLine struct {
 	Outcome     string              `json:"outcome"`
 }
 
+func toAuditLine(e audit.Entry) auditLine {
+	line := auditLine{
+		ID:          e.ID,
+		At:          e.At.UTC(),
+		WorkspaceID: e.WorkspaceID,
+		ActorKind:   e.ActorKind,
+		ActorID:     e.ActorID,
+		ActorName:   e.ActorName,
+		RequestID:   e.RequestID,
+		Operation:   e.Operation,
+		Subjects:    map[string][]string{},
+		Outcome:     e.Outcome,
+	}
+	for _, s := range e.Subjects {
+		line.Subjects[s.Kind] = append(line.Subjects[s.Kind], s.ID.String())
+	}
+	return line
+}
+
+// auditColumns are the columns of the table. They have a fixed width, since a table of all entries may not fit into
+// memory.
+const auditColumns = "%-20s  %-32s  %-32s  %-36s  %-7s  %-36s  %s\n"
+
+// auditWriter returns a function that writes entries in the format of --output, and a header before the first one.
+func auditWriter(c *cli.Command, out io.Writer, workspaces map[uuid.UUID]string) func(audit.Entry) error {
+	switch c.String("output") {
+	case outputID:
+		return func(e audit.Entry) error {
+			_, err := fmt.Fprintln(out, e.ID)
+			return err
+		}
+	case outputJSON:
+		lines := json.NewEncoder(out)
+		return func(e audit.Entry) error { return lines.Encode(toAuditLine(e)) }
+	case outputYAML:
+		return func(e audit.Entry) error {
+			if _, err := fmt.Fprintln(out, "---"); err != nil {
+				return err
+			}
+			return printDocument(out, outputYAML, toAuditLine(e))
+		}
+	}
+	headed := c.Bool("no-headers")
+	return func(e audit.Entry) error {
+		if !headed {
+			headed = true
+			_, err := fmt.Fprintf(out, auditColumns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
+			if err != nil {
+				return err
+			}
+		}
+		return writeAuditRow(out, e, workspaces)
+	}
+}
+
+func writeAuditRow(out io.Writer, e audit.Entry, workspaces map[uuid.UUID]string) error {
+	who := e.ActorKind
+	switch {
+	case e.ActorName != "":
+		who += " " + e.ActorName
+	case e.ActorID != nil:
+		who += " " + e.ActorID.String()
+	}
+	workspace := "-"
+	if e.WorkspaceID != nil {
+		workspace = named(workspaces[*e.WorkspaceID], e.WorkspaceID.String())
+	}
+	subjects := make([]string, len(e.Subjects))
+	for i, s := range e.Subjects {
+		subjects[i] = s.Kind + "=" + s.ID.String()
+	}
+	_, err := fmt.Fprintf(out, auditColumns, formatTime(e.At), workspace, printable(who), printable(e.Operation), e.Outcome,
+		shown(e.RequestID), strings.Join(subjects, " "))
+	return err
+}
+
 func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.Filter) (err error) {
+	workspaces, err := workspaceNames(ctx, a)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(os.Stdout)
 	defer func() {
 		if flushed := out.Flush(); err == nil {
 			err = flushed
 		}
 	}()
-	// The columns have a fixed width, since a table of all entries may not fit into memory.
-	const columns = "%-27s  %-36s  %-24s  %-44s  %-7s  %-36s  %s\n"
-	head := func() error {
-		_, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
-		return err
-	}
-	write := func(e audit.Entry) error {
-		who := e.ActorKind
-		switch {
-		case e.ActorName != "":
-			who += " " + e.ActorName
-		case e.ActorID != nil:
-			who += " " + e.ActorID.String()
-		}
-		var subjects []string
-		for _, s := range e.Subjects {
-			subjects = append(subjects, s.Kind+"="+s.ID.String())
-		}
-		_, err := fmt.Fprintf(
-			out,
-			columns,
-			e.At.UTC().Format("2006-01-02T15:04:05.000000Z"),
-			shown(e.WorkspaceID),
-			printable(who),
-			printable(e.Operation),
-			e.Outcome,
-			shown(e.RequestID),
-			strings.Join(subjects, " "),
-		)
-		return err
-	}
-	if c.String("format") == "json" {
-		lines := json.NewEncoder(out)
-		head = func() error { return nil }
-		write = func(e audit.Entry) error {
-			line := auditLine{
-				e.At.UTC(),
-				e.WorkspaceID,
-				e.ActorKind,
-				e.ActorID,
-				e.ActorName,
-				e.RequestID,
-				e.Operation,
-				map[string][]string{},
-				e.Outcome,
-			}
-			for _, s := range e.Subjects {
-				line.Subjects[s.Kind] = append(line.Subjects[s.Kind], s.ID.String())
-			}
-			return lines.Encode(line)
-		}
-	}
+	write := auditWriter(c, out, workspaces)
 	limit, found := c.Int("limit"), 0
 	for e, err := range a.Access.Audit.Audit(ctx, f) {
 		if err != nil {
@@ -199,16 +225,12 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f audit.Filter
 			fmt.Fprintln(os.Stderr, "There are more; --limit 0 shows all.")
 			break
 		}
-		if found++; found == 1 {
-			if err := head(); err != nil {
-				return err
-			}
-		}
+		found++
 		if err := write(e); err != nil {
 			return err
 		}
 	}
-	if found == 0 && c.String("format") == "table" {
+	if found == 0 && c.String("output") == outputTable {
 		_, err = fmt.Fprintln(out, "No entries match.")
 	}
 	return err

@@ -50,7 +50,7 @@ func TestCommandsAreAudited(t *testing.T) {
 	}
 	read := func(args ...string) (lines []line) {
 		t.Helper()
-		scan := bufio.NewScanner(strings.NewReader(p.ok(append([]string{"audit", "--format", "json"}, args...)...)))
+		scan := bufio.NewScanner(strings.NewReader(p.ok(append([]string{"audit", "--output", "json"}, args...)...)))
 		for scan.Scan() {
 			var l line
 			if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
@@ -125,7 +125,7 @@ func TestCommandsAreAudited(t *testing.T) {
 	for _, bad := range [][]string{
 		{"--since", "yesterday"},
 		{"--subject", "lobby"},
-		{"--format", "xml"},
+		{"--output", "xml"},
 		{"--limit", "-1"},
 	} {
 		if _, err := p.run(append([]string{"audit"}, bad...)...); err == nil {
@@ -142,7 +142,7 @@ func TestAudit_Limit(t *testing.T) {
 	if out := p.ok("audit", "--actor", "unknown"); out != "No entries match." {
 		t.Errorf("nothing: %s", out)
 	}
-	if out := p.ok("audit", "--actor", "unknown", "--format", "json"); out != "" {
+	if out := p.ok("audit", "--actor", "unknown", "--output", "json"); out != "" {
 		t.Errorf("nothing, as JSON: %s", out)
 	}
 	p.ok("workspaces", "create", "Other")

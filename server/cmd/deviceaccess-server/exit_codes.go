@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
@@ -49,6 +50,12 @@ func exitCode(err error) int {
 	}
 	if wrongVariable.MatchString(err.Error()) {
 		return exitUsage
+	}
+	if api.StatusOf(err) != 0 {
+		return exitCodeOfResponse(err)
+	}
+	if e, ok := errors.AsType[*api.AttemptError](err); ok && e.Reason != nil {
+		return exitRefused
 	}
 	if e := adapter.AsError(err); e != nil && !e.Class.Retryable() {
 		return exitRefused

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +36,15 @@ func keysCommand() *cli.Command {
 						Name:  "workspace",
 						Usage: "give access to the workspace `ID`; repeatable for a pat (default: the only workspace)",
 					},
+					&cli.StringFlag{
+						Name:  "role",
+						Value: string(domain.RoleAdmin),
+						Usage: "allow what the `ROLE` includes: admin (everything), operator (daily work with codes, doors, and " +
+							"people), or viewer (reads)",
+						Validator: validateOneOf(string(domain.RoleAdmin), string(domain.RoleOperator), string(domain.RoleViewer)),
+					},
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
+					&cli.StringFlag{Name: "owner", Usage: "note the person or program that uses it as `TEXT`"},
 					&durationFlag{
 						Name:      "lifetime",
 						Usage:     "expire after `DURATION`, such as 12h or 90d (default: never; a console_session after one day)",
@@ -51,9 +58,9 @@ func keysCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the credentials without their secrets",
-				Flags: databaseFlags(),
+				Flags: append(outputFlags(), databaseFlags()...),
 				Action: func(ctx context.Context, c *cli.Command) error {
-					return withAdmin(ctx, c, func(a *app.Admin) error { return listKeys(ctx, a) })
+					return withAdmin(ctx, c, func(a *app.Admin) error { return listKeys(ctx, c, a) })
 				},
 			},
 			{
@@ -84,7 +91,9 @@ func keysCommand() *cli.Command {
 func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	n := auth.NewCredential{
 		Kind:     domain.CredentialKind(c.String("kind")),
+		Role:     domain.Role(c.String("role")),
 		Name:     c.String("name"),
+		Owner:    c.String("owner"),
 		Lifetime: c.Duration("lifetime"),
 	}
 	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
@@ -129,42 +138,95 @@ func printSecret(secret, instead string) error {
 	return nil
 }
 
-func listKeys(ctx context.Context, a *app.Admin) error {
+// keyRecord is what JSON and YAML show of a credential.
+type keyRecord struct {
+	ID         string        `json:"credential_id"`
+	Kind       string        `json:"kind"`
+	Role       string        `json:"role"`
+	Name       string        `json:"name"`
+	Owner      string        `json:"owner"`
+	Hint       string        `json:"token_hint"`
+	Workspaces []namedObject `json:"workspaces"`
+	State      string        `json:"state"` // active, revoked, or expired
+	CreatedAt  time.Time     `json:"created_at"`
+	ExpiresAt  *time.Time    `json:"expires_at,omitempty"`
+	RevokedAt  *time.Time    `json:"revoked_at,omitempty"`
+	LastUsedAt *time.Time    `json:"last_used_at,omitempty"`
+}
+
+func listKeys(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	credentials, err := a.Access.Auth.ListCredentials(ctx)
 	if err != nil {
 		return err
 	}
-	printIfEmpty(len(credentials), "There are no credentials yet. Create one with `deviceaccess-server keys create`.")
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tKIND\tNAME\tTOKEN\tWORKSPACES\tCREATED\tSTATE")
-	for _, c := range credentials {
-		var ids []string
-		for _, id := range c.WorkspaceIDs {
-			ids = append(ids, id.String())
-		}
-		fmt.Fprintf(
-			t,
-			"%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			c.ID,
-			c.Kind,
-			printable(c.Name),
-			c.Hint,
-			strings.Join(ids, ","),
-			c.CreatedAt.Format(time.DateTime),
-			state(c),
-		)
+	workspaces, err := workspaceNames(ctx, a)
+	if err != nil {
+		return err
 	}
-	return t.Flush()
+	records := make([]keyRecord, len(credentials))
+	for i, k := range credentials {
+		records[i] = toKeyRecord(k, workspaces)
+	}
+	return listing[keyRecord]{
+		columns: []column[keyRecord]{
+			{"ID", func(k keyRecord) string { return k.ID }},
+			{"KIND", func(k keyRecord) string { return k.Kind }},
+			{"ROLE", func(k keyRecord) string { return k.Role }},
+			{"NAME", func(k keyRecord) string { return printable(k.Name) }},
+			{"OWNER", func(k keyRecord) string { return printable(k.Owner) }},
+			{"TOKEN", func(k keyRecord) string { return k.Hint }},
+			{"WORKSPACES", func(k keyRecord) string {
+				names := make([]string, len(k.Workspaces))
+				for i, w := range k.Workspaces {
+					names[i] = named(w.Name, w.ID)
+				}
+				return strings.Join(names, ", ")
+			}},
+			{"CREATED", func(k keyRecord) string { return formatTime(k.CreatedAt) }},
+			{"EXPIRES", func(k keyRecord) string { return formatOptionalTime(k.ExpiresAt) }},
+			{"LAST USED", func(k keyRecord) string {
+				if k.LastUsedAt == nil {
+					return "never"
+				}
+				return formatAge(time.Since(*k.LastUsedAt)) + " ago"
+			}},
+			{"STATE", func(k keyRecord) string { return k.State }},
+		},
+		id:    func(k keyRecord) string { return k.ID },
+		empty: "There are no credentials yet. Create one with `deviceaccess-server keys create`.",
+	}.print(c, records)
 }
 
-func state(c auth.Credential) string {
+func toKeyRecord(k auth.Credential, workspaces map[uuid.UUID]string) keyRecord {
+	r := keyRecord{
+		ID:         k.ID.String(),
+		Kind:       string(k.Kind),
+		Role:       string(k.Role),
+		Name:       k.Name,
+		Owner:      k.Owner,
+		Hint:       k.Hint,
+		Workspaces: []namedObject{},
+		State:      keyState(k),
+		CreatedAt:  k.CreatedAt,
+		ExpiresAt:  k.ExpiresAt,
+		RevokedAt:  k.RevokedAt,
+		LastUsedAt: k.LastUsedAt,
+	}
+	if k.Kind == domain.PublishableKey {
+		r.Role = ""
+	}
+	for _, id := range k.WorkspaceIDs {
+		r.Workspaces = append(r.Workspaces, namedObject{id.String(), workspaces[id]})
+	}
+	return r
+}
+
+func keyState(k auth.Credential) string {
 	switch {
-	case c.RevokedAt != nil:
-		return "revoked " + c.RevokedAt.Format(time.DateTime)
-	case c.ExpiresAt != nil && c.ExpiresAt.Before(time.Now()):
-		return "expired " + c.ExpiresAt.Format(time.DateTime)
-	case c.ExpiresAt != nil:
-		return "active until " + c.ExpiresAt.Format(time.DateTime)
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
+		return "expired"
 	}
 	return "active"
 }

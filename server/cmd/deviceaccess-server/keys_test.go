@@ -60,7 +60,7 @@ func TestKeysCreate_DuplicateWorkspace(t *testing.T) {
 	for _, kind := range []string{"pat", "api_key"} {
 		p.ok("keys", "create", "--kind", kind, "--workspace", home, "--workspace", strings.ToUpper(home))
 	}
-	if list := p.ok("keys", "list"); strings.Count(list, home) != 2 {
+	if list := p.ok("keys", "list", "--output", "json"); strings.Count(list, home) != 2 {
 		t.Errorf("the keys are\n%s", list)
 	}
 }

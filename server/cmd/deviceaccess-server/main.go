@@ -66,6 +66,11 @@ func command() *cli.Command {
 			exitCodesHelp,
 		Commands: []*cli.Command{
 			serveCommand(),
+			statusCommand(),
+			devicesCommand(),
+			codesCommand(),
+			usersCommand(),
+			eventsCommand(),
 			accountsCommand(),
 			keysCommand(),
 			auditCommand(),
@@ -109,10 +114,12 @@ func strict(c *cli.Command) *cli.Command {
 		if c.Args().Len() > known {
 			return usagef("unexpected argument %q; run %s --help for the usage", c.Args().Get(known), c.FullName())
 		}
-		if err := applySettings(c); err != nil {
-			return err
+		if !asksServer(c) {
+			if err := applySettings(c); err != nil {
+				return err
+			}
 		}
-		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" && keepsData(c) {
+		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" && !asksServer(c) && keepsData(c) {
 			return usagef("there is no home directory for the data: set a directory with --data-dir")
 		}
 		_, words, _ := strings.Cut(c.FullName(), " ")

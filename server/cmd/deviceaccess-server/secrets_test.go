@@ -453,7 +453,7 @@ func TestSecrets_CommandOutput(t *testing.T) {
 	o.says(true, "workspaces", "list")
 	o.says(true, "migrate")
 	o.says(true, "audit")
-	o.says(true, "audit", "--format", "json")
+	o.says(true, "audit", "--output", "json")
 	for kind, least := range map[string]int{"code": 1, "secret": 3, "credential": 2, "token": 1, "master key": 1} {
 		if n := o.Count(kind); n < least {
 			t.Errorf("%d of kind %s were learned, expected %d", n, kind, least)

@@ -58,7 +58,7 @@ func TestConfig_Precedence(t *testing.T) {
 	p.env = []string{"DEVICEACCESS_CONFIG=" + config} // DEVICEACCESS_DATA_DIR and --listen win
 	r, cmd := p.serve()
 	p.ok("workspaces", "create", "Home")
-	if list := p.ok("keys", "list"); !strings.Contains(list, r.Workspace) {
+	if list := p.ok("keys", "list", "--output", "json"); !strings.Contains(list, r.Workspace) {
 		t.Errorf("the commands use another database: %s", list)
 	}
 	p.stop(cmd)

@@ -100,7 +100,7 @@ func TestFlags_DurationsInDays(t *testing.T) {
 	}
 	p.ok("workspaces", "create", "Home")
 	p.ok("keys", "create", "--name", "guest", "--lifetime", "30d")
-	if list := p.ok("keys", "list"); !strings.Contains(list, "until ") {
+	if list := p.ok("keys", "list", "--output", "yaml"); !strings.Contains(list, "expires_at: ") {
 		t.Errorf("it does not end: %s", list)
 	}
 }

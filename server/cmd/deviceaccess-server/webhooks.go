@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -22,12 +22,11 @@ func webhooksCommand() *cli.Command {
 		Usage: "list and replay deliveries, and test, disable, and enable webhooks, also while the server runs",
 		Commands: []*cli.Command{
 			{
-				Name:  "list",
-				Usage: "list the webhooks of all workspaces and their states",
-				Flags: databaseFlags(),
-				Action: func(ctx context.Context, c *cli.Command) error {
-					return withAdmin(ctx, c, func(a *app.Admin) error { return listWebhooks(ctx, a) })
-				},
+				Name: "list",
+				Usage: "list the webhooks of all workspaces and their states; with --server or --profile, those of one " +
+					"workspace over the API",
+				Flags:  append(apiCommandFlags(), databaseFlags()...),
+				Action: onServerOr(listWebhooksOfServer, listWebhooks),
 			},
 			{
 				Name:      "deliveries",
@@ -38,7 +37,7 @@ func webhooksCommand() *cli.Command {
 					Value:     50,
 					Usage:     "show at most `NUMBER` deliveries per webhook",
 					Validator: atLeast(1),
-				}), databaseFlags()...),
+				}), append(outputFlags(), databaseFlags()...)...),
 				Action: onDeliveries(listDeliveries),
 			},
 			{
@@ -124,27 +123,79 @@ func principalOf(e webhook.Endpoint) domain.Principal {
 	return domain.Principal{WorkspaceID: e.WorkspaceID}
 }
 
-func listWebhooks(ctx context.Context, a *app.Admin) error {
+// webhookRecord is what JSON and YAML show of a webhook of any workspace.
+type webhookRecord struct {
+	ID         string      `json:"webhook_id"`
+	Workspace  namedObject `json:"workspace"`
+	URL        string      `json:"url"` // without its query, which may contain a token
+	EventTypes []string    `json:"event_types"`
+	Disabled   bool        `json:"disabled"`
+	Failures   int         `json:"failures_in_a_row"`
+	State      string      `json:"state"`
+}
+
+func listWebhooks(ctx context.Context, c *cli.Command, a *app.Admin) error {
 	all, err := a.Access.Webhooks.ListEndpoints(ctx)
 	if err != nil {
 		return err
 	}
-	printIfEmpty(len(all), "There are no webhooks yet. Clients create them with POST /webhooks/create, or with the "+
-		"Terraform resource deviceaccess_webhook.")
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "WEBHOOK\tWORKSPACE\tURL\tEVENT TYPES\tSTATE")
-	for _, e := range all {
-		fmt.Fprintf(
-			t,
-			"%s\t%s\t%s\t%s\t%s\n",
-			e.ID,
-			e.WorkspaceID,
-			withoutQuery(e.URL),
-			printable(strings.Join(e.EventTypes, ",")),
-			printable(health(e)),
-		)
+	workspaces, err := workspaceNames(ctx, a)
+	if err != nil {
+		return err
 	}
-	return t.Flush()
+	records := make([]webhookRecord, len(all))
+	for i, e := range all {
+		records[i] = webhookRecord{
+			ID:         e.ID.String(),
+			Workspace:  namedObject{e.WorkspaceID.String(), workspaces[e.WorkspaceID]},
+			URL:        withoutQuery(e.URL),
+			EventTypes: e.EventTypes,
+			Disabled:   e.DisabledAt != nil,
+			Failures:   e.Failures,
+			State:      webhookState(e),
+		}
+	}
+	return webhookListing.print(c, records)
+}
+
+var webhookListing = listing[webhookRecord]{
+	columns: []column[webhookRecord]{
+		{"WEBHOOK", func(w webhookRecord) string { return w.ID }},
+		{"WORKSPACE", func(w webhookRecord) string { return named(w.Workspace.Name, w.Workspace.ID) }},
+		{"URL", func(w webhookRecord) string { return w.URL }},
+		{"EVENT TYPES", func(w webhookRecord) string { return printable(strings.Join(w.EventTypes, ",")) }},
+		{"STATE", func(w webhookRecord) string { return printable(w.State) }},
+	},
+	id: func(w webhookRecord) string { return w.ID },
+	empty: "There are no webhooks yet. Clients create them with POST /webhooks/create, or with the Terraform resource " +
+		"deviceaccess_webhook.",
+}
+
+// listWebhooksOfServer lists the webhooks of the workspace of a key, over the API.
+func listWebhooksOfServer(ctx context.Context, c *cli.Command, to *client) error {
+	workspace, err := api.Call[api.WorkspaceResponse](ctx, to.GetWorkspace, api.EmptyRequest{})
+	if err != nil {
+		return err
+	}
+	all, err := api.Collect(to.Webhooks(ctx))
+	if err != nil {
+		return err
+	}
+	records := make([]webhookRecord, len(all))
+	for i, w := range all {
+		records[i] = webhookRecord{
+			ID:         w.WebhookID,
+			Workspace:  namedObject{workspace.Workspace.WorkspaceID, workspace.Workspace.Name},
+			URL:        withoutQuery(w.URL),
+			EventTypes: w.EventTypes,
+			Disabled:   w.Disabled != nil && *w.Disabled,
+			State:      "enabled",
+		}
+		if records[i].Disabled {
+			records[i].State = "disabled since " + formatOptionalTime(w.DisabledAt) + ": " + w.DisabledReason
+		}
+	}
+	return webhookListing.print(c, records)
 }
 
 // withoutQuery returns a printable URL without its query, which may contain a token.
@@ -156,14 +207,12 @@ func withoutQuery(url string) string {
 	return printable(plain)
 }
 
-func health(e webhook.Endpoint) string {
+func webhookState(e webhook.Endpoint) string {
 	switch {
 	case e.DisabledAt != nil && e.Suspended:
-		return "workspace suspended; disabled since " + e.DisabledAt.UTC().
-			Format(time.RFC3339) +
-			": " + e.DisabledReason
+		return "workspace suspended; disabled since " + formatTime(*e.DisabledAt) + ": " + e.DisabledReason
 	case e.DisabledAt != nil:
-		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
+		return "disabled since " + formatTime(*e.DisabledAt) + ": " + e.DisabledReason
 	case e.Suspended:
 		return "waiting: workspace suspended"
 	case e.Failures > 0:
@@ -225,7 +274,7 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e webhook.Endpoin
 			os.Stderr,
 			"Both secrets sign until %s; configure the receiver with the new secret until then.\n"+
 				"The new secret, shown only once:\n",
-			until.UTC().Format(time.RFC3339),
+			formatTime(*until),
 		)
 	}
 	return printSecret(w.Secret, "rotate the secret again")

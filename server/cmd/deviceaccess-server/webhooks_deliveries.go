@@ -127,72 +127,110 @@ func listDeliveries(
 	webhooks []webhook.Endpoint,
 	f webhook.DeliveryFilter,
 ) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "WEBHOOK\tEVENT\tTYPE\tAT\tSTATE\tATTEMPTS\tNEXT")
-	found := 0
+	records := []deliveryRecord{}
 	for _, e := range webhooks {
 		all, err := a.Access.Webhooks.ListDeliveries(ctx, principalOf(e), e.ID, f, c.Int("limit"))
 		if err != nil {
 			return err
 		}
-		found += len(all)
 		for _, d := range all {
-			next := ""
-			if d.Next != nil {
-				next = d.Next.UTC().Format(time.RFC3339)
+			r := deliveryRecord{
+				WebhookID:  e.ID.String(),
+				EventID:    d.EventID.String(),
+				EventType:  d.EventType,
+				OccurredAt: d.OccurredAt,
+				State:      string(d.State),
+				Attempts:   int64(d.Attempts),
+				NextAt:     d.Next,
 			}
-			fmt.Fprintf(
-				t,
-				"%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
-				e.ID,
-				d.EventID,
-				d.EventType,
-				d.OccurredAt.Format(time.RFC3339),
-				d.State,
-				d.Attempts,
-				next,
-			)
+			if f.EventID != nil {
+				if r.Responses, err = attemptsOf(ctx, a, e, d.EventID); err != nil {
+					return err
+				}
+			}
+			records = append(records, r)
 		}
 	}
-	if found == 0 {
-		fmt.Println(
-			"No deliveries match. A webhook receives events of its workspace whose types are in its event_types,\n" +
-				"from its creation on. `serve --delivery-retention` limits how long deliveries are kept.\n" +
-				"`deviceaccess-server webhooks list` shows the webhooks.",
-		)
-		return nil
-	}
-	if err := t.Flush(); err != nil || f.EventID == nil {
+	if err := deliveryListing.print(c, records); err != nil || c.String("output") != outputTable {
 		return err
 	}
-	for _, e := range webhooks {
-		if err := listAttempts(ctx, a, e, *f.EventID); err != nil {
+	for _, r := range records {
+		if len(r.Responses) == 0 {
+			continue
+		}
+		fmt.Printf("\nAttempts to deliver to %s:\n", r.WebhookID)
+		if err := attemptListing.print(c, r.Responses); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func listAttempts(ctx context.Context, a *app.Admin, e webhook.Endpoint, event uuid.UUID) error {
+// deliveryRecord is what JSON and YAML show of a delivery.
+type deliveryRecord struct {
+	WebhookID  string          `json:"webhook_id"`
+	EventID    string          `json:"event_id"`
+	EventType  string          `json:"event_type"`
+	OccurredAt time.Time       `json:"occurred_at"`
+	State      string          `json:"state"`
+	Attempts   int64           `json:"attempts"`
+	NextAt     *time.Time      `json:"next_at,omitempty"`
+	Responses  []attemptRecord `json:"responses,omitempty"` // with --event
+}
+
+// attemptRecord is what JSON and YAML show of an attempt of a delivery.
+type attemptRecord struct {
+	Number    int     `json:"number"`
+	Status    int     `json:"status,omitempty"` // of the response; 0 without one
+	LatencyMs float64 `json:"latency_ms"`
+	Problem   string  `json:"problem,omitempty"`
+	Response  string  `json:"response"` // its start
+}
+
+var deliveryListing = listing[deliveryRecord]{
+	columns: []column[deliveryRecord]{
+		{"WEBHOOK", func(d deliveryRecord) string { return d.WebhookID }},
+		{"EVENT", func(d deliveryRecord) string { return d.EventID }},
+		{"TYPE", func(d deliveryRecord) string { return d.EventType }},
+		{"AT", func(d deliveryRecord) string { return formatTime(d.OccurredAt) }},
+		{"STATE", func(d deliveryRecord) string { return d.State }},
+		{"ATTEMPTS", func(d deliveryRecord) string { return fmt.Sprint(d.Attempts) }},
+		{"NEXT", func(d deliveryRecord) string { return formatOptionalTime(d.NextAt) }},
+	},
+	id: func(d deliveryRecord) string { return d.EventID },
+	empty: "No deliveries match. A webhook receives events of its workspace whose types are in its event_types,\n" +
+		"from its creation on. `serve --delivery-retention` limits how long deliveries are kept.\n" +
+		"`deviceaccess-server webhooks list` shows the webhooks.",
+}
+
+var attemptListing = listing[attemptRecord]{
+	columns: []column[attemptRecord]{
+		{"ATTEMPT", func(d attemptRecord) string { return fmt.Sprint(d.Number) }},
+		{"STATUS", func(d attemptRecord) string {
+			if d.Status == 0 {
+				return "none"
+			}
+			return fmt.Sprint(d.Status)
+		}},
+		{"LATENCY", func(d attemptRecord) string { return fmt.Sprintf("%.0fms", d.LatencyMs) }},
+		{"PROBLEM", func(d attemptRecord) string { return printable(d.Problem) }},
+		{"RESPONSE", func(d attemptRecord) string { return fmt.Sprintf("%.80q", d.Response) }},
+	},
+}
+
+func attemptsOf(ctx context.Context, a *app.Admin, e webhook.Endpoint, event uuid.UUID) ([]attemptRecord, error) {
 	all, err := a.Access.Webhooks.ListDeliveryAttempts(ctx, principalOf(e), e.ID, event)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	fmt.Printf("\nAttempts to deliver to %s:\n", e.ID)
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
+	records := make([]attemptRecord, len(all))
 	for i, d := range all {
-		fmt.Fprintf(
-			t,
-			"%d\t%d\t%s\t%s\t%.80q\n",
-			i+1,
-			d.Status,
-			d.Latency.Round(time.Millisecond),
-			printable(d.Error),
-			d.Excerpt,
-		)
+		records[i] = attemptRecord{
+			Number:    i + 1,
+			Status:    d.Status,
+			LatencyMs: float64(d.Latency.Microseconds()) / 1000,
+			Problem:   d.Error,
+			Response:  d.Excerpt,
+		}
 	}
-	return t.Flush()
+	return records, err
 }
 
 // replayPosition is the position of a replay: the last event of a webhook that is due again.

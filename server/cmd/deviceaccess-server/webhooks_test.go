@@ -125,7 +125,7 @@ func TestWebhooksDisable(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	h.answer.Store(http.StatusOK)
-	none := h.ok("webhooks", "deliveries", "--event", "00000000-0000-7000-8000-000000000000", h.webhook)
+	_, none := h.exits("webhooks", "deliveries", "--event", "00000000-0000-7000-8000-000000000000", h.webhook)
 	h.says(none, "No deliveries match", "event_types", "--delivery-retention")
 	h.says(h.ok("webhooks", "disable", h.webhook), "is disabled", "webhooks enable "+h.webhook)
 	h.says(h.ok("webhooks", "disable", h.webhook), "already disabled")

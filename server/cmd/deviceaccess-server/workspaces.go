@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"text/tabwriter"
+	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
@@ -45,31 +47,49 @@ func workspacesCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the workspaces",
-				Flags: databaseFlags(),
+				Flags: append(outputFlags(), databaseFlags()...),
 				Action: func(ctx context.Context, c *cli.Command) error {
 					return withAdmin(ctx, c, func(a *app.Admin) error {
 						all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
 						if err != nil {
 							return err
 						}
-						printIfEmpty(len(all), "There are no workspaces yet. Create one with `deviceaccess-server workspaces "+
-							"create NAME`.")
-						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
-						for _, w := range all {
-							fmt.Fprintf(
-								t,
-								"%s\t%s\t%s\t%v\n",
-								w.ID,
-								printable(w.Name),
-								printable(w.CompanyName),
-								w.IsSandbox,
-							)
-						}
-						return t.Flush()
+						return workspaceListing.print(c, all)
 					})
 				},
 			},
 		},
 	}
+}
+
+// workspaceRecord is what JSON and YAML show of a workspace.
+type workspaceRecord struct {
+	ID          string `json:"workspace_id"`
+	Name        string `json:"name"`
+	CompanyName string `json:"company_name"`
+	IsSandbox   bool   `json:"is_sandbox"`
+}
+
+var workspaceListing = listing[account.Workspace]{
+	columns: []column[account.Workspace]{
+		{"ID", func(w account.Workspace) string { return w.ID.String() }},
+		{"NAME", func(w account.Workspace) string { return printable(w.Name) }},
+		{"COMPANY", func(w account.Workspace) string { return printable(w.CompanyName) }},
+		{"SANDBOX", func(w account.Workspace) string { return strconv.FormatBool(w.IsSandbox) }},
+	},
+	id: func(w account.Workspace) string { return w.ID.String() },
+	record: func(w account.Workspace) any {
+		return workspaceRecord{w.ID.String(), w.Name, w.CompanyName, w.IsSandbox}
+	},
+	empty: "There are no workspaces yet. Create one with `deviceaccess-server workspaces create NAME`.",
+}
+
+// workspaceNames returns the names of all workspaces by id.
+func workspaceNames(ctx context.Context, a *app.Admin) (map[uuid.UUID]string, error) {
+	all, err := a.Access.Accounts.ListAllWorkspaces(ctx)
+	names := map[uuid.UUID]string{}
+	for _, w := range all {
+		names[w.ID] = w.Name
+	}
+	return names, err
 }
