@@ -78,12 +78,15 @@ func command() *cli.Command {
 			workspacesCommand(),
 			sandboxCommand(),
 			migrateCommand(),
+			doctorCommand(),
 			backupCommand(),
 			restoreCommand(),
 			versionCommand(),
 		},
-		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints the error
-		DisableSliceFlagSeparator: true,
+		EnableShellCompletion:           true,
+		ConfigureShellCompletionCommand: completionCommand,
+		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // main prints the error
+		DisableSliceFlagSeparator:       true,
 	})
 }
 
