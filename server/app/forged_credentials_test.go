@@ -158,6 +158,27 @@ func TestForgedCredential_IsRefused(t *testing.T) {
 	}
 }
 
+// Writing to the database widens no role.
+func TestForgedRole_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newForger(t)
+	for _, kind := range []domain.CredentialKind{domain.APIKey, domain.PAT, domain.ConsoleSession} {
+		for _, role := range domain.Roles {
+			for _, forged := range domain.Roles {
+				token, c := f.own.Credential(f, auth.NewCredential{Kind: kind, Role: role})
+				want := http.StatusOK
+				if forged != role {
+					f.write("update credentials set role = $2 where credential_id = $1", c.ID, string(forged))
+					want = http.StatusUnauthorized
+				}
+				if got := f.status(kind, token, f.own); got != want {
+					t.Errorf("%s of a %s with the role %s: status %d, want %d", kind, role, forged, got, want)
+				}
+			}
+		}
+	}
+}
+
 // A token that the forger has made up is no credential, and replaces no token of others.
 func TestMadeUpToken_IsRefused(t *testing.T) {
 	t.Parallel()
