@@ -64,15 +64,24 @@ func diagnoseSchema(ctx context.Context, dsn string) (string, error) {
 	version, err := store.SchemaVersion(ctx, dsn)
 	switch newest := store.NewestSchema(); {
 	case errors.Is(err, store.ErrNoSchema):
-		return "", errors.New("the database is empty: start the server, or create the schema with `deviceaccess-server migrate`")
+		return "", errors.New(
+			"the database is empty: start the server, or create the schema with `deviceaccess-server migrate`",
+		)
 	case err != nil:
 		return "", err
 	case version < newest:
-		return "", fmt.Errorf("the schema is %d, and this program needs %d: start the server, or run `deviceaccess-server "+
-			"migrate`", version, newest)
+		return "", fmt.Errorf(
+			"the schema is %d, and this program needs %d: start the server, or run `deviceaccess-server "+
+				"migrate`",
+			version,
+			newest,
+		)
 	case version > newest:
-		return "", fmt.Errorf("the schema is %d, which is newer than that of this program, %d: upgrade the program", version,
-			newest)
+		return "", fmt.Errorf(
+			"the schema is %d, which is newer than that of this program, %d: upgrade the program",
+			version,
+			newest,
+		)
 	default:
 		return fmt.Sprintf("%d, as this program needs", version), nil
 	}
@@ -81,8 +90,11 @@ func diagnoseSchema(ctx context.Context, dsn string) (string, error) {
 // diagnoseServer checks that a server answers on this machine.
 func (c Config) diagnoseServer(ctx context.Context) (string, error) {
 	host, port, err := net.SplitHostPort(c.Listen)
-	if err != nil || port == "0" {
-		return "unknown, because --listen names no port", nil
+	switch {
+	case err != nil:
+		return "", err
+	case port == "0":
+		return "unknown, because --listen selects a free port", nil
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -107,12 +119,22 @@ func (c Config) diagnosePublicURL(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Scheme != "https" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", fmt.Errorf("%s is not https, so passwords and PINs are not encrypted: set --tls-cert and --tls-key, or put a "+
-			"proxy with TLS in front", c.PublicURL)
+	if ip := net.ParseIP(
+		u.Hostname(),
+	); u.Scheme != "https" && u.Hostname() != "localhost" &&
+		(ip == nil || !ip.IsLoopback()) {
+		return "", fmt.Errorf(
+			"%s is not https, so passwords and PINs are not encrypted: set --tls-cert and --tls-key, or put a "+
+				"proxy with TLS in front",
+			c.PublicURL,
+		)
 	}
-	return healthAt(ctx, strings.TrimRight(c.PublicURL, "/"), "check the name in DNS, the proxy, the firewall, and the "+
-		"certificate")
+	return healthAt(
+		ctx,
+		strings.TrimRight(c.PublicURL, "/"),
+		"check the name in DNS, the proxy, the firewall, and the "+
+			"certificate",
+	)
 }
 
 // healthAt returns the health that a server reports at a URL.
@@ -134,7 +156,12 @@ func healthAt(ctx context.Context, at, advice string) (string, error) {
 	}
 	var health api.HealthResponse
 	if err := json.Unmarshal(text, &health); err != nil || health.ServiceHealthStatuses == nil {
-		return "", fmt.Errorf("%s/health answers %s, and not with the health of this server: %s", at, resp.Status, advice)
+		return "", fmt.Errorf(
+			"%s/health answers %s, and not with the health of this server: %s",
+			at,
+			resp.Status,
+			advice,
+		)
 	}
 	for _, part := range health.ServiceHealthStatuses {
 		if part.Status != api.Healthy {
@@ -155,11 +182,16 @@ func (c Config) diagnoseDisk() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
-	free, total := st.Bavail*uint64(st.Bsize), max(st.Blocks*uint64(st.Bsize), 1) //nolint:gosec,unconvert // sizes are not negative, and differ by system
+	block := uint64(st.Bsize) //nolint:gosec,nolintlint // never negative; its type differs by system
+	free, total := st.Bavail*block, max(st.Blocks*block, 1)
 	percent := free * 100 / total
 	detail := fmt.Sprintf("%d MiB (%d %%) free on the disk of %s", free>>20, percent, dir)
 	if free < minDiskBytes || percent < minDiskPercent {
-		return "", fmt.Errorf("%s: free at least 1 GiB and %d %%, or move the data to another disk", detail, minDiskPercent)
+		return "", fmt.Errorf(
+			"%s: free at least 1 GiB and %d %%, or move the data to another disk",
+			detail,
+			minDiskPercent,
+		)
 	}
 	return detail, nil
 }
@@ -175,8 +207,11 @@ func diagnoseBackup(ctx context.Context, dsn string) (string, error) {
 	}
 	ago := time.Since(last).Round(time.Minute)
 	if ago > maxBackupAge {
-		return "", fmt.Errorf("the last backup, or else the installation, is %s old: run `deviceaccess-server backup` at least "+
-			"daily", ago)
+		return "", fmt.Errorf(
+			"the last backup, or else the installation, is %s old: run `deviceaccess-server backup` at least "+
+				"daily",
+			ago,
+		)
 	}
 	return fmt.Sprintf("the last backup, or else the installation, is %s old", ago), nil
 }
@@ -195,8 +230,11 @@ func diagnoseClock(ctx context.Context, dsn string) (string, error) {
 		return detail, err
 	}
 	if off > maxClockSkew {
-		return "", fmt.Errorf("the clocks of this machine and of the database differ by %s: synchronize both, for example "+
-			"with chrony", off.Round(time.Second))
+		return "", fmt.Errorf(
+			"the clocks of this machine and of the database differ by %s: synchronize both, for example "+
+				"with chrony",
+			off.Round(time.Second),
+		)
 	}
 	return "agrees with that of the database", nil
 }

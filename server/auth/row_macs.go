@@ -95,7 +95,13 @@ func BindCredentials(ctx context.Context, db *store.DB, keys *encryption.Keys) e
 			if err != nil {
 				return err
 			}
-			b := boundCredential{r.CredentialID, domain.CredentialKind(r.Kind), r.TokenHash, r.ExpiresAt, domain.Role(r.Role)}
+			b := boundCredential{
+				r.CredentialID,
+				domain.CredentialKind(r.Kind),
+				r.TokenHash,
+				r.ExpiresAt,
+				domain.Role(r.Role),
+			}
 			err = tx.SetCredentialMAC(
 				ctx,
 				dbsqlc.SetCredentialMACParams{CredentialID: r.CredentialID, Mac: keys.MAC(b.hashed())},

@@ -39,7 +39,9 @@ func TestRoles_EveryRoleEveryOperation(t *testing.T) {
 				}
 				for method := range item.Operations() {
 					res := b.send(t, request{
-						method: method, path: path, header: map[string]string{"Authorization": "Bearer " + rolePrefix + string(role)},
+						method: method,
+						path:   path,
+						header: map[string]string{"Authorization": "Bearer " + rolePrefix + string(role)},
 					})
 					admitted, want := res.status != http.StatusForbidden, role.Includes(operations[path].role)
 					if admitted != want {
@@ -70,11 +72,23 @@ func TestRoles_AdminOperations(t *testing.T) {
 	}
 	slices.Sort(admin)
 	want := []string{
-		"/client_sessions/create", "/client_sessions/delete", "/client_sessions/get_or_create",
-		"/client_sessions/grant_access", "/client_sessions/revoke", "/connect_webviews/create", "/connect_webviews/delete",
-		"/connected_accounts/delete", "/connected_accounts/update", "/deviceaccess/webhooks/rotate_secret",
-		"/devices/delete", "/webhooks/create", "/webhooks/delete", "/webhooks/update", "/workspaces/create",
-		"/workspaces/reset_sandbox", "/workspaces/update",
+		"/client_sessions/create",
+		"/client_sessions/delete",
+		"/client_sessions/get_or_create",
+		"/client_sessions/grant_access",
+		"/client_sessions/revoke",
+		"/connect_webviews/create",
+		"/connect_webviews/delete",
+		"/connected_accounts/delete",
+		"/connected_accounts/update",
+		"/deviceaccess/webhooks/rotate_secret",
+		"/devices/delete",
+		"/webhooks/create",
+		"/webhooks/delete",
+		"/webhooks/update",
+		"/workspaces/create",
+		"/workspaces/reset_sandbox",
+		"/workspaces/update",
 	}
 	if !slices.Equal(admin, want) {
 		t.Errorf("administrators alone may call\n%v, want\n%v", admin, want)

@@ -195,7 +195,10 @@ func TestZWave_Lifecycle(t *testing.T) {
 		func() bool { return strings.Contains(h.ok("accounts", "list"), "another user or password") },
 	)
 	h.ok("accounts", "update", "--password-file", h.file("new", "second word"), h.account)
-	h.within("the new one is accepted", func() bool { return strings.HasSuffix(h.ok("accounts", "list"), "connected  -") })
+	h.within(
+		"the new one is accepted",
+		func() bool { return strings.HasSuffix(h.ok("accounts", "list"), "connected  -") },
+	)
 	h.put(devices[0], "64208753")
 	if got := h.code(second); got.Status != "set" || len(got.Errors) > 0 {
 		t.Errorf("an earlier code is %+v", got)

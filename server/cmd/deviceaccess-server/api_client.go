@@ -83,10 +83,14 @@ func connectionOf(ctx context.Context, c *cli.Command) (connection, error) {
 	}
 	if out.key == "" && p.KeyFile != "" {
 		if !strings.EqualFold(out.server, strings.TrimRight(p.Server, "/")) {
-			return out, usagef("the key of the profile is for %s, not for %s: set --key-file or %s", p.Server, out.server,
-				keyVariable)
+			return out, usagef(
+				"the key of the profile is for %s, not for %s: set --key-file or %s",
+				p.Server,
+				out.server,
+				keyVariable,
+			)
 		}
-		if out.key, err = readKey(ctx, c, p.KeyFile); err != nil {
+		if out.key, err = readKey(ctx, p.KeyFile); err != nil {
 			return out, usagef("key-file in %s: %w", profilesPath(), err)
 		}
 		out.keySource = p.KeyFile
@@ -104,14 +108,14 @@ func keyOf(ctx context.Context, c *cli.Command) (key, source string, err error) 
 	case key != "" && flagSource(c, "key-file") != "--key-file":
 		return "", "", usagef("both %s and DEVICEACCESS_KEY_FILE are set: remove one of them", keyVariable)
 	}
-	if key, err = readKey(ctx, c, file); err != nil {
+	if key, err = readKey(ctx, file); err != nil {
 		return "", "", usagef("%s: %w", flagSource(c, "key-file"), err)
 	}
 	return key, file, nil
 }
 
 // readKey reads a key from a file, or from standard input.
-func readKey(ctx context.Context, c *cli.Command, file string) (string, error) {
+func readKey(ctx context.Context, file string) (string, error) {
 	if file == "-" {
 		text, err := answer(ctx)
 		if text = strings.TrimSpace(text); text == "" {
@@ -130,8 +134,11 @@ func readKey(ctx context.Context, c *cli.Command, file string) (string, error) {
 func (o connection) check() error {
 	switch {
 	case o.key == "":
-		return usagef("there is no API key: set --key-file, %s, or a profile; `deviceaccess-server keys create` on the "+
-			"server's machine creates a key", keyVariable)
+		return usagef(
+			"there is no API key: set --key-file, %s, or a profile; `deviceaccess-server keys create` on the "+
+				"server's machine creates a key",
+			keyVariable,
+		)
 	case strings.ContainsFunc(o.key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return usagef("%s does not contain an API key", o.keySource)
 	case api.IsPublishable(o.key):
@@ -141,7 +148,11 @@ func (o connection) check() error {
 			o.keySource)
 	}
 	if u, err := url.Parse(o.server); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		fmt.Fprintf(os.Stderr, "The key and the PINs are not encrypted on the way to %s. Use https.\n", printable(o.server))
+		fmt.Fprintf(
+			os.Stderr,
+			"The key and the PINs are not encrypted on the way to %s. Use https.\n",
+			printable(o.server),
+		)
 	}
 	return nil
 }
@@ -211,16 +222,23 @@ func (o *client) explain(err error) error {
 	case err == nil:
 		return nil
 	case api.IsUntrusted(err):
-		return fmt.Errorf("the certificate of %s is not trusted: %w; to trust its authority, set SSL_CERT_FILE", o.server,
-			unwrapURL(err))
+		return fmt.Errorf(
+			"the certificate of %s is not trusted: %w; to trust its authority, set SSL_CERT_FILE",
+			o.server,
+			unwrapURL(err),
+		)
 	case api.IsNotConnected(err):
 		return fmt.Errorf("the server at %s cannot be reached: %w; check --server, and that the server runs", o.server,
 			unwrapURL(err))
 	case api.StatusOf(err) == 401:
 		return fmt.Errorf("%w; the key is that of %s", err, o.keySource)
 	case api.IsNoRoute(err):
-		return fmt.Errorf("%w; check that --server %s is the address of a Device Access server, and that it is not older "+
-			"than this program", err, o.server)
+		return fmt.Errorf(
+			"%w; check that --server %s is the address of a Device Access server, and that it is not older "+
+				"than this program",
+			err,
+			o.server,
+		)
 	}
 	return err
 }

@@ -174,7 +174,17 @@ func auditWriter(c *cli.Command, out io.Writer, workspaces map[uuid.UUID]string)
 	return func(e audit.Entry) error {
 		if !headed {
 			headed = true
-			_, err := fmt.Fprintf(out, auditColumns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
+			_, err := fmt.Fprintf(
+				out,
+				auditColumns,
+				"AT",
+				"WORKSPACE",
+				"ACTOR",
+				"OPERATION",
+				"OUTCOME",
+				"REQUEST",
+				"SUBJECTS",
+			)
 			if err != nil {
 				return err
 			}
@@ -199,8 +209,17 @@ func writeAuditRow(out io.Writer, e audit.Entry, workspaces map[uuid.UUID]string
 	for i, s := range e.Subjects {
 		subjects[i] = s.Kind + "=" + s.ID.String()
 	}
-	_, err := fmt.Fprintf(out, auditColumns, formatTime(e.At), workspace, printable(who), printable(e.Operation), e.Outcome,
-		shown(e.RequestID), strings.Join(subjects, " "))
+	_, err := fmt.Fprintf(
+		out,
+		auditColumns,
+		formatTime(e.At),
+		workspace,
+		printable(who),
+		printable(e.Operation),
+		e.Outcome,
+		shown(e.RequestID),
+		strings.Join(subjects, " "),
+	)
 	return err
 }
 

@@ -92,7 +92,10 @@ func createCodeCommand() *cli.Command {
 				Usage: "read the PIN from `FILE`, or from standard input if it is - (default: the server chooses a PIN, which " +
 					"this command does not print)",
 			},
-			&cli.StringFlag{Name: "starts-at", Usage: "let the code open the door from `TIME` on, such as 2026-01-31T15:00:00Z"},
+			&cli.StringFlag{
+				Name:  "starts-at",
+				Usage: "let the code open the door from `TIME` on, such as 2026-01-31T15:00:00Z",
+			},
 			&cli.StringFlag{Name: "ends-at", Usage: "remove the code at `TIME`, such as 2026-02-07T11:00:00Z"},
 			noWaitFlag(),
 			timeoutFlag(),
@@ -333,8 +336,13 @@ func createCode(ctx context.Context, c *cli.Command, to *client) error {
 	id := answer.AccessCode.AccessCodeID
 	if !c.Bool("no-wait") {
 		if err := to.await(ctx, c, answer.ActionAttempt); err != nil {
-			return fmt.Errorf("the code %s was created, but its device does not have it yet: %w; `deviceaccess-server codes "+
-				"get %s` shows its state", id, err, id)
+			return fmt.Errorf(
+				"the code %s was created, but its device does not have it yet: %w; `deviceaccess-server codes "+
+					"get %s` shows its state",
+				id,
+				err,
+				id,
+			)
 		}
 	}
 	if c.String("output") == outputTable {
@@ -389,7 +397,9 @@ func retryCode(ctx context.Context, c *cli.Command, to *client, code deviceCode)
 	case code.managed.Code != nil:
 		request.Code = *code.managed.Code
 	case code.managed.Name == nil:
-		return refusedf("the code has neither a PIN nor a name yet: the server is waiting for the vendor to choose its PIN")
+		return refusedf(
+			"the code has neither a PIN nor a name yet: the server is waiting for the vendor to choose its PIN",
+		)
 	}
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, to.UpdateAccessCode, request)
 	if err != nil {

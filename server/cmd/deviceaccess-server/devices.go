@@ -83,7 +83,9 @@ func timeoutFlag() cli.Flag {
 func onDevice(act func(context.Context, *cli.Command, *client, api.Device) error) cli.ActionFunc {
 	return withClient(func(ctx context.Context, c *cli.Command, to *client) error {
 		if c.Args().First() == "" {
-			return usagef("missing argument: the id or the name of the device; `deviceaccess-server devices list` shows them")
+			return usagef(
+				"missing argument: the id or the name of the device; `deviceaccess-server devices list` shows them",
+			)
 		}
 		d, err := to.findDevice(ctx, c.Args().First())
 		if err != nil {
@@ -116,7 +118,10 @@ func (o *client) findDevice(ctx context.Context, text string) (api.Device, error
 	case err != nil:
 		return api.Device{}, err
 	case len(found) == 0:
-		return api.Device{}, notFoundf("device %q does not exist; `deviceaccess-server devices list` shows the devices", text)
+		return api.Device{}, notFoundf(
+			"device %q does not exist; `deviceaccess-server devices list` shows the devices",
+			text,
+		)
 	case len(found) > 1:
 		ids := make([]string, len(found))
 		for i, d := range found {
@@ -179,7 +184,10 @@ func deviceListing(accounts map[string]string) listing[api.Device] {
 			{"DEVICE", func(d api.Device) string { return d.DeviceID }},
 			{"NAME", func(d api.Device) string { return printable(d.DisplayName) }},
 			{"TYPE", func(d api.Device) string { return printable(d.DeviceType) }},
-			{"ACCOUNT", func(d api.Device) string { return named(accounts[d.ConnectedAccountID], d.ConnectedAccountID) }},
+			{
+				"ACCOUNT",
+				func(d api.Device) string { return named(accounts[d.ConnectedAccountID], d.ConnectedAccountID) },
+			},
 			{"STATE", connectionState},
 			{"BATTERY", batteryState},
 			{"BOLT", boltState},
@@ -234,7 +242,10 @@ func showDevice(ctx context.Context, c *cli.Command, to *client, d api.Device) e
 		return err
 	}
 	l := deviceListing(accounts)
-	l.columns = append(l.columns, column[api.Device]{"ADDED", func(d api.Device) string { return formatTime(d.CreatedAt) }})
+	l.columns = append(
+		l.columns,
+		column[api.Device]{"ADDED", func(d api.Device) string { return formatTime(d.CreatedAt) }},
+	)
 	l.columns = append(l.columns, problemColumns[api.Device](d.Errors, d.Warnings)...)
 	return l.printOne(c, d)
 }
@@ -270,7 +281,11 @@ func moveBolt(
 	operation func(*api.Client) api.Operation[api.BoltRequest], done string,
 ) func(context.Context, *cli.Command, *client, api.Device) error {
 	return func(ctx context.Context, c *cli.Command, to *client, d api.Device) error {
-		answer, err := api.Call[api.ActionAttemptResponse](ctx, operation(to.Client), api.BoltRequest{DeviceID: d.DeviceID})
+		answer, err := api.Call[api.ActionAttemptResponse](
+			ctx,
+			operation(to.Client),
+			api.BoltRequest{DeviceID: d.DeviceID},
+		)
 		if err != nil {
 			return err
 		}

@@ -46,10 +46,18 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	p.untilYes("true")
-	if _, err := p.conn.Exec(t.Context(), "insert into last_backup (finished_at) values (now() - interval '3 days')"); err != nil {
+	if _, err := p.conn.Exec(
+		t.Context(),
+		"insert into last_backup (finished_at) values (now() - interval '3 days')",
+	); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := p.exits("doctor", "--listen", listen); code != exitFailed || !strings.Contains(out, "at least daily") {
+	if code, out := p.exits(
+		"doctor",
+		"--listen",
+		listen,
+	); code != exitFailed ||
+		!strings.Contains(out, "at least daily") {
 		t.Errorf("an old backup: %d: %s", code, out)
 	}
 	p.stop(cmd)

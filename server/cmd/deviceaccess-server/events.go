@@ -25,24 +25,29 @@ func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "events",
 		Usage: "follow the events of a workspace, over the API",
-		Commands: []*cli.Command{{
-			Name:  "tail",
-			Usage: "print events as they happen, oldest first, without PINs",
-			Description: "JSON has one object per line, and YAML one document per event. To resume a tail that stopped, set\n" +
-				"--since to the time of its last event.",
-			Flags: apiCommandFlags(
-				&cli.StringFlag{
-					Name:  "since",
-					Value: "0s",
-					Usage: "start with events from `TIME` on: a time such as 2026-01-31T12:00:00Z, or an age such as 15m or 7d",
-				},
-				&cli.StringSliceFlag{Name: "type", Usage: "print events of the `TYPE`, such as device.disconnected; repeatable"},
-				&cli.StringFlag{Name: "device", Usage: "print events of the `DEVICE`, an id or an exact name"},
-				&cli.StringFlag{Name: "code", Usage: "print events of the code `ID`"},
-				&cli.BoolFlag{Name: "no-follow", Usage: "end after the events that have happened"},
-			),
-			Action: withClient(tailEvents),
-		}},
+		Commands: []*cli.Command{
+			{
+				Name:  "tail",
+				Usage: "print events as they happen, oldest first, without PINs",
+				Description: "JSON has one object per line, and YAML one document per event. To resume a tail that stopped, set\n" +
+					"--since to the time of its last event.",
+				Flags: apiCommandFlags(
+					&cli.StringFlag{
+						Name:  "since",
+						Value: "0s",
+						Usage: "start with events from `TIME` on: a time such as 2026-01-31T12:00:00Z, or an age such as 15m or 7d",
+					},
+					&cli.StringSliceFlag{
+						Name:  "type",
+						Usage: "print events of the `TYPE`, such as device.disconnected; repeatable",
+					},
+					&cli.StringFlag{Name: "device", Usage: "print events of the `DEVICE`, an id or an exact name"},
+					&cli.StringFlag{Name: "code", Usage: "print events of the code `ID`"},
+					&cli.BoolFlag{Name: "no-follow", Usage: "end after the events that have happened"},
+				),
+				Action: withClient(tailEvents),
+			},
+		},
 	}
 }
 
@@ -65,22 +70,24 @@ func tailEvents(ctx context.Context, c *cli.Command, to *client) error {
 	t := eventTail{client: to, request: request, from: since, seen: map[string]time.Time{}}
 	for {
 		more, err := t.next(ctx, func(e api.Event) error { return printEvent(c, e) })
-		switch {
-		case ctx.Err() != nil: // Ctrl-C is how a tail ends
-			return nil
-		case err != nil:
+		if ctx.Err() != nil { // Ctrl-C is how a tail ends
+			break
+		}
+		if err != nil {
 			return err
-		case more:
+		}
+		if more {
 			continue
-		case c.Bool("no-follow"):
-			return nil
+		}
+		if c.Bool("no-follow") {
+			break
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(eventInterval):
 		}
 	}
+	return nil
 }
 
 // eventTail reads events once each. Events can become visible after later ones, so each read overlaps the last one.

@@ -41,7 +41,11 @@ func keysCommand() *cli.Command {
 						Value: string(domain.RoleAdmin),
 						Usage: "allow what the `ROLE` includes: admin (everything), operator (daily work with codes, doors, and " +
 							"people), or viewer (reads)",
-						Validator: validateOneOf(string(domain.RoleAdmin), string(domain.RoleOperator), string(domain.RoleViewer)),
+						Validator: validateOneOf(
+							string(domain.RoleAdmin),
+							string(domain.RoleOperator),
+							string(domain.RoleViewer),
+						),
 					},
 					&cli.StringFlag{Name: "name", Usage: "set the name to `TEXT`"},
 					&cli.StringFlag{Name: "owner", Usage: "note the person or program that uses it as `TEXT`"},

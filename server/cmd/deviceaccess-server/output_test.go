@@ -11,9 +11,17 @@ import (
 func TestPrintDocument(t *testing.T) {
 	t.Parallel()
 	value := map[string]any{
-		"code": testPIN, "error_code": "device_offline", "level": 0.25, "big": 9007199254740993, "none": []string{},
-		"secret": "whsec_x", "text": "0123", "url": "a&b",
-		"pending_mutations":  []any{map[string]any{"from": map[string]any{"code": testPIN}, "mutation_code": "updating_code"}},
+		"code":       testPIN,
+		"error_code": "device_offline",
+		"level":      0.25,
+		"big":        9007199254740993,
+		"none":       []string{},
+		"secret":     "whsec_x",
+		"text":       "0123",
+		"url":        "a&b",
+		"pending_mutations": []any{
+			map[string]any{"from": map[string]any{"code": testPIN}, "mutation_code": "updating_code"},
+		},
 		"changed_properties": []any{map[string]any{"property": "code", "from": testPIN, "to": testPIN}},
 	}
 	for format, want := range map[string]string{

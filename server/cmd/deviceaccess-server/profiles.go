@@ -46,8 +46,12 @@ func readProfile(name string) (profile, error) {
 	case path == "":
 		return profile{}, usagef("there is no home directory for profiles.yaml: set --server and --key-file instead")
 	case errors.Is(err, fs.ErrNotExist):
-		return profile{}, usagef("profile %q does not exist, because %s does not: create the file, or set --server and "+
-			"--key-file", name, path)
+		return profile{}, usagef(
+			"profile %q does not exist, because %s does not: create the file, or set --server and "+
+				"--key-file",
+			name,
+			path,
+		)
 	case err != nil:
 		return profile{}, usagef("read the profiles: %w", err)
 	}
@@ -80,8 +84,11 @@ func parseProfiles(path string, text []byte) (all profilesFile, err error) {
 		if m := yamlErrorLine.FindStringSubmatch(err.Error()); m != nil {
 			place = fmt.Sprintf("%s:%s", path, m[1])
 		}
-		return all, usagef("%s: the file must have a name in default, and profiles with server, key-file, and workspace; "+
-			"the key itself belongs into the file that key-file names", place)
+		return all, usagef(
+			"%s: the file must have a name in default, and profiles with server, key-file, and workspace; "+
+				"the key itself belongs into the file that key-file names",
+			place,
+		)
 	}
 	return all, nil
 }

@@ -68,7 +68,10 @@ func TestConfig_Precedence(t *testing.T) {
 		t.Errorf("the log is not in JSON, or does not name the source: %s %v", withoutKeys(log), err)
 	}
 	p.env = append(p.env, "DEVICEACCESS_LOG_FORMAT=text", "DEVICEACCESS_DATABASE_URL=postgres://127.0.0.1:1/none")
-	if said := p.said("migrate"); !strings.Contains(said, "DEVICEACCESS_DATABASE_URL") || strings.Contains(said, `"msg"`) {
+	if said := p.said(
+		"migrate",
+	); !strings.Contains(said, "DEVICEACCESS_DATABASE_URL") ||
+		strings.Contains(said, `"msg"`) {
 		t.Errorf("the variables do not win: %s", said)
 	}
 	for _, missing := range []string{"/nowhere/config.yaml", p.dir} {

@@ -94,8 +94,15 @@ func (s *workspaceStatus) print(c *cli.Command) error {
 	case outputJSON, outputYAML:
 		return printDocument(os.Stdout, format, s)
 	case outputTable:
-		fmt.Printf("%s at %s: %d accounts, %d devices, %d codes, %d webhooks\n", named(s.Workspace.Name, s.Workspace.ID),
-			printable(s.Server), s.Counts.Accounts, s.Counts.Devices, s.Counts.Codes, s.Counts.Webhooks)
+		fmt.Printf(
+			"%s at %s: %d accounts, %d devices, %d codes, %d webhooks\n",
+			named(s.Workspace.Name, s.Workspace.ID),
+			printable(s.Server),
+			s.Counts.Accounts,
+			s.Counts.Devices,
+			s.Counts.Codes,
+			s.Counts.Webhooks,
+		)
 		if s.OK {
 			fmt.Println("Nothing is wrong.")
 			return nil
@@ -235,7 +242,12 @@ func (s *workspaceStatus) addDevices(devices []api.Device) {
 func (s *workspaceStatus) addCodes(codes []deviceCode) {
 	s.Counts.Codes = len(codes)
 	for _, c := range codes {
-		f := finding{Kind: "code", ID: c.id(), Name: c.name() + " on " + c.device.DisplayName, Next: "codes get " + c.id()}
+		f := finding{
+			Kind: "code",
+			ID:   c.id(),
+			Name: c.name() + " on " + c.device.DisplayName,
+			Next: "codes get " + c.id(),
+		}
 		problems := c.problems()
 		switch {
 		case len(problems) > 0:
@@ -277,7 +289,7 @@ func knownTime(t time.Time) *time.Time {
 
 // health returns the health of the parts of the server. It does not retry, because a server that is down says why.
 func (o *client) health(ctx context.Context) ([]api.ServiceHealth, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.connection.server+"/health", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.server+"/health", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -293,8 +305,11 @@ func (o *client) health(ctx context.Context) ([]api.ServiceHealth, error) {
 	}
 	var answer api.HealthResponse
 	if err := json.Unmarshal(text, &answer); err != nil || answer.ServiceHealthStatuses == nil {
-		return nil, fmt.Errorf("%s/health answers %s, which is not the health of a Device Access server: check --server",
-			o.connection.server, resp.Status)
+		return nil, fmt.Errorf(
+			"%s/health answers %s, which is not the health of a Device Access server: check --server",
+			o.server,
+			resp.Status,
+		)
 	}
 	return answer.ServiceHealthStatuses, nil
 }

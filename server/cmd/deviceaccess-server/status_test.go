@@ -30,7 +30,8 @@ func TestStatus(t *testing.T) {
 		return slices.ContainsFunc(found.Findings, func(f finding) bool { return f.Kind == kind && f.ID == id })
 	}
 	s.until("the server is healthy", func() bool { look(); return !has("server", "") })
-	if found.Server != r.URL || found.Workspace.ID != r.Workspace || found.Counts.Devices == 0 || found.Counts.Accounts == 0 {
+	if found.Server != r.URL || found.Workspace.ID != r.Workspace || found.Counts.Devices == 0 ||
+		found.Counts.Accounts == 0 {
 		t.Errorf("the status is %+v", found)
 	}
 	if code, out := p.exits("status"); code == exitFailed != (len(found.Findings) > 0) ||
@@ -59,7 +60,12 @@ func TestStatus(t *testing.T) {
 		!strings.Contains(out, "devices get "+lock) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if ids := strings.Fields(p.ok("devices", "list", "--state", "offline", "--output", "id")); !slices.Contains(ids, lock) {
+	if ids := strings.Fields(
+		p.ok("devices", "list", "--state", "offline", "--output", "id"),
+	); !slices.Contains(
+		ids,
+		lock,
+	) {
 		t.Errorf("the offline devices are %v", ids)
 	}
 	if code, out := p.exits("status", "--server", "http://127.0.0.1:1"); code != exitFailed ||
@@ -109,7 +115,8 @@ func TestKeyRoles(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, k := range keys {
-		if k.Name == k.Role && (k.Owner != "Jane" || k.ExpiresAt == nil || k.State != "active" || len(k.Workspaces) != 1) {
+		if k.Name == k.Role &&
+			(k.Owner != "Jane" || k.ExpiresAt == nil || k.State != "active" || len(k.Workspaces) != 1) {
 			t.Errorf("the list has %+v", k)
 		}
 		used[k.Name] = k.LastUsedAt != nil
@@ -143,7 +150,10 @@ func TestEventsTail(t *testing.T) {
 	t.Cleanup(func() { _ = follow.Process.Kill(); _ = follow.Wait() })
 	id := p.ok("codes", "create", "--device", lock, "--pin-file", pin)
 	p.ok("codes", "delete", id)
-	s.until("the tail shows the deletion", func() bool { return strings.Contains(out.String(), `"access_code.deleted"`) })
+	s.until(
+		"the tail shows the deletion",
+		func() bool { return strings.Contains(out.String(), `"access_code.deleted"`) },
+	)
 	seen := map[string]bool{}
 	for line := range strings.Lines(out.String()) {
 		var e struct {

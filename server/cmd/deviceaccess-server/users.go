@@ -31,7 +31,11 @@ func listUsers(ctx context.Context, c *cli.Command, to *client) error {
 	search := strings.ToLower(c.String("search"))
 	users, err := filtered(to.UserIdentities(ctx), func(u api.UserIdentity) bool {
 		return strings.Contains(strings.ToLower(strings.Join([]string{
-			u.DisplayName, domain.Value(u.FullName), domain.Value(u.EmailAddress), domain.Value(u.PhoneNumber), domain.Value(u.UserIdentityKey),
+			u.DisplayName,
+			domain.Value(u.FullName),
+			domain.Value(u.EmailAddress),
+			domain.Value(u.PhoneNumber),
+			domain.Value(u.UserIdentityKey),
 		}, "\n")), search)
 	})
 	if err != nil {
