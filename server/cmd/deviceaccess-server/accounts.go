@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/urfave/cli/v3"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -70,12 +71,11 @@ func accountsCommand() *cli.Command {
 		Commands: []*cli.Command{
 			connect,
 			{
-				Name:  "list",
-				Usage: "list the accounts without their credentials",
-				Flags: append(outputFlags(), databaseFlags()...),
-				Action: func(ctx context.Context, c *cli.Command) error {
-					return withAdmin(ctx, c, func(a *app.Admin) error { return listAccounts(ctx, c, a) })
-				},
+				Name: "list",
+				Usage: "list the accounts of all workspaces without their credentials; with --server or --profile, those of " +
+					"one workspace over the API",
+				Flags:  append(apiCommandFlags(), databaseFlags()...),
+				Action: onServerOr(listAccountsOfServer, listAccounts),
 			},
 			checkCommand(),
 			allowWritesCommand(),
@@ -221,9 +221,9 @@ type accountRecord struct {
 	Adapter   string      `json:"adapter"`
 	Name      string      `json:"name"`
 	Workspace namedObject `json:"workspace"`
-	Address   string      `json:"address"`
+	Address   string      `json:"address,omitempty"` // not over the API
 	Devices   int64       `json:"devices"`
-	CallsLeft string      `json:"calls_left"`
+	CallsLeft string      `json:"calls_left,omitempty"` // not over the API
 	Connected bool        `json:"connected"`
 	Problem   string      `json:"problem,omitempty"`
 }
@@ -251,6 +251,40 @@ func listAccounts(ctx context.Context, c *cli.Command, a *app.Admin) error {
 		}
 		if one.Connection != nil {
 			records[i].Address = one.Connection.Address()
+		}
+	}
+	return accountListing.print(c, records)
+}
+
+// listAccountsOfServer lists the accounts of the workspace of a key, over the API.
+func listAccountsOfServer(ctx context.Context, c *cli.Command, to *client) error {
+	workspace, err := api.Call[api.WorkspaceResponse](ctx, to.GetWorkspace, api.EmptyRequest{})
+	if err != nil {
+		return err
+	}
+	accounts, err := api.Collect(to.ConnectedAccounts(ctx, api.ListConnectedAccountsRequest{}))
+	if err != nil {
+		return err
+	}
+	devices := map[string]int64{}
+	for d, err := range to.Devices(ctx, api.ListDevicesRequest{}) {
+		if err != nil {
+			return err
+		}
+		devices[d.ConnectedAccountID]++
+	}
+	records := make([]accountRecord, len(accounts))
+	for i, one := range accounts {
+		records[i] = accountRecord{
+			ID:        one.ConnectedAccountID,
+			Adapter:   one.AccountType,
+			Name:      one.DisplayName,
+			Workspace: namedObject{workspace.Workspace.WorkspaceID, workspace.Workspace.Name},
+			Devices:   devices[one.ConnectedAccountID],
+			Connected: len(one.Errors) == 0,
+		}
+		if len(one.Errors) > 0 {
+			records[i].Problem = one.Errors[0].Message
 		}
 	}
 	return accountListing.print(c, records)

@@ -23,7 +23,8 @@ func TestCodesRetry(t *testing.T) {
 
 	lock.Control(t, http.MethodPut, "/faults", sandbox.Faults{FailureRate: map[string]float64{"invalid": 1}})
 	code, out := p.exits("codes", "create", "--device", device, "--name", "Guest", "--pin-file", pin)
-	if code != exitRefused || !strings.Contains(out, "its device does not have it yet") || strings.Contains(out, testPIN) {
+	if code != exitRefused || !strings.Contains(out, "its device does not have it yet") ||
+		strings.Contains(out, testPIN) {
 		t.Errorf("a refused code: exit code %d: %s", code, strings.ReplaceAll(out, testPIN, "PIN"))
 	}
 	id := p.shown("codes", "list", "--with-errors", "--output", "id")

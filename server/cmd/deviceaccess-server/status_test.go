@@ -54,6 +54,9 @@ func TestStatus(t *testing.T) {
 			t.Fatalf("%s: %d", path, status)
 		}
 	}
+	if out := p.ok("accounts", "list", "--output", "id"); !strings.Contains(out, account) {
+		t.Errorf("the accounts are %s", out)
+	}
 	s.until("the status has both", func() bool { look(); return has("device", lock) && has("account", account) })
 	code, out := p.exits("status")
 	if code != exitFailed || strings.Index(out, "account ") > strings.Index(out, "device ") ||
@@ -96,6 +99,7 @@ func TestKeyRoles(t *testing.T) {
 		p.shown("codes", "get", id)
 		p.shown("users", "list")
 		p.shown("webhooks", "list")
+		p.shown("accounts", "list")
 	}
 	hook := `{"url":"http://127.0.0.1:1/","event_types":["*"]}`
 	for role, c := range map[string]struct {
