@@ -53,8 +53,11 @@ type Client struct {
 
 // New returns an HTTP client for an account. It follows no redirects, env.Transport wraps it, and env.Guard checks each
 // address before it is dialed.
-func New(env adapter.Env) *http.Client {
+func New(env adapter.Env, options ...Option) *http.Client {
 	t := adapter.NewTransport()
+	for _, set := range options {
+		set(t)
+	}
 	if env.Guard != nil {
 		t.Proxy = nil // the proxy would dial the address
 		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: env.Guard}).DialContext
