@@ -3,9 +3,7 @@ package seam
 import (
 	"context"
 	"errors"
-	"net"
-	"net/netip"
-	"net/url"
+	"fmt"
 	"strings"
 	"time"
 
@@ -89,34 +87,18 @@ func (c *Connection) Apply(set adapter.Settings) error {
 	set.Set("url", &c.BaseURL)
 	set.Set("api-key", &c.APIKey)
 	c.APIKey = strings.TrimSpace(c.APIKey)
-	u, err := url.Parse(strings.TrimRight(c.BaseURL, "/"))
+	base, err := vendorhttp.BaseURL(c.BaseURL)
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("--url: not a URL such as " + DefaultURL)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return errors.New("--url: the API key must not travel in clear; use https")
+	case err != nil:
+		return fmt.Errorf("--url: %w", err)
 	case c.APIKey == "":
 		return errors.New("the workspace needs an API key: set --api-key-file or DEVICEACCESS_GATEWAY_API_KEY")
 	}
-	host := adapter.NormalizeHost(u.Hostname())
-	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
-		host = net.JoinHostPort(host, port)
-	} else if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	c.BaseURL = u.Scheme + "://" + host + u.Path
+	c.BaseURL = base
 	if c.BaseURL != was.BaseURL || c.APIKey != was.APIKey {
 		c.WorkspaceID = "" // Check finds it
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.IsLoopback()
 }
 
 // Check implements adapter.Connection. It refuses loops: a workspace cannot be its own upstream, nor that of its own

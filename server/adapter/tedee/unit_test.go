@@ -168,7 +168,7 @@ func TestConnection_Apply(t *testing.T) {
 	}{
 		"default":         {tedee.DefaultURL, "k", "https://api.tedee.com", ""},
 		"another version": {"https://API.tedee.com./api/v38/", "k", "https://api.tedee.com", "https://api.tedee.com/api/v38"},
-		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1:80", "http://127.0.0.1:80/api/v37"},
+		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1", "http://127.0.0.1/api/v37"},
 		"in clear":        {"http://example.com", "k", "", ""},
 		"with user":       {"https://u:p@example.com", "k", "", ""},
 		"no URL":          {"api.tedee.com", "k", "", ""},
