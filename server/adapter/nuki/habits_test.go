@@ -373,7 +373,7 @@ func (l *loggedIn) open() *nuki.Adapter {
 }
 
 type subscription struct {
-	ID     int64  `json:"id"`
+	ID     string `json:"id"`
 	Secret string `json:"secret"`
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/oauth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
@@ -63,8 +65,6 @@ func VendorAt(base string) adapter.Vendor {
 	}
 }
 
-// Connection connects to one Nuki Web account.
-type Connection struct {
 // oauthAt returns the login on Nuki's pages.
 func oauthAt(base string) *adapter.OAuth {
 	return &adapter.OAuth{
@@ -79,6 +79,8 @@ func oauthAt(base string) *adapter.OAuth {
 	}
 }
 
+// Connection connects to one Nuki Web account.
+type Connection struct {
 	base   string
 	tokens adapter.Tokens // of a login that is being checked
 
@@ -158,7 +160,7 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, error) {
 	config := c.config(env)
 	if c.OAuth && env.PushURLs != nil {
-		config.PushURLs = c.reachable(env.PushURLs)
+		config.PushURLs = subscription.Reachable(c.base, env.PushURLs)
 	}
 	a := New(config)
 	a.Listen()
@@ -180,18 +182,4 @@ func (c *Connection) config(env adapter.Env) Config {
 		config.Tokens = &adapter.TokenSource{Secrets: env.Secrets, Refresh: oauth.Refresh(oauthAt(c.base), env)}
 	}
 	return config
-}
-
-// reachable omits the URLs that Nuki cannot reach: it accepts only https. Then the adapter polls.
-func (c *Connection) reachable(
-	urls func(context.Context) ([]string, error),
-) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		all, err := urls(ctx)
-		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") ||
-			strings.HasPrefix(c.base, "http://") {
-			return all, err
-		}
-		return nil, nil
-	}
 }

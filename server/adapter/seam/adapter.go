@@ -31,6 +31,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
@@ -66,14 +68,14 @@ type Adapter struct {
 	http      *http.Client
 	slog      *slog.Logger
 	secrets   adapter.Secrets
-	pushURLs  func(ctx context.Context) ([]string, error)
 	interval  time.Duration
 
 	events *adapter.EventQueue
 	writes budget
 	known  deviceCache
 	log    eventLog
-	hook   subscription
+	hook   subscription.Subscription
+	pushes *rate.Limiter
 	// unmanaged is the number of locks that are unmanaged upstream.
 	unmanaged atomic.Int64
 
@@ -92,38 +94,40 @@ var (
 
 // New returns an adapter. It sends nothing.
 func New(c Config) *Adapter {
-	client := http.Client{Timeout: 30 * time.Second}
-	if c.HTTP != nil {
-		client = *c.HTTP
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if client.Transport == nil {
-		t := adapter.NewTransport()
-		if c.Guard != nil {
-			t.Proxy = nil // the proxy would dial the address
-			t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: c.Guard}).DialContext
-		}
-		client.Transport = c.Transport.Wrap(t)
+	if c.HTTP == nil {
+		c.HTTP = vendorhttp.New(adapter.Env{Guard: c.Guard, Transport: c.Transport})
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	open, shut := context.WithCancel(context.Background())
-	return &Adapter{
+	a := &Adapter{
 		base:      strings.TrimRight(c.BaseURL, "/"),
 		key:       c.APIKey,
 		workspace: c.Workspace,
-		http:      &client,
+		http:      c.HTTP,
 		slog:      c.Log,
 		secrets:   c.Secrets,
-		pushURLs:  c.PushURLs,
 		interval:  cmp.Or(c.PollInterval, defaultPollInterval),
 		events:    adapter.NewEventQueue(),
-		hook:      subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
+		pushes:    rate.NewLimiter(pushesPerSecond, pushBurst),
 		known:     deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
 		open:      open,
 		shut:      shut,
 	}
+	a.hook = subscription.Subscription{
+		URLs:    c.PushURLs,
+		Secrets: c.Secrets,
+		Log:     c.Log,
+		List:    a.listWebhooks,
+		Create:  a.createWebhook,
+		Delete:  a.deleteWebhook,
+		IsSigned: func(header http.Header, body []byte, secret string) bool {
+			return isSigned(header, body, secret, time.Now())
+		},
+		MaxPush: pushLimit,
+	}
+	return a
 }
 
 // pageSize is the number of devices or codes in a page.

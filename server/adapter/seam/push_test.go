@@ -123,7 +123,7 @@ func TestWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept map[string]string
-	if json.Unmarshal(data, &kept) != nil || kept["secret"] == "" || kept["webhook_id"] != first[0] {
+	if json.Unmarshal(data, &kept) != nil || kept["secret"] == "" || kept["id"] != first[0] {
 		t.Error("the stored subscription is incomplete")
 	}
 }

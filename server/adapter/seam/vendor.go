@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
@@ -137,25 +139,11 @@ func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, 
 		Log:       env.Log,
 	}
 	if env.PushURLs != nil {
-		config.PushURLs = c.reachable(env.PushURLs)
+		config.PushURLs = subscription.Reachable(c.BaseURL, env.PushURLs)
 	}
 	a := New(config)
 	a.Listen()
 	return a, nil
-}
-
-// reachable omits the URLs that the server cannot reach: a hosted server accepts only https. Then the adapter polls.
-func (c *Connection) reachable(
-	urls func(context.Context) ([]string, error),
-) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		all, err := urls(ctx)
-		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") ||
-			strings.HasPrefix(c.BaseURL, "http://") {
-			return all, err
-		}
-		return nil, nil
-	}
 }
 
 // wireWorkspace is a workspace in a response.
