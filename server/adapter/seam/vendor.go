@@ -107,11 +107,10 @@ func (c *Connection) Apply(set adapter.Settings) error {
 // upstream.
 func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
 	a := New(Config{
-		BaseURL:   c.BaseURL,
-		APIKey:    c.APIKey,
-		Guard:     env.Guard,
-		Transport: env.Transport,
-		Log:       env.Log,
+		BaseURL: c.BaseURL,
+		APIKey:  c.APIKey,
+		HTTP:    vendorhttp.New(env),
+		Log:     env.Log,
 	})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	workspace, err := a.checkWorkspace(ctx, env.Workspace)
@@ -133,9 +132,8 @@ func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, 
 		BaseURL:   c.BaseURL,
 		APIKey:    c.APIKey,
 		Workspace: env.Workspace,
-		Guard:     env.Guard,
 		Secrets:   env.Secrets,
-		Transport: env.Transport,
+		HTTP:      vendorhttp.New(env),
 		Log:       env.Log,
 	}
 	if env.PushURLs != nil {

@@ -80,6 +80,8 @@ type Call struct {
 	// ContentType is that of JSON; empty: application/json.
 	ContentType string
 	Form        url.Values
+	// IdempotencyKey is the Idempotency-Key; empty: none.
+	IdempotencyKey string
 	// Write means that the request changes something, so that its outcome is unknown without a response.
 	Write bool
 }
@@ -193,7 +195,10 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	if call.Method == http.MethodPost && !call.Write { // net/http repeats it, and does not send the empty header
+	switch {
+	case call.IdempotencyKey != "":
+		req.Header.Set("Idempotency-Key", call.IdempotencyKey)
+	case call.Method == http.MethodPost && !call.Write: // net/http repeats it, and does not send the empty header
 		req.Header["Idempotency-Key"] = nil
 	}
 	if c.Authorize != nil {
