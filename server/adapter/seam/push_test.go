@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -58,7 +59,7 @@ func TestWebhook(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	stored := &secrets{}
+	stored := &adaptertest.Secrets{}
 	start := func() *seam.Adapter {
 		a := seam.New(seam.Config{
 			BaseURL:      base,
