@@ -119,7 +119,8 @@ func TestTTLockPushesRevealNothing(t *testing.T) {
 	for more, want := range map[string]int{"}]": http.StatusOK, "": http.StatusBadRequest} {
 		pin := r.pin()
 		r.run.Learn("code", pin)
-		records := fmt.Sprintf(`[{"recordType":4,"success":0,"keyboardPwd":%q,"lockDate":%d`, pin, time.Now().UnixMilli())
+		now := time.Now().UnixMilli()
+		records := fmt.Sprintf(`[{"recordType":4,"success":0,"keyboardPwd":%q,"lockDate":%d`, pin, now)
 		form := url.Values{"notifyType": {"1"}, "lockId": {cloud.ID(0)}, "records": {records + more}}.Encode()
 		header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 		r.push(to, form, header, want)

@@ -35,7 +35,8 @@ var judges sync.Map // func() (*Judge, error) by description
 // Open reads a description. Its servers must be absent or "/".
 func Open(t testing.TB, description []byte) *Judge {
 	t.Helper()
-	once, _ := judges.LoadOrStore(string(description), sync.OnceValues(func() (*Judge, error) { return read(description) }))
+	open := sync.OnceValues(func() (*Judge, error) { return read(description) })
+	once, _ := judges.LoadOrStore(string(description), open)
 	j, err := once.(func() (*Judge, error))()
 	if err != nil {
 		t.Fatal(err)

@@ -89,12 +89,13 @@ func (p pins) verify(s tls.ConnectionState) error {
 		return nil
 	}
 	if _, isName := errors.AsType[x509.HostnameError](err); isName {
-		return adapter.Errorf(adapter.GatewayDown, "the server's certificate is not valid for %s; connect to a name of "+
-			"the certificate, or pin the certificate itself instead of its CA", p.host)
+		return adapter.Errorf(adapter.GatewayDown, "the server's certificate is not valid for %s; connect to a name "+
+			"of the certificate, or pin the certificate itself instead of its CA", p.host)
 	}
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		return adapter.Errorf(adapter.GatewayDown, "the server's certificate has expired, or is not valid yet; renew it")
+		return adapter.Errorf(
+			adapter.GatewayDown, "the server's certificate has expired, or is not valid yet; renew it")
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the server's certificate is not the pinned one, nor of the pinned CA; if "+
-		"it was replaced by one with the SHA-256 fingerprint %X, pin that certificate", sha256.Sum256(server.Raw))
+	return adapter.Errorf(adapter.GatewayDown, "the server's certificate is not the pinned one, nor of the pinned CA; "+
+		"if it was replaced by one with the SHA-256 fingerprint %X, pin that certificate", sha256.Sum256(server.Raw))
 }
