@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -18,7 +19,8 @@ type lineState struct {
 	users int
 }
 
-// Hold waits until no other call holds the line. The caller must release it. It fails with Transient when ctx ends.
+// Hold waits until no other call holds the line. The caller must release it. It fails with Transient, joined to
+// the context's error, when ctx ends.
 func (l *Lines) Hold(ctx context.Context, line string) (release func(), err error) {
 	l.mu.Lock()
 	s := l.held[line]
@@ -43,6 +45,7 @@ func (l *Lines) Hold(ctx context.Context, line string) (release func(), err erro
 		return sync.OnceFunc(func() { <-s.slot; leave() }), nil
 	case <-ctx.Done():
 		leave()
-		return nil, Errorf(Transient, "nothing was sent: another call occupies the gateway")
+		failure := Errorf(Transient, "nothing was sent: another call occupies the gateway")
+		return nil, fmt.Errorf("%w (%w)", failure, ctx.Err())
 	}
 }
