@@ -71,39 +71,13 @@ func newBed(t *testing.T, profile string) *bed {
 		BaseURL:      b.server.URL,
 		APIKey:       token,
 		PollInterval: 100 * time.Millisecond,
-		Secrets:      &secrets{},
+		Secrets:      &adaptertest.Secrets{},
 	})
 	b.adapter.Listen()
 	if e := <-b.adapter.Events(); e.Kind != adapter.Resync { // later events come from the upstream server
 		t.Fatalf("the first event is %+v", e)
 	}
 	return b
-}
-
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(context.Context, string, []byte, adapter.Renew) ([]byte, error) {
-	return nil, errors.New("API keys do not expire")
 }
 
 // proxy passes requests to the upstream server, judges them, and disturbs them.

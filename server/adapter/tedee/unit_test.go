@@ -35,7 +35,7 @@ func answering(t *testing.T, answers map[string]string) *tedee.Adapter {
 		}
 		return resp, nil
 	})
-	a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &secrets{}})
+	a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &adaptertest.Secrets{}})
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -168,7 +168,7 @@ func TestConnection_Apply(t *testing.T) {
 	}{
 		"default":         {tedee.DefaultURL, "k", "https://api.tedee.com", ""},
 		"another version": {"https://API.tedee.com./api/v38/", "k", "https://api.tedee.com", "https://api.tedee.com/api/v38"},
-		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1:80", "http://127.0.0.1:80/api/v37"},
+		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1", "http://127.0.0.1/api/v37"},
 		"in clear":        {"http://example.com", "k", "", ""},
 		"with user":       {"https://u:p@example.com", "k", "", ""},
 		"no URL":          {"api.tedee.com", "k", "", ""},
@@ -210,7 +210,7 @@ func TestOAuth(t *testing.T) {
 	if err != nil || strings.Contains(string(stored), "refresh-token") {
 		t.Errorf("the connection stores a token, %v", err)
 	}
-	kept := &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	kept := &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 	env.Secrets = kept
 	reopened := v.New()
 	if err := json.Unmarshal(stored, reopened); err != nil {
@@ -255,7 +255,7 @@ func TestAPIVersion_IsDocumented(t *testing.T) {
 // Only reads report that other large responses are being read.
 func TestSaturated(t *testing.T) {
 	t.Parallel()
-	a := tedee.New(tedee.Config{Key: "k", HTTP: adaptertest.Saturated(), Secrets: &secrets{}})
+	a := tedee.New(tedee.Config{Key: "k", HTTP: adaptertest.Saturated(), Secrets: &adaptertest.Secrets{}})
 	t.Cleanup(func() { _ = a.Close() })
 	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrSaturated) {
 		t.Errorf("Devices: %v", err)

@@ -5,9 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -155,20 +154,11 @@ func (c *Connection) Apply(set adapter.Settings) error {
 		c.URL = "" // that of the program, so that updates change the version
 	}
 	if c.URL != "" {
-		u, err := url.Parse(strings.TrimRight(c.URL, "/"))
-		switch {
-		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
-			return errors.New("--url: not a URL such as " + DefaultURL)
-		case u.Scheme == "http" && !isLoopback(u.Hostname()):
-			return errors.New("--url: the key must not travel in clear; use https")
+		base, err := vendorhttp.BaseURL(c.URL)
+		if err != nil {
+			return fmt.Errorf("--url: %w", err)
 		}
-		address := adapter.NormalizeHost(u.Hostname())
-		if port := u.Port(); port != "" {
-			address = net.JoinHostPort(address, port)
-		} else if strings.Contains(address, ":") {
-			address = "[" + address + "]"
-		}
-		c.URL = u.Scheme + "://" + address + u.Path
+		c.URL = base
 	}
 	if c.Key == "" && !c.OAuth {
 		return errors.New(
@@ -184,14 +174,6 @@ func (c *Connection) Apply(set adapter.Settings) error {
 		c.UserID, c.KeyEnds = "", time.Time{} // Check finds them
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.IsLoopback()
 }
 
 // config returns the configuration of an adapter.

@@ -20,38 +20,6 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(ctx context.Context, name string, seen []byte, renew adapter.Renew) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.values[name]; string(old) != string(seen) {
-		return old, nil
-	}
-	value, err := renew(ctx, seen)
-	if err == nil {
-		s.values[name] = value
-	}
-	return value, err
-}
-
 // budget is an adapter.Budget that records refusals.
 type budget struct {
 	adapter.Unlimited
@@ -70,7 +38,7 @@ type account struct {
 	cloud   *ttlocktest.Server
 	adapter *ttlock.Adapter
 	budget  *budget
-	secrets *secrets
+	secrets *adaptertest.Secrets
 }
 
 var client = adapter.Client{ID: ttlocktest.ClientID, Secret: ttlocktest.ClientSecret}
@@ -93,7 +61,7 @@ func connect(t *testing.T, o ttlocktest.Options) *account {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.secrets = &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	a.secrets = &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 	a.adapter = ttlock.New(ttlock.Config{
 		BaseURL: a.cloud.URL,
 		Client:  client,

@@ -53,8 +53,11 @@ type Client struct {
 
 // New returns an HTTP client for an account. It follows no redirects, env.Transport wraps it, and env.Guard checks each
 // address before it is dialed.
-func New(env adapter.Env) *http.Client {
+func New(env adapter.Env, options ...Option) *http.Client {
 	t := adapter.NewTransport()
+	for _, set := range options {
+		set(t)
+	}
 	if env.Guard != nil {
 		t.Proxy = nil // the proxy would dial the address
 		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: env.Guard}).DialContext
@@ -77,6 +80,8 @@ type Call struct {
 	// ContentType is that of JSON; empty: application/json.
 	ContentType string
 	Form        url.Values
+	// IdempotencyKey is the Idempotency-Key; empty: none.
+	IdempotencyKey string
 	// Write means that the request changes something, so that its outcome is unknown without a response.
 	Write bool
 }
@@ -190,7 +195,10 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	if call.Method == http.MethodPost && !call.Write { // net/http repeats it, and does not send the empty header
+	switch {
+	case call.IdempotencyKey != "":
+		req.Header.Set("Idempotency-Key", call.IdempotencyKey)
+	case call.Method == http.MethodPost && !call.Write: // net/http repeats it, and does not send the empty header
 		req.Header["Idempotency-Key"] = nil
 	}
 	if c.Authorize != nil {

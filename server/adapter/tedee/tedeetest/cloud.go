@@ -4,6 +4,7 @@
 package tedeetest
 
 import (
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/contracttest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 )
+
+//go:embed contract.yaml
+var contract []byte
 
 // Credentials that the fake accepts.
 const (
@@ -97,7 +101,7 @@ func Start(t testing.TB, o Options) *Cloud {
 		faults:  faults{allowed: -1},
 	}
 	c.Serial = c.AddLock("Front door")
-	judge := contracttest.Open(t, tedee.Contract)
+	judge := contracttest.Open(t, contract)
 	c.server = httptest.NewServer(judge.Handler(t, c.handler()))
 	c.URL = c.server.URL
 	t.Cleanup(func() {

@@ -21,18 +21,6 @@ import (
 //go:embed contract.yaml
 var contract []byte
 
-// judge is shared, because reading the description takes a while.
-var judge struct {
-	sync.Once
-	*contracttest.Judge
-}
-
-func openJudge(t testing.TB) *contracttest.Judge {
-	t.Helper()
-	judge.Do(func() { judge.Judge = contracttest.Open(t, contract) })
-	return judge.Judge
-}
-
 // Credentials of the account and of the operator's application.
 const (
 	Username     = "owner@example.com"
@@ -191,7 +179,7 @@ func Start(t testing.TB, o Options) *Server {
 	for _, l := range s.opts.Locks {
 		s.addLock(l)
 	}
-	s.Server = httptest.NewServer(s.disturbed(openJudge(t).Handler(t, s.routes())))
+	s.Server = httptest.NewServer(s.disturbed(contracttest.Open(t, contract).Handler(t, s.routes())))
 	t.Cleanup(func() {
 		s.Unstall()
 		s.pushes.Wait()
