@@ -183,9 +183,9 @@ func strangerKept(c *trial) {
 	if slices.Contains(c.caps.Constraints, capability.Constraint{Type: "name_must_be_unique"}) {
 		name = "Neighbour"
 	}
-	stranger := c.stranger(name, spec.PIN)
+	there := c.stranger(name, spec.PIN)
 	c.lost(spec, c.CutNext)
-	c.stands(stranger, spec)
+	c.stands(there, spec)
 }
 
 // laterStrangerKept loses a creation. Another person takes the PIN before the creation is repeated.
@@ -197,13 +197,22 @@ func laterStrangerKept(c *trial) {
 	c.stands(c.stranger("Neighbour", spec.PIN), spec)
 }
 
+// stranger is a code of another person.
+type stranger struct {
+	listed adapter.Code
+	kept   OnDevice // some devices hide its PIN
+}
+
 // stranger adds a code at the keypad, and returns it when it is listed.
-func (c *trial) stranger(name, pin string) adapter.Code {
+func (c *trial) stranger(name, pin string) (s stranger) {
 	c.Helper()
 	ref := c.AddForeign(c.T, name, pin)
 	c.shows(ref, pin)
-	code, _ := find(c.read(), ref)
-	return code
+	s.listed, _ = find(c.read(), ref)
+	if c.Memory != nil {
+		s.kept, _ = c.onDevice(ref)
+	}
+	return s
 }
 
 // lost tries a creation once, while lose is in effect.
@@ -219,21 +228,21 @@ func (c *trial) lost(spec adapter.CodeSpec, lose func(testing.TB)) {
 }
 
 // stands requires that a creation of spec is refused, and that the code of another person with its PIN stays as it is.
-func (c *trial) stands(stranger adapter.Code, spec adapter.CodeSpec) {
+func (c *trial) stands(s stranger, spec adapter.CodeSpec) {
 	c.Helper()
 	e := c.refused(spec, adapter.Duplicate, "a PIN of another person")
-	if e.Conflict != "" && e.Conflict != stranger.Ref {
-		c.Errorf("the conflict is with %s, want %s", e.Conflict, stranger.Ref)
+	if e.Conflict != "" && e.Conflict != s.listed.Ref {
+		c.Errorf("the conflict is with %s, want %s", e.Conflict, s.listed.Ref)
 	}
-	code, ok := find(c.read(), stranger.Ref)
-	if !ok || code.Name != stranger.Name || code.PIN != stranger.PIN || code.Removing {
+	code, ok := find(c.read(), s.listed.Ref)
+	if !ok || code.Name != s.listed.Name || code.PIN != s.listed.PIN || code.Removing {
 		c.Errorf("the code of another person has changed (listed %v)", ok)
 	}
 	if c.Memory == nil {
 		return
 	}
-	if kept, ok := c.onDevice(stranger.Ref); !ok || kept.PIN != spec.PIN {
-		c.Errorf("the device has lost the code of another person (found %v)", ok)
+	if kept, ok := c.onDevice(s.listed.Ref); !ok || kept.PIN != s.kept.PIN || kept.Name != s.kept.Name {
+		c.Errorf("the device has lost or changed the code of another person (found %v)", ok)
 	}
 }
 
