@@ -180,6 +180,9 @@ type Checked struct {
 	Provider string
 	// Credentials are what Secrets.Rotate starts with; nil for credentials that do not expire.
 	Credentials []byte
+	// KeepCredentials means that the credentials of the account stay, because the connection is that of an earlier
+	// login that Check cannot repeat. Otherwise Credentials replace them, also if they are nil.
+	KeepCredentials bool
 }
 
 // RecordGateway records the identity of a gateway that Check meets, for Config.CheckGateway.

@@ -113,6 +113,7 @@ func (b *bed) bed() adaptertest.Bed {
 		Revoke:     func(testing.TB) { b.cloud.Revoke() },
 		DropNext:   func(testing.TB) { b.cloud.DropNext() },
 		CutNext:    func(testing.TB) { b.cloud.Cut() },
+		LoseNext:   func(testing.TB) { b.cloud.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { b.cloud.Fail(class) },
 		Heal:       func(testing.TB) { b.cloud.Heal() },
 		Disconnect: func(testing.TB) { b.cloud.Disconnect() },

@@ -88,6 +88,7 @@ type proxy struct {
 	mu      sync.Mutex
 	class   adapter.Class // of all failures
 	cut     bool          // lose the answers to creations
+	lose    bool          // lose creations
 	paths   map[string]bool
 	stalled chan struct{}
 }
@@ -132,7 +133,7 @@ func (p *proxy) set(change func()) {
 
 func (p *proxy) heal() {
 	p.set(func() {
-		p.class, p.cut = "", false
+		p.class, p.cut, p.lose = "", false, false
 		if p.stalled != nil {
 			close(p.stalled)
 			p.stalled = nil
@@ -214,7 +215,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	checkRequest(p.t, r.URL.Path, body)
 	p.mu.Lock()
 	p.paths[r.URL.Path] = true
-	class, cut, stalled := p.class, p.cut, p.stalled
+	class, cut, lose, stalled := p.class, p.cut, p.lose, p.stalled
 	p.mu.Unlock()
 	creation := r.URL.Path == "/access_codes/create"
 	f := failures[class]
@@ -232,6 +233,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if lose && creation {
+		panic(http.ErrAbortHandler)
+	}
 	if cut && creation {
 		p.next.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
@@ -361,6 +365,7 @@ func (b *bed) functions() adaptertest.Bed {
 		},
 		Revoke:     func(testing.TB) { b.revoke() },
 		CutNext:    func(testing.TB) { b.proxy.set(func() { b.proxy.cut = true }) },
+		LoseNext:   func(testing.TB) { b.proxy.set(func() { b.proxy.lose = true }) },
 		FailNext:   func(_ testing.TB, class adapter.Class) { b.proxy.set(func() { b.proxy.class = class }) },
 		Heal:       func(testing.TB) { b.proxy.heal() },
 		Disconnect: func(testing.TB) { b.server.CloseClientConnections() },

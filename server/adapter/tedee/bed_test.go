@@ -84,6 +84,7 @@ func bed(t *testing.T, c *tedeetest.Cloud) adaptertest.Bed {
 		Revoke:     func(testing.TB) { c.Revoke() },
 		DropNext:   func(testing.TB) { c.DropNext() },
 		CutNext:    func(testing.TB) { c.CutNext() },
+		LoseNext:   func(testing.TB) { c.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { c.Fail(class) },
 		Heal:       func(testing.TB) { c.Heal() },
 		Disconnect: func(testing.TB) { c.CloseConnections() },

@@ -181,6 +181,7 @@ func TestCodes_OneCallAtATime(t *testing.T) {
 
 // recordingBudget records the priorities of calls.
 type recordingBudget struct {
+	adapter.Unlimited
 	mu         sync.Mutex
 	priorities []adapter.Priority
 	refused    time.Duration

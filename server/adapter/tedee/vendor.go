@@ -112,18 +112,19 @@ var scopes = []string{
 	scopePrefix + "DeviceActivity.Read",
 }
 
-// Connection connects to the account of one user.
+// Connection connects to the account of one user. The fields of a login are always stored, because a login replaces a
+// former one.
 type Connection struct {
 	// URL is the URL of the API; empty: DefaultURL of this program.
 	URL string `json:"url,omitempty"`
 	// Key is the personal access key; empty with OAuth.
-	Key string `json:"personal_key,omitempty"`
+	Key string `json:"personal_key"`
 	// KeyEnds is when the key ends, which Check finds if the key may read it.
-	KeyEnds time.Time `json:"key_ends,omitzero"`
+	KeyEnds time.Time `json:"key_ends"`
 	// OAuth means that the account's tokens are secrets of the account.
-	OAuth bool `json:"oauth,omitempty"`
+	OAuth bool `json:"oauth"`
 	// UserID identifies the user, which Check finds.
-	UserID string `json:"user_id,omitempty"`
+	UserID string `json:"user_id"`
 
 	tokens   adapter.Tokens // of a login that is being checked
 	tokenURL string
@@ -168,7 +169,7 @@ func (c *Connection) Apply(set adapter.Settings) error {
 		return errors.New("the personal access key must be one line")
 	}
 	if c.Key != was.Key {
-		c.OAuth = false
+		c.OAuth, c.tokens = false, adapter.Tokens{}
 	}
 	if c.Key != was.Key || c.URL != was.URL && !c.OAuth {
 		c.UserID, c.KeyEnds = "", time.Time{} // Check finds them
@@ -200,7 +201,7 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 	if c.OAuth && c.tokens.Access != "" {
 		config.Tokens.Secrets = loginSecrets{tokens: &c.tokens}
 	} else if c.OAuth { // only the open account has its tokens
-		return found, nil
+		return adapter.Checked{KeepCredentials: true}, nil
 	}
 	a := New(config)
 	defer a.Close() //nolint:errcheck // nothing was opened

@@ -27,7 +27,7 @@ type budget struct {
 	refused []time.Duration
 }
 
-func (b *budget) Refused(_ context.Context, wait time.Duration) {
+func (b *budget) ClientRefused(_ context.Context, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refused = append(b.refused, wait)
@@ -166,6 +166,7 @@ func (a *account) bed(kind ttlocktest.Kind) adaptertest.Bed {
 		Revoke:     func(testing.TB) { c.Revoke() },
 		DropNext:   func(testing.TB) { c.DropNext() },
 		CutNext:    func(testing.TB) { c.CutNext() },
+		LoseNext:   func(testing.TB) { c.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { c.RefuseAll(errcodes[class]) },
 		Heal:       func(testing.TB) { c.Heal() },
 		Disconnect: func(testing.TB) { c.CloseClientConnections() },

@@ -167,7 +167,7 @@ func TestErrors_SayWhatToDo(t *testing.T) {
 	_, err := a.adapter.Devices(t.Context())
 	fails(t, err, adapter.Transient, "the clock of this server is wrong")
 	a.cloud.SetClock(0)
-	if _, err := a.adapter.Device(t.Context(), a.lock(0)); err != nil {
+	if _, err := a.adapter.Codes(t.Context(), a.lock(0), true); err != nil {
 		t.Fatal(err)
 	}
 	for code, want := range map[int]struct {

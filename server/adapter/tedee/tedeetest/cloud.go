@@ -140,6 +140,9 @@ func (c *Cloud) Fail(class adapter.Class) { c.set(func() { c.class = class }) }
 // CutNext executes the next write of a PIN, and loses its response.
 func (c *Cloud) CutNext() { c.set(func() { c.cut = true }) }
 
+// LoseNext loses the next write of a PIN before it arrives.
+func (c *Cloud) LoseNext() { c.set(func() { c.drop, c.cut = true, true }) }
+
 // TimeoutNext executes the next write of a PIN, and answers 408.
 func (c *Cloud) TimeoutNext() { c.set(func() { c.late = true }) }
 
