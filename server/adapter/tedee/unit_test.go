@@ -276,7 +276,7 @@ func TestLogin_ReplacesAnother(t *testing.T) {
 			if logins[0].Address() != logins[1].Address() {
 				t.Errorf("the logins are of two accounts: %s, %s", logins[0].Address(), logins[1].Address())
 			}
-			env.Secrets = &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+			env.Secrets = &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 			config, err := json.Marshal(stored)
 			if err != nil {
 				t.Fatal(err)

@@ -243,11 +243,11 @@ func (c *Client) unanswered(ctx context.Context, call Call, sent bool, err error
 	case refused != nil: // the guard refused the address
 		failure = refused
 	case sent && call.Write:
-		failure = c.failure(adapter.Unconfirmed, "no response to a write: "+adapter.Reason(err))
+		failure = c.Failure(adapter.Unconfirmed, "no response to a write: "+adapter.Reason(err))
 	case sent || errors.Is(err, context.Canceled):
-		failure = c.failure(adapter.Transient, "no response: "+adapter.Reason(err))
+		failure = c.Failure(adapter.Transient, "no response: "+adapter.Reason(err))
 	default:
-		failure = c.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
+		failure = c.Failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
 	}
 	c.Log.DebugContext(ctx, "call of the vendor failed", "method", call.Method, "class", failure.Class)
 	if ctx.Err() != nil {
@@ -320,8 +320,8 @@ func (r Response) Failure(class adapter.Class, message string) *adapter.Error {
 	return adapter.Errorf(class, "%s", adapter.SafeMessageOf(message, r.secrets, digits))
 }
 
-// failure returns an error that is not the vendor's.
-func (c *Client) failure(class adapter.Class, message string) *adapter.Error {
+// Failure returns an error with a message of the vendor that is not part of a refusal, sanitized for display.
+func (c *Client) Failure(class adapter.Class, message string) *adapter.Error {
 	return adapter.Errorf(class, "%s", adapter.SafeMessage(message, c.Secret, digits))
 }
 
