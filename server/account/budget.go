@@ -103,3 +103,13 @@ func (s *Service) BlockCalls(ctx context.Context, account uuid.UUID, after time.
 	}
 	return nil
 }
+
+// BlockClientCalls records that the vendor of an account refuses calls of the operator's client for a time: those of all
+// accounts of its adapter.
+func (s *Service) BlockClientCalls(ctx context.Context, account uuid.UUID, after time.Duration) error {
+	err := s.db.BlockClientCalls(ctx, dbsqlc.BlockClientCallsParams{ConnectedAccountID: account, After: after})
+	if err != nil {
+		return fmt.Errorf("record that the vendor refuses calls of all accounts like %s: %w", account, err)
+	}
+	return nil
+}

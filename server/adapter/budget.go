@@ -55,6 +55,9 @@ type Budget interface {
 	Take(ctx context.Context) error
 	// Refused records that the vendor refuses calls for a time. Take then fails for all priorities.
 	Refused(ctx context.Context, retryAfter time.Duration)
+	// ClientRefused records that the vendor refuses calls of the operator's client (Env.Client) for a time. Take then
+	// fails for all accounts of the vendor, which use the same client.
+	ClientRefused(ctx context.Context, retryAfter time.Duration)
 }
 
 // Unlimited is a Budget without a limit.
@@ -65,6 +68,9 @@ func (Unlimited) Take(context.Context) error { return nil }
 
 // Refused implements Budget.
 func (Unlimited) Refused(context.Context, time.Duration) {}
+
+// ClientRefused implements Budget.
+func (Unlimited) ClientRefused(context.Context, time.Duration) {}
 
 // Bucket returns the size of the token bucket for a limit of calls in any hour, and the calls per second that refill it:
 // a full bucket and an hour of refilling together stay within the limit.

@@ -47,6 +47,9 @@ type Error struct {
 	Class Class
 	// Message is for people. It contains no PIN and no credential.
 	Message string
+	// ForPerson is what a person reads on a connect page instead of Message, which is for the operator of the server. It
+	// names no settings. Empty: Message.
+	ForPerson string
 	// RetryAfter is the minimum wait before a retry; 0 when the vendor gives none.
 	RetryAfter time.Duration
 	// Conflict is the code that has the PIN of a Duplicate, if known.

@@ -2,8 +2,13 @@ package adapter
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 )
+
+// ErrNotSent is in the chain of an error if the call certainly never reached the vendor.
+var ErrNotSent = errors.New("nothing was sent")
 
 // Lines serializes calls on lines, such as all devices behind one gateway that accepts one call at a time. Its zero value
 // is ready to use. It covers one instance: when several use a line, the vendor's error for a busy line decides, which
@@ -18,7 +23,8 @@ type lineState struct {
 	users int
 }
 
-// Hold waits until no other call holds the line. The caller must release it. It fails with Transient when ctx ends.
+// Hold waits until no other call holds the line. The caller must release it. When ctx ends, it fails with Transient,
+// ErrNotSent, and the error of ctx.
 func (l *Lines) Hold(ctx context.Context, line string) (release func(), err error) {
 	l.mu.Lock()
 	s := l.held[line]
@@ -43,6 +49,7 @@ func (l *Lines) Hold(ctx context.Context, line string) (release func(), err erro
 		return sync.OnceFunc(func() { <-s.slot; leave() }), nil
 	case <-ctx.Done():
 		leave()
-		return nil, Errorf(Transient, "nothing was sent: another call occupies the gateway")
+		busy := Errorf(Transient, "another call occupies the gateway")
+		return nil, fmt.Errorf("%w: %w: %w", busy, ErrNotSent, ctx.Err())
 	}
 }

@@ -2,6 +2,7 @@ package adapter_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,7 +39,9 @@ func TestLines_OneCallAtATime(t *testing.T) {
 	other()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lines.Hold(ended, "gateway 1"); adapter.ClassOf(err) != adapter.Transient {
+	_, err = lines.Hold(ended, "gateway 1")
+	if adapter.ClassOf(err) != adapter.Transient ||
+		!errors.Is(err, adapter.ErrNotSent) || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	release()

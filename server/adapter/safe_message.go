@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -16,14 +17,23 @@ const (
 // SafeMessage returns a vendor's message for display: one short line in which the secret, which may be empty, and the
 // matches of hidden are replaced by asterisks.
 func SafeMessage(message, secret string, hidden ...*regexp.Regexp) string {
-	if len(message) > maxMessageBytes {
-		// Truncate before copying, and drop what may be the beginning of the secret at the end.
+	return SafeMessageOf(message, []string{secret}, hidden...)
+}
+
+// SafeMessageOf is SafeMessage for several secrets.
+func SafeMessageOf(message string, secrets []string, hidden ...*regexp.Regexp) string {
+	// The longest come first, because a secret may contain another.
+	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return len(b) - len(a) })
+	if len(message) > maxMessageBytes && len(secrets) > 0 {
+		// Truncate before copying, and drop what may be the beginning of a secret at the end.
 		message = message[:maxMessageBytes]
-		message = message[:max(len(message)-len(secret), 0)]
+		message = message[:max(len(message)-len(secrets[0]), 0)]
 	}
 	const stars = "****"
-	if secret != "" {
-		message = strings.ReplaceAll(message, secret, stars)
+	for _, secret := range secrets {
+		if secret != "" {
+			message = strings.ReplaceAll(message, secret, stars)
+		}
 	}
 	for _, h := range hidden {
 		message = h.ReplaceAllString(message, stars)

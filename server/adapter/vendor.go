@@ -21,7 +21,8 @@ import (
 //  2. Connection.Check makes one read-only call, and stores the user id that the vendor reports in the connection.
 //  3. Connection.Address contains that user id, so that each account of the vendor is connected once.
 //  4. Connection.Open returns the Adapter. It may take from Env: Log, Client, Secrets, PushURLs, and Budget.
-//     Env.Transport wraps the transport of HTTP.
+//     Env.Transport wraps the transport of HTTP. Package vendorhttp sends requests; its option Pinned is for devices
+//     with a certificate of no public CA. Package subscription keeps a subscription to signed pushes.
 //  5. Write vendor.go with a function Vendor that returns the constants, the Settings, and the Login.
 //  6. Checked.Credentials starts credentials that expire, and Env.Secrets (TokenSource) renews them.
 //  7. For OAuth, TokenSource.Refresh is oauth.Refresh. Operators register /connect/back/ADAPTER as redirect URL.
@@ -179,6 +180,9 @@ type Checked struct {
 	Provider string
 	// Credentials are what Secrets.Rotate starts with; nil for credentials that do not expire.
 	Credentials []byte
+	// KeepCredentials means that the credentials of the account stay, because the connection is that of an earlier
+	// login that Check cannot repeat. Otherwise Credentials replace them, also if they are nil.
+	KeepCredentials bool
 }
 
 // RecordGateway records the identity of a gateway that Check meets, for Config.CheckGateway.

@@ -82,3 +82,13 @@ func (b *accountBudget) Refused(ctx context.Context, retryAfter time.Duration) {
 		b.log.WarnContext(ctx, "failed to record that the vendor refuses calls", "error", err)
 	}
 }
+
+// ClientRefused implements adapter.Budget. Another account may still use up calls that it has taken, fewer than maxChunk.
+func (b *accountBudget) ClientRefused(ctx context.Context, retryAfter time.Duration) {
+	b.mu.Lock()
+	b.taken = 0
+	b.mu.Unlock()
+	if err := b.accounts.BlockClientCalls(ctx, b.account, retryAfter); err != nil {
+		b.log.WarnContext(ctx, "failed to record that the vendor refuses calls of this server", "error", err)
+	}
+}

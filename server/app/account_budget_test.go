@@ -1,12 +1,49 @@
 package app
 
 import (
+	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
+
+// A refusal that concerns the operator's client stops the calls of all accounts of the vendor, and of no other vendor.
+func TestBudget_ClientRefused(t *testing.T) {
+	t.Parallel()
+	b := newTokenBed(t, &tokenVendor{})
+	v := adapter.Vendor{CallsPerHour: 400}
+	accounts := b.secrets[0].accounts
+	own, err := accounts.GetAccount(t.Context(), b.secrets[0].account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func(name string) adapter.Budget {
+		t.Helper()
+		id, err := accounts.ConnectAccount(t.Context(), account.NewAccount{
+			WorkspaceID: own.WorkspaceID,
+			Adapter:     name,
+			DisplayName: "Another account",
+			Address:     "another",
+			Config:      json.RawMessage("{}"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return budgetOf(v, accounts, id, slog.New(slog.DiscardHandler))
+	}
+	same, other := connect(own.Adapter), connect("other")
+	budgetOf(v, accounts, own.ID, slog.New(slog.DiscardHandler)).ClientRefused(t.Context(), time.Hour)
+	ctx := adapter.WithPriority(t.Context(), adapter.PriorityCommand)
+	if e := adapter.AsError(same.Take(ctx)); e == nil || e.RetryAfter < 59*time.Minute {
+		t.Errorf("another account of the vendor: %v", e)
+	}
+	if err := other.Take(ctx); err != nil {
+		t.Errorf("an account of another vendor: %v", err)
+	}
+}
 
 // Three instances share the calls of an account. The last ones are for commands. After the vendor has refused a call, none
 // is made until the vendor's time has passed.

@@ -94,9 +94,10 @@ func readConnection(v adapter.Vendor, account account.Account) (adapter.Connecti
 	return c, nil
 }
 
-// secretsOf returns the secrets that a login starts.
+// secretsOf returns the secrets that a login starts. Credentials of an earlier login must not survive another way to log
+// in.
 func secretsOf(found adapter.Checked) map[string][]byte {
-	if found.Credentials == nil {
+	if found.KeepCredentials {
 		return nil
 	}
 	return map[string][]byte{adapter.CredentialsSecret: found.Credentials}

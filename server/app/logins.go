@@ -208,9 +208,34 @@ func (l *logins) LogIn(
 	}
 	n, err = l.check(ctx, in, v, c)
 	if err != nil {
+		if concernsOperator(v, err) {
+			l.log.WarnContext(ctx, "a login on a connect page failed", "adapter", v.Adapter, "error", err)
+		}
 		return n, refusal(v, err)
 	}
 	return n, nil
+}
+
+// concernsOperator reports whether only the operator can mend the error. Addresses that people enter are their own
+// concern.
+func concernsOperator(v adapter.Vendor, err error) bool {
+	_, refused := errors.AsType[*login.Refusal](err)
+	_, step := errors.AsType[*login.Step](err)
+	e := adapter.AsError(err)
+	switch {
+	case refused || step || v.EntersAddress || v.Simulated:
+		return false
+	case e == nil:
+		return true
+	case e.Class == adapter.Invalid:
+		return e.ForPerson != "" || namesSetting(e.Message)
+	}
+	return e.Class != adapter.AuthRevoked
+}
+
+// namesSetting reports whether a message is for the operator, because it names flags or variables of the command line.
+func namesSetting(message string) bool {
+	return strings.Contains(message, "--") || strings.Contains(message, "DEVICEACCESS_")
 }
 
 // AuthorizeURL implements connectpage.Vendors.
@@ -275,8 +300,6 @@ func (l *logins) check(
 	if n, err = newAccount(v, in.ID, c, found); err != nil {
 		return n, err
 	}
-	// Credentials of an earlier login must not survive another way to log in.
-	n.Secrets = map[string][]byte{adapter.CredentialsSecret: found.Credentials}
 	n.Unverified = v.EntersAddress && !rejectsStranger(ctx, c, env)
 	return n, nil
 }
@@ -295,6 +318,12 @@ func refusal(v adapter.Vendor, err error) error {
 		return &login.Refusal{Field: v.Login.SecretField, Message: v.Login.Refused}
 	case e != nil && e.Class == adapter.AuthRevoked:
 		return &login.Refusal{Field: v.Login.SecretField, Message: v.DisplayName + " rejects this login."}
+	case e != nil && e.ForPerson != "":
+		return &login.Refusal{Field: v.Login.AddressField, Message: e.ForPerson}
+	case e != nil && e.Class == adapter.Invalid && namesSetting(e.Message):
+		return &login.Refusal{
+			Message: v.DisplayName + " cannot be connected with the settings of this server. Please tell its operator.",
+		}
 	case e != nil && e.Class == adapter.Invalid:
 		return &login.Refusal{Field: v.Login.AddressField, Message: sentence(e.Message)}
 	case v.EntersAddress: // details would reveal what else is at the address

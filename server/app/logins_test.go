@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock/ttlocktest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
@@ -80,6 +84,76 @@ func TestGuard_AddressesOfConnectPages(t *testing.T) {
 			}
 			if err := a.Close(); err != nil {
 				t.Error(err)
+			}
+		}
+	}
+}
+
+// What only the operator can mend is logged with what to do. People read words without flags.
+func TestLogIn_OperatorErrors(t *testing.T) {
+	t.Parallel()
+	cloud := ttlocktest.Start(t, ttlocktest.Options{})
+	for errcode, logged := range map[int]string{
+		10000: "--vendor-client",
+		10001: "--vendor-client-secret-file",
+		30006: "accepts no more calls",
+		30007: "upgrade the application's plan",
+		30008: "--url https://cnapi.ttlock.com",
+		80000: "the clock of this server",
+		10007: "", // a wrong password
+		-4043: "",
+	} {
+		cloud.RefuseAll(errcode)
+		var log bytes.Buffer
+		l := &logins{
+			Connecting: Connecting{
+				Vendors: []adapter.Vendor{ttlock.VendorAt(cloud.URL)},
+				Clients: map[string]adapter.Client{
+					ttlock.Name: {ID: ttlocktest.ClientID, Secret: ttlocktest.ClientSecret},
+				},
+			},
+			log: slog.New(slog.NewTextHandler(&log, nil)),
+		}
+		_, err := l.LogIn(t.Context(), account.Workspace{}, ttlock.Name, map[string]string{
+			"username": ttlocktest.Username,
+			"password": ttlocktest.Password,
+		})
+		refused, ok := errors.AsType[*login.Refusal](err)
+		if !ok || refused.Message == "" || namesSetting(refused.Message) {
+			t.Errorf("errcode %d: the page says %v", errcode, err)
+		}
+		text := log.String()
+		if !strings.Contains(text, logged) || (text != "") != (logged != "") ||
+			logged != "" && (!strings.Contains(text, "level=WARN") || !strings.Contains(text, "adapter=ttlock")) {
+			t.Errorf("errcode %d: the log says %q", errcode, text)
+		}
+		for secret := range ttlocktest.Secrets() {
+			if strings.Contains(text+err.Error(), secret) {
+				t.Errorf("errcode %d: a secret is shown", errcode)
+			}
+		}
+	}
+}
+
+// No page of any vendor shows a flag or a variable.
+func TestRefusal_NamesNoSetting(t *testing.T) {
+	t.Parallel()
+	for _, v := range registry.All() {
+		if v.Login == nil {
+			continue
+		}
+		for _, class := range []adapter.Class{
+			adapter.Invalid, adapter.GatewayDown, adapter.Transient, adapter.AuthRevoked, adapter.NotSupported,
+		} {
+			for _, message := range []string{"set --vendor-client", "set DEVICEACCESS_GATEWAY_TOKEN"} {
+				err := adapter.Errorf(class, "%s", message)
+				refused, ok := errors.AsType[*login.Refusal](refusal(v, err))
+				if !ok || refused.Message == "" || namesSetting(refused.Message) {
+					t.Errorf("%s, %s: the page says %v", v.Adapter, class, refused)
+				}
+				if class == adapter.Invalid && !v.EntersAddress && !concernsOperator(v, err) {
+					t.Errorf("%s: the operator does not learn that %s", v.Adapter, message)
+				}
 			}
 		}
 	}

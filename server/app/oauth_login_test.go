@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -357,6 +358,34 @@ func TestOAuth_LogsInOnTheVendorsPages(t *testing.T) {
 		t.Errorf("%d accounts, want one", found)
 	}
 	b.checkLog()
+}
+
+// An operator replaces a login on the vendor's pages by an API key. The tokens of the login must not remain.
+func TestOAuth_ReplacedByOperator(t *testing.T) {
+	t.Parallel()
+	b := newBoltBed(t)
+	b.says("the login", b.link().URL+"/tedee/authorize", "Connected")
+	if rows := b.Rows(t); len(rows["account_secrets"]) != 1 {
+		t.Fatalf("after OAuth: %v", rows["account_secrets"])
+	}
+	vendor := b.cloud.vendor()
+	admin := &app.Admin{Access: b.App.Access, Connecting: app.Connecting{Vendors: []adapter.Vendor{vendor}}}
+	accounts, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(accounts, func(a app.ConnectedAccount) bool { return a.Adapter == vendor.Adapter })
+	if i < 0 {
+		t.Fatal("there is no account")
+	}
+	connection := accounts[i].Connection.(*boltConnection)
+	connection.Key = "key-of-jane"
+	if err := admin.Reconnect(t.Context(), accounts[i].ID, "Home", connection); err != nil {
+		t.Fatal(err)
+	}
+	if rows := b.Rows(t); len(rows["account_secrets"]) != 0 {
+		t.Errorf("after the key, the tokens remain: %v", rows["account_secrets"])
+	}
 }
 
 // Each way in which the vendor's pages or the return fail is explained, and nothing is connected.

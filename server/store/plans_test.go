@@ -39,6 +39,7 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 		"ListDataKeys":        {"data_keys"},   // a few
 		"GetOldestServerKey":  {"server_keys"}, // a few
 		"GetLastBackup":       {"server_keys"}, // a few
+		"GetFirstSteps":       {"workspaces"},  // once, at the start of the server
 		// once, by the upgrade that adds the column
 		"ListCredentialsWithoutMAC":          {"credentials"},
 		"ListCredentialWorkspacesWithoutMAC": {"credential_workspaces"},

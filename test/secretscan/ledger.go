@@ -115,6 +115,9 @@ func (l *Ledger) learnRequest(r *http.Request, body []byte) {
 	for name, values := range r.Header {
 		for _, v := range values {
 			l.walk(name, v)
+			if strings.Contains(strings.ToLower(name), "signature") {
+				l.learnSignatures(v)
+			}
 		}
 	}
 	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && !strings.HasPrefix(token, publishable) {
@@ -128,6 +131,17 @@ func (l *Ledger) learnRequest(r *http.Request, body []byte) {
 		return
 	}
 	l.learnJSON(body)
+}
+
+// learnSignatures learns from a header that signs a request. It has one signature or more, each of which may follow a
+// version and a comma.
+func (l *Ledger) learnSignatures(header string) {
+	for _, one := range strings.Fields(header) {
+		if _, unversioned, found := strings.Cut(one, ","); found {
+			one = unversioned
+		}
+		l.Learn("signature", one)
+	}
 }
 
 // learnJSON learns from a JSON document, even if it is malformed.

@@ -43,6 +43,8 @@ func asked(t *testing.T) *Ledger {
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 		req.Header.Set("X-Api-Key", "key-of-another-product")
+		req.Header.Set("Webhook-Signature", "v1,c2lnbmVkT25jZQ== v1,c2lnbmVkVHdpY2U=")
+		req.Header.Set("X-Acme-Signature-Sha256", "5369676e6564")
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -80,6 +82,8 @@ func TestFind(t *testing.T) {
 		"was no string: 31313131":                                        1,
 		"was cut off: 21212121":                                          1,
 		"X-Api-Key: key-of-another-product":                              1,
+		"signed with c2lnbmVkT25jZQ== and c2lnbmVkVHdpY2U=":              2,
+		"signed with 5369676e6564":                                       1,
 		"":                                                               0,
 	} {
 		if found := l.Find([]byte(text)); len(found) != n {

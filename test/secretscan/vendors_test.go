@@ -134,10 +134,25 @@ func quotingProxy(t *testing.T, upstream string) string {
 	return server.URL
 }
 
-// vendorTrial is a workspace with accounts of an upstream workspace and of the planted vendor.
+// vendorTrial is a workspace for accounts of vendors.
 type vendorTrial struct {
 	*trial
-	key string
+	key   string
+	pages bytes.Buffer // the connect pages, without their own tokens
+}
+
+func newVendorTrial(t *testing.T, connecting app.Connecting) *vendorTrial {
+	t.Helper()
+	r := &vendorTrial{trial: newTrial(t, apptest.WithConnecting(connecting))}
+	for _, client := range connecting.Clients {
+		r.run.Learn("client_secret", client.Secret)
+	}
+	w, err := r.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.key, _ = r.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	return r
 }
 
 func (r *vendorTrial) post(path string, body map[string]any, out any) {
@@ -147,42 +162,91 @@ func (r *vendorTrial) post(path string, body map[string]any, out any) {
 	}
 }
 
-// logIn enters a value on the connect page of a vendor, and requires a status.
-func (r *vendorTrial) logIn(vendor, field, value string, want int) {
+// logIn enters values on a new connect page of a vendor, and requires a status.
+func (r *vendorTrial) logIn(vendor string, values map[string]string, want int) {
 	r.Helper()
-	var page api.ConnectWebviewResponse
-	r.post("/connect_webviews/create", map[string]any{}, &page)
+	at, form := r.connectPage()+"/"+vendor, url.Values{}
+	for field, value := range values {
+		form.Set(field, value)
+	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.PostForm(page.ConnectWebview.URL+"/"+vendor, url.Values{field: {value}})
+	res, err := client.PostForm(at, form)
 	if err != nil {
 		r.Fatal(err)
 	}
-	res.Body.Close()
+	r.keepPage(at, res, want)
+}
+
+// connectPage returns the URL of a new connect page of the workspace.
+func (r *vendorTrial) connectPage() string {
+	r.Helper()
+	var page api.ConnectWebviewResponse
+	r.post("/connect_webviews/create", map[string]any{}, &page)
+	return page.ConnectWebview.URL
+}
+
+// keepPage requires a status, and keeps the page for the scan.
+func (r *vendorTrial) keepPage(at string, res *http.Response, want int) {
+	r.Helper()
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	token, _, _ := strings.Cut(strings.TrimPrefix(at, r.URL+"/connect/"), "/")
+	r.pages.Write(bytes.ReplaceAll(body, []byte(token), []byte("…")))
 	if res.StatusCode != want {
-		r.Errorf("log in to %s: %d, want %d", vendor, res.StatusCode, want)
+		r.Errorf("log in: %d, want %d", res.StatusCode, want)
 	}
 }
 
+// check scans what the server leaves behind, the connect pages, the events, and the accounts, which it returns. Clients
+// may read the PINs of codes that the server knows in events.
+func (r *vendorTrial) check(known ...string) (accounts json.RawMessage) {
+	r.Helper()
+	var events json.RawMessage
+	r.post("/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, &events)
+	r.post("/connected_accounts/list", map[string]any{}, &accounts)
+	for _, pin := range known {
+		events = bytes.ReplaceAll(events, []byte(`"code":"`+pin+`"`), []byte(`"code":"…"`))
+	}
+	r.learned("code", r.pins)
+	r.run.Check(r.T, r.App, map[string][]byte{
+		"the events":   events,
+		"the accounts": accounts,
+		"the pages":    r.pages.Bytes(),
+	})
+	return accounts
+}
+
+// svixSigned returns the headers of a push that is signed by Standard Webhooks.
+func (r *vendorTrial) svixSigned(secret, body string) http.Header {
+	r.Helper()
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		r.Fatal("the webhook has no secret of Standard Webhooks")
+	}
+	sent := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "m.%s.%s", sent, body)
+	return http.Header{
+		"Content-Type":   {"application/json"},
+		"Svix-Id":        {"m"},
+		"Svix-Timestamp": {sent},
+		"Svix-Signature": {"v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))},
+	}
+}
+
+var isJSON = http.Header{"Content-Type": {"application/json"}}
+
 // push sends a push of a vendor, and requires a status.
-func (r *vendorTrial) push(to, body, secret string, want int) {
+func (r *vendorTrial) push(to, body string, header http.Header, want int) {
 	r.Helper()
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, to, strings.NewReader(body))
 	if err != nil {
 		r.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if secret != "" {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-		if err != nil {
-			r.Fatal("the webhook has no secret of Standard Webhooks")
-		}
-		sent := strconv.FormatInt(time.Now().Unix(), 10)
-		mac := hmac.New(sha256.New, key)
-		fmt.Fprintf(mac, "m.%s.%s", sent, body)
-		req.Header.Set("Svix-Id", "m")
-		req.Header.Set("Svix-Timestamp", sent)
-		req.Header.Set("Svix-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	}
+	req.Header = header.Clone()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		r.Fatal(err)
@@ -208,26 +272,19 @@ func TestVendorsRevealNothing(t *testing.T) {
 		Vendors: []adapter.Vendor{upstream, plantedVendor(password)},
 		Clients: map[string]adapter.Client{"planted": {ID: "client", Secret: clientSecret}},
 	}
-	r := &vendorTrial{trial: newTrial(t, apptest.WithConnecting(connecting))}
+	r := newVendorTrial(t, connecting)
 	for secret, kind := range map[string]string{
 		upKey:        "api_key",
 		password:     "password",
-		clientSecret: "client_secret",
 		plantedToken: "refresh_token",
 		"039199":     "code",
 	} {
 		r.run.Learn(kind, secret)
 	}
-	w, err := r.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.key, _ = r.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
-
-	r.logIn(seam.Name, "api_key", "seam_mistyped_by_a_person", http.StatusUnprocessableEntity)
-	r.logIn(seam.Name, "api_key", upKey, http.StatusSeeOther)
-	r.logIn("tedee", "password", "planted-mistyped", http.StatusUnprocessableEntity)
-	r.logIn("tedee", "password", password, http.StatusSeeOther)
+	r.logIn(seam.Name, map[string]string{"api_key": "seam_mistyped_by_a_person"}, http.StatusUnprocessableEntity)
+	r.logIn(seam.Name, map[string]string{"api_key": upKey}, http.StatusSeeOther)
+	r.logIn("tedee", map[string]string{"password": "planted-mistyped"}, http.StatusUnprocessableEntity)
+	r.logIn("tedee", map[string]string{"password": password}, http.StatusSeeOther)
 	r.pushes(up)
 	r.refusedCode()
 
@@ -236,19 +293,13 @@ func TestVendorsRevealNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.push(to, `{"lock":"front","code":"`+r.pin()+`"}`, "", http.StatusOK)
-	r.push(to, `{"lock":"front","code":"`+r.pin()+`"`, "", http.StatusBadRequest)
-	r.push(to+"x", `{"lock":"front","code":"`+r.pin()+`"}`, "", http.StatusNotFound)
+	r.push(to, `{"lock":"front","code":"`+r.pin()+`"}`, isJSON, http.StatusOK)
+	r.push(to, `{"lock":"front","code":"`+r.pin()+`"`, isJSON, http.StatusBadRequest)
+	r.push(to+"x", `{"lock":"front","code":"`+r.pin()+`"}`, isJSON, http.StatusNotFound)
 
-	var events json.RawMessage
-	r.post("/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, &events)
-	var accounts json.RawMessage
-	r.post("/connected_accounts/list", map[string]any{}, &accounts)
-	if !bytes.Contains(accounts, []byte("The vendor refuses")) {
+	if accounts := r.check(); !bytes.Contains(accounts, []byte("The vendor refuses")) {
 		t.Errorf("no account has the refusal of the planted vendor: %s", accounts)
 	}
-	r.learned("code", r.pins)
-	r.run.Check(t, r.App, map[string][]byte{"the events": events, "the accounts": accounts})
 }
 
 // pushes sends pushes to the webhook of the upstream account: signed, unsigned, and cut off.
@@ -265,24 +316,47 @@ func (r *vendorTrial) pushes(up *apptest.Server) {
 		return len(created.Webhooks) == 1
 	})
 	to := created.Webhooks[0].URL
-	id := strings.Split(strings.TrimPrefix(to, r.URL+"/vendors/"), "/")[0]
-	var stored struct {
-		Secret string `json:"secret"`
-	}
-	apptest.Until(r.T, "the stored secret of the webhook", func() bool {
-		data, err := r.App.Access.Accounts.LoadSecret(r.Context(), uuid.MustParse(id), adapter.SubscriptionSecret)
-		return err == nil && json.Unmarshal(data, &stored) == nil && stored.Secret != ""
-	})
-	if !r.run.Learn("secret", stored.Secret) {
-		r.Fatal("the webhook has no secret")
-	}
+	secret := r.pushSecret(to)
 	event := func() string {
 		return `{"event_id":"e","event_type":"access_code.set_on_device","code":"` + r.pin() + `"}`
 	}
-	r.push(to, event(), stored.Secret, http.StatusNoContent)
-	r.push(to, event(), "", http.StatusUnauthorized)
-	r.push(to, strings.TrimSuffix(event(), "}"), stored.Secret, http.StatusBadRequest)
-	r.push(to+"x", event(), stored.Secret, http.StatusNotFound)
+	send := func(at, body string, want int) { r.push(at, body, r.svixSigned(secret, body), want) }
+	send(to, event(), http.StatusNoContent)
+	send(to, strings.TrimSuffix(event(), "}"), http.StatusBadRequest)
+	send(to+"x", event(), http.StatusNotFound)
+	r.push(to, event(), isJSON, http.StatusUnauthorized)
+	r.learned("signature", 3)
+}
+
+// pushSecret waits for the secret that signs pushes to a URL, and learns it.
+func (r *vendorTrial) pushSecret(to string) string {
+	r.Helper()
+	var stored struct {
+		Secret string `json:"secret"`
+	}
+	r.stored(to, adapter.SubscriptionSecret, func(data []byte) bool {
+		return json.Unmarshal(data, &stored) == nil && stored.Secret != ""
+	})
+	if !r.run.Learn("secret", stored.Secret) {
+		r.Fatal("the subscription has no secret")
+	}
+	return stored.Secret
+}
+
+// accountOf returns the account with a push URL.
+func (r *vendorTrial) accountOf(to string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(to, r.URL+"/vendors/"), "/")
+	return id
+}
+
+// stored waits for a secret of the account with a push URL.
+func (r *vendorTrial) stored(to, name string, is func(data []byte) bool) {
+	r.Helper()
+	account := uuid.MustParse(r.accountOf(to))
+	apptest.Until(r.T, "the stored "+name, func() bool {
+		data, err := r.App.Access.Accounts.LoadSecret(r.Context(), account, name)
+		return err == nil && is(data)
+	})
 }
 
 // refusedCode creates a code that the upstream server refuses, and waits for its error, which must not show the PIN.

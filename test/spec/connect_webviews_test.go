@@ -637,7 +637,7 @@ func TestWebview_GatewayAddressesAreGuarded(t *testing.T) {
 		); status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: a broker that is none: %d", name, status)
 		}
-		if status, _, _ := enter(t, out.ConnectWebview.URL, "nuki", as("jane")); status != http.StatusNotFound {
+		if status, _, _ := enter(t, out.ConnectWebview.URL, "august", as("jane")); status != http.StatusNotFound {
 			t.Errorf("%s: a simulated vendor: %d", name, status)
 		}
 	}

@@ -53,9 +53,11 @@ type Bed struct {
 	BreakNext func(t testing.TB)
 	// CutNext executes the next write and loses its response.
 	CutNext func(t testing.TB)
+	// LoseNext loses the next creation before it arrives.
+	LoseNext func(t testing.TB)
 	// FailNext fails all calls with the class until Heal.
 	FailNext func(t testing.TB, class adapter.Class)
-	// Heal ends FailNext and CutNext.
+	// Heal ends FailNext, CutNext, and LoseNext.
 	Heal func(t testing.TB)
 	// Disconnect closes all connections once.
 	Disconnect func(t testing.TB)
@@ -119,6 +121,8 @@ var checks = []struct {
 	{"a dropped deletion is detected by reading", droppedDeleteSeen},
 	{"a write that failed on the device is detected by reading", brokenSeen},
 	{"a write without a response is unconfirmed and repeatable", cutUnconfirmed},
+	{"a code of another person is not taken for one whose response was lost", strangerKept},
+	{"a code that another person made after a lost creation is kept", laterStrangerKept},
 	{"each fault has its class", faultsClassified},
 	{"a closed connection is reestablished", reconnected},
 	{"a call ends with its context", contextEnds},

@@ -4,12 +4,14 @@ package contracttest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -27,22 +29,35 @@ type Judge struct {
 	router routers.Router
 }
 
+// judges are shared, because reading a description takes a while.
+var judges sync.Map // func() (*Judge, error) by description
+
 // Open reads a description. Its servers must be absent or "/".
 func Open(t testing.TB, description []byte) *Judge {
 	t.Helper()
+	open := sync.OnceValues(func() (*Judge, error) { return read(description) })
+	once, _ := judges.LoadOrStore(string(description), open)
+	j, err := once.(func() (*Judge, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func read(description []byte) (*Judge, error) {
 	loader := openapi3.NewLoader()
 	doc, err := loader.LoadFromData(description)
 	if err != nil {
-		t.Fatalf("read the description: %v", err)
+		return nil, fmt.Errorf("read the description: %w", err)
 	}
 	if err := doc.Validate(loader.Context); err != nil {
-		t.Fatalf("the description is invalid: %v", err)
+		return nil, fmt.Errorf("the description is invalid: %w", err)
 	}
 	router, err := legacy.NewRouter(doc)
 	if err != nil {
-		t.Fatalf("the paths of the description: %v", err)
+		return nil, fmt.Errorf("the paths of the description: %w", err)
 	}
-	return &Judge{router: router}
+	return &Judge{router: router}, nil
 }
 
 // Handler forwards requests to the fake, and reports violations of both sides as errors of the test. Routes of the fake

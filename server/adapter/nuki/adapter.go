@@ -33,6 +33,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
 
@@ -92,7 +93,6 @@ type Adapter struct {
 	apiToken string
 	tokens   *adapter.TokenSource
 	secrets  adapter.Secrets
-	pushURLs func(ctx context.Context) ([]string, error)
 	slog     *slog.Logger
 	timing   Timing
 
@@ -102,7 +102,8 @@ type Adapter struct {
 	made    creations
 	seen    observed
 	polls   polls
-	hook    subscription
+	hook    subscription.Subscription
+	pushes  *rate.Limiter
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
@@ -124,11 +125,10 @@ func New(c Config) *Adapter {
 		apiToken: c.Token,
 		tokens:   c.Tokens,
 		secrets:  c.Secrets,
-		pushURLs: c.PushURLs,
 		slog:     c.Log,
 		timing:   c.Timing.withDefaults(),
 		events:   adapter.NewEventQueue(),
-		hook:     subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
+		pushes:   rate.NewLimiter(pushesPerSecond, pushBurst),
 		open:     open,
 		shut:     shut,
 	}
@@ -141,6 +141,16 @@ func New(c Config) *Adapter {
 		Words:     []string{"smartlock", "auth", "log", "action", "advanced", "config", "api", "decentralWebhook"},
 		Authorize: a.authorize,
 		Secret:    c.Token,
+	}
+	a.hook = subscription.Subscription{
+		URLs:     c.PushURLs,
+		Secrets:  c.Secrets,
+		Log:      c.Log,
+		List:     a.listHooks,
+		Create:   a.createHook,
+		Delete:   a.deleteHook,
+		IsSigned: isSigned,
+		MaxPush:  pushLimit,
 	}
 	a.devices.fetch = a.listLocks
 	a.auths.fetch = a.listAuths

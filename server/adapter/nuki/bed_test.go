@@ -1,9 +1,7 @@
 package nuki_test
 
 import (
-	"context"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,41 +44,6 @@ func quick() nuki.Timing {
 	}
 }
 
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(ctx context.Context, name string, seen []byte, renew adapter.Renew) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if string(s.values[name]) != string(seen) {
-		return s.values[name], nil
-	}
-	value, err := renew(ctx, seen)
-	if err == nil {
-		s.values[name] = value
-	}
-	return value, err
-}
-
 // bed is an account with one lock, and an adapter for it.
 type bed struct {
 	cloud   *nukitest.Server
@@ -102,7 +65,7 @@ func newTimedBed(t *testing.T, o nukitest.Options, timing nuki.Timing) *bed {
 		BaseURL: cloud.URL,
 		Token:   nukitest.Token,
 		HTTP:    vendorhttp.New(adapter.Env{}),
-		Secrets: &secrets{},
+		Secrets: &adaptertest.Secrets{},
 		Timing:  timing,
 	})
 	t.Cleanup(func() { _ = b.adapter.Close() })
@@ -150,6 +113,7 @@ func (b *bed) bed() adaptertest.Bed {
 		Revoke:     func(testing.TB) { b.cloud.Revoke() },
 		DropNext:   func(testing.TB) { b.cloud.DropNext() },
 		CutNext:    func(testing.TB) { b.cloud.Cut() },
+		LoseNext:   func(testing.TB) { b.cloud.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { b.cloud.Fail(class) },
 		Heal:       func(testing.TB) { b.cloud.Heal() },
 		Disconnect: func(testing.TB) { b.cloud.Disconnect() },

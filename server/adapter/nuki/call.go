@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -15,11 +14,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
 
-// Pauses after refusals without a Retry-After.
-const (
-	limitPause = time.Minute
-	planPause  = time.Hour
-)
+// planPause is the pause after a refusal for a missing plan, without a Retry-After.
+const planPause = time.Hour
 
 func lockPath(id int64) string { return "/smartlock/" + strconv.FormatInt(id, 10) }
 
@@ -53,7 +49,7 @@ func (a *Adapter) do(ctx context.Context, call vendorhttp.Call, out any) error {
 	send := func() error {
 		return a.client.DoJSON(ctx, call, out, func(r vendorhttp.Response) error {
 			rejected = r.Status == http.StatusUnauthorized
-			return a.refusal(call, r, token)
+			return a.refusal(call, r)
 		})
 	}
 	if err = send(); !rejected || a.tokens == nil {
@@ -65,18 +61,15 @@ func (a *Adapter) do(ctx context.Context, call vendorhttp.Call, out any) error {
 	return send()
 }
 
-// digits matches numbers that are long enough to be a PIN.
-var digits = regexp.MustCompile(`[0-9]{4,}`)
-
 // refusal returns the error of a response other than 2xx. The meaning of 403 and 404 is not documented.
-func (a *Adapter) refusal(call vendorhttp.Call, r vendorhttp.Response, token string) error {
+func (a *Adapter) refusal(call vendorhttp.Call, r vendorhttp.Response) error {
 	var body struct {
 		Description string `json:"description"`
 	}
 	_ = json.Unmarshal(r.Data, &body) // most bodies are not documented
 	reason := "Nuki answered " + strconv.Itoa(r.Status) + " " + http.StatusText(r.Status)
 	if body.Description != "" {
-		reason += ": " + adapter.SafeMessage(body.Description, token, digits)
+		reason += ": " + body.Description
 	}
 	e := a.client.Refusal(call, r, reason)
 	proxy := bytes.HasPrefix(bytes.TrimSpace(r.Data), []byte("<"))
@@ -99,7 +92,6 @@ func (a *Adapter) refusal(call vendorhttp.Call, r vendorhttp.Response, token str
 		e.RetryAfter = cmp.Or(e.RetryAfter, a.timing.Busy)
 	case http.StatusTooManyRequests:
 		e.Message = "Nuki limits the calls of this account for now"
-		e.RetryAfter = cmp.Or(e.RetryAfter, limitPause)
 	}
 	switch {
 	case proxy:

@@ -220,7 +220,7 @@ func (o *observed) noteCodes(list []wireAuth) (events []adapter.Event) {
 func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Event, next string, err error) {
 	now := time.Now()
 	poll, pollCodes := a.timing.Poll, a.timing.PollCodes
-	if a.hook.works() {
+	if a.hook.Works() {
 		poll, pollCodes = pushedPause*poll, pushedPause*pollCodes
 	}
 	poll -= poll / 4 // the pauses of the poller vary
@@ -319,8 +319,8 @@ func (a *Adapter) logSince(ctx context.Context, since time.Time) (all []wireLog,
 
 // Listen follows the account until Close.
 func (a *Adapter) Listen() {
-	if a.pushURLs != nil {
-		go a.staySubscribed(a.open)
+	if a.hook.URLs != nil {
+		go a.hook.Stay(a.open)
 	}
 	poller := adapter.Poller{
 		Secrets:  a.secrets,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki/nukitest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
@@ -28,7 +29,7 @@ func open(t *testing.T, cloud *nukitest.Server, change ...func(*nuki.Config)) *n
 		BaseURL: cloud.URL,
 		Token:   nukitest.Token,
 		HTTP:    vendorhttp.New(adapter.Env{}),
-		Secrets: &secrets{},
+		Secrets: &adaptertest.Secrets{},
 		Timing:  quick(),
 	}
 	for _, f := range change {
@@ -280,7 +281,7 @@ func TestAutoLock_KeepsTheRest(t *testing.T) {
 func TestPoll_ContinuesAtTheCursor(t *testing.T) {
 	t.Parallel()
 	cloud := nukitest.Start(t, nukitest.Options{})
-	stored := &secrets{}
+	stored := &adaptertest.Secrets{}
 	start := func() *nuki.Adapter {
 		a := open(t, cloud, func(c *nuki.Config) { c.Secrets = stored })
 		a.Listen()
@@ -324,7 +325,7 @@ func TestPoll_ContinuesAtTheCursor(t *testing.T) {
 type loggedIn struct {
 	t          *testing.T
 	cloud      *nukitest.Server
-	stored     *secrets
+	stored     *adaptertest.Secrets
 	receiver   *receiver
 	connection adapter.DeviceConnection
 	env        adapter.Env
@@ -336,7 +337,7 @@ func logIn(t *testing.T) *loggedIn {
 	l := &loggedIn{
 		t:        t,
 		cloud:    nukitest.Start(t, nukitest.Options{Client: client, RepeatPushes: true}),
-		stored:   &secrets{},
+		stored:   &adaptertest.Secrets{},
 		receiver: newReceiver(t),
 		env:      adapter.Env{Client: client, Log: slog.New(slog.DiscardHandler)},
 	}
@@ -373,7 +374,7 @@ func (l *loggedIn) open() *nuki.Adapter {
 }
 
 type subscription struct {
-	ID     int64  `json:"id"`
+	ID     string `json:"id"`
 	Secret string `json:"secret"`
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
 
-// PutCode implements adapter.Adapter. A created code is found by its PIN. PutCode fails with Unconfirmed while the list
-// does not show it, and sends it again only after Timing.Resend.
+// PutCode implements adapter.Adapter. A created code is found by what was sent (adapter.SentCodes). PutCode fails
+// with Unconfirmed while the list does not show it, and sends it again only after Timing.Resend.
 func (a *Adapter) PutCode(
 	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec,
 ) (result adapter.PutResult, err error) {
@@ -114,7 +114,7 @@ func (a *Adapter) create(
 		return result, err
 	}
 	body.Type = keypadCode
-	before := a.made.send(at, spec.PIN, time.Now())
+	before := a.made.send(at, spec, time.Now())
 	err = a.write(ctx, vendorhttp.Call{Method: http.MethodPut, Path: lockPath(w.ID) + "/auth", JSON: body})
 	switch class := adapter.ClassOf(err); {
 	case err != nil && class == adapter.Duplicate && before: // the earlier creation has arrived after all
@@ -240,8 +240,9 @@ type creations struct {
 }
 
 type sentCode struct {
-	pin string
-	at  time.Time
+	codes adapter.SentCodes
+	// at is the time of the last attempt.
+	at time.Time
 }
 
 // maxCreations bounds each map of creations. Without their memory, a list still shows each code by its PIN.
@@ -258,7 +259,7 @@ func (m *creations) find(at creation, list []wireAuth) (wireAuth, bool) {
 		case known && key == at && at.key != "":
 			delete(m.sent, at)
 			return c, true
-		case !known && waits && c.pin() == sent.pin:
+		case !known && waits && sent.codes.Has(c.code()):
 			if m.keys == nil || len(m.keys) >= maxCreations {
 				m.keys = map[string]creation{}
 			}
@@ -281,15 +282,15 @@ func (m *creations) pending(at creation, within time.Duration, now time.Time) ti
 	return max(0, within-now.Sub(sent.at))
 }
 
-// send records that a creation is sent, and reports whether it was sent before.
-func (m *creations) send(at creation, pin string, now time.Time) (before bool) {
+// send records that a creation is sent while no listed code has its PIN, and reports whether it was sent before.
+func (m *creations) send(at creation, spec adapter.CodeSpec, now time.Time) (before bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, before = m.sent[at]
+	earlier, before := m.sent[at]
 	if m.sent == nil || len(m.sent) >= maxCreations {
 		m.sent = map[creation]sentCode{}
 	}
-	m.sent[at] = sentCode{pin, now}
+	m.sent[at] = sentCode{earlier.codes.With(spec), now}
 	return before
 }
 

@@ -201,7 +201,7 @@ func TestLogin_RefusedRefresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored := &secrets{}
+		stored := &adaptertest.Secrets{}
 		expired, err := json.Marshal(adapter.Tokens{Access: "old", Refresh: test.refresh, ExpiresAt: time.Now()})
 		if err != nil {
 			t.Fatal(err)

@@ -5,15 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/oauth"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
@@ -57,22 +56,26 @@ func VendorAt(base string) adapter.Vendor {
 			},
 			SecretField: "api_token",
 			Refused:     "Nuki rejects this API token. Make one at web.nuki.io under API, and copy all of it.",
-			OAuth: &adapter.OAuth{
-				AuthorizeURL: base + "/oauth/authorize",
-				TokenURL:     base + "/oauth/token",
-				Scopes: []string{
-					"smartlock", "smartlock.auth", "smartlock.action", "smartlock.config", "smartlock.log",
-					"webhook.decentral",
-				},
-				Connect: func(tokens adapter.Tokens) (adapter.Connection, error) {
-					return &Connection{base: base, OAuth: true, tokens: tokens}, nil
-				},
-			},
+			OAuth:       oauthAt(base),
 		},
 		New:          func() adapter.Connection { return &Connection{base: base} },
 		Pace:         adapter.Pace{List: 5 * time.Minute},
 		CallsPerHour: callsPerHour,
 		Verification: adapter.Verification{Level: adapter.VerifiedDocumentation, Date: "2026-11"},
+	}
+}
+
+// oauthAt returns the login on Nuki's pages.
+func oauthAt(base string) *adapter.OAuth {
+	return &adapter.OAuth{
+		AuthorizeURL: base + "/oauth/authorize",
+		TokenURL:     base + "/oauth/token",
+		Scopes: []string{
+			"smartlock", "smartlock.auth", "smartlock.action", "smartlock.config", "smartlock.log", "webhook.decentral",
+		},
+		Connect: func(tokens adapter.Tokens) (adapter.Connection, error) {
+			return &Connection{base: base, OAuth: true, tokens: tokens}, nil
+		},
 	}
 }
 
@@ -157,7 +160,7 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, error) {
 	config := c.config(env)
 	if c.OAuth && env.PushURLs != nil {
-		config.PushURLs = c.reachable(env.PushURLs)
+		config.PushURLs = subscription.Reachable(c.base, env.PushURLs)
 	}
 	a := New(config)
 	a.Listen()
@@ -176,97 +179,7 @@ func (c *Connection) config(env adapter.Env) Config {
 	}
 	if c.OAuth {
 		config.Token = ""
-		config.Tokens = &adapter.TokenSource{Secrets: env.Secrets, Refresh: c.refresh(env, config.HTTP)}
+		config.Tokens = &adapter.TokenSource{Secrets: env.Secrets, Refresh: oauth.Refresh(oauthAt(c.base), env)}
 	}
 	return config
-}
-
-// reachable omits the URLs that Nuki cannot reach: it accepts only https. Then the adapter polls.
-func (c *Connection) reachable(
-	urls func(context.Context) ([]string, error),
-) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		all, err := urls(ctx)
-		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") ||
-			strings.HasPrefix(c.base, "http://") {
-			return all, err
-		}
-		return nil, nil
-	}
-}
-
-// refresh returns the function that requests new tokens (RFC 6749, section 6).
-func (c *Connection) refresh(
-	env adapter.Env, via *http.Client,
-) func(context.Context, adapter.Tokens) (adapter.Tokens, error) {
-	log := env.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	client := &vendorhttp.Client{
-		Adapter: Name,
-		Base:    c.base,
-		HTTP:    via,
-		Log:     log,
-		Words:   []string{"oauth", "token"},
-		Secret:  env.Client.Secret,
-	}
-	return func(ctx context.Context, old adapter.Tokens) (tokens adapter.Tokens, err error) {
-		switch {
-		case old.Refresh == "":
-			return tokens, adapter.Errorf(adapter.AuthRevoked, "the login has ended. Log in again on a connect page.")
-		case env.Client.ID == "":
-			return tokens, adapter.Errorf(
-				adapter.GatewayDown,
-				"the operator's client of Nuki is not set on this server",
-			)
-		}
-		var got struct {
-			Access    string  `json:"access_token"`
-			Refresh   string  `json:"refresh_token"`
-			ExpiresIn float64 `json:"expires_in"` // seconds
-		}
-		call := vendorhttp.Call{
-			Method: http.MethodPost,
-			Path:   "/oauth/token",
-			Form: url.Values{
-				"grant_type":    {"refresh_token"},
-				"client_id":     {env.Client.ID},
-				"client_secret": {env.Client.Secret},
-				"refresh_token": {old.Refresh},
-			},
-			Write: true,
-		}
-		err = client.DoJSON(ctx, call, &got, func(r vendorhttp.Response) error {
-			return refusedTokens(client, call, r)
-		})
-		switch {
-		case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // it is no write of the caller
-			return tokens, adapter.Errorf(adapter.GatewayDown, "no tokens: %s", adapter.AsError(err).Message)
-		case err != nil:
-			return tokens, err
-		case got.Access == "":
-			return tokens, adapter.Errorf(adapter.Transient, "Nuki's answer has no token")
-		}
-		tokens = adapter.Tokens{Access: got.Access, Refresh: got.Refresh}
-		if got.ExpiresIn > 0 {
-			tokens.ExpiresAt = time.Now().Add(adapter.Seconds(min(got.ExpiresIn, (24 * 365 * time.Hour).Seconds())))
-		}
-		return tokens, nil
-	}
-}
-
-// refusedTokens returns the error of a request for tokens (RFC 6749, section 5.2).
-func refusedTokens(client *vendorhttp.Client, call vendorhttp.Call, r vendorhttp.Response) error {
-	var body struct {
-		Error string `json:"error"`
-	}
-	_ = json.Unmarshal(r.Data, &body) // it may be a page of a proxy
-	switch {
-	case body.Error == "invalid_grant":
-		return adapter.Errorf(adapter.AuthRevoked, "Nuki has ended the login. Log in again on a connect page.")
-	case body.Error == "invalid_client", body.Error == "unauthorized_client", r.Status == http.StatusUnauthorized:
-		return adapter.Errorf(adapter.GatewayDown, "Nuki rejects the operator's client: check its id and secret")
-	}
-	return client.Refusal(call, r, "")
 }

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"golang.org/x/oauth2"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Timeout bounds one request to a vendor's token endpoint.
@@ -35,7 +36,7 @@ func AuthorizeURL(o *adapter.OAuth, client adapter.Client, r Request) string {
 // Exchange returns the tokens for a code from the vendor's page. It fails with AuthRevoked when the vendor refuses the
 // code, and with GatewayDown when the vendor does not answer, or rejects the operator's client.
 func Exchange(ctx context.Context, o *adapter.OAuth, env adapter.Env, code string, r Request) (adapter.Tokens, error) {
-	ctx, done := withClient(ctx, env.Guard)
+	ctx, done := withClient(ctx, env)
 	defer done()
 	t, err := config(o, env.Client, r.RedirectURI).Exchange(ctx, code, oauth2.VerifierOption(r.Verifier))
 	return toTokens(t), classify(err)
@@ -45,13 +46,24 @@ func Exchange(ctx context.Context, o *adapter.OAuth, env adapter.Env, code strin
 // refresh token, and with GatewayDown when the vendor does not answer, or rejects the operator's client.
 func Refresh(o *adapter.OAuth, env adapter.Env) func(context.Context, adapter.Tokens) (adapter.Tokens, error) {
 	return func(ctx context.Context, old adapter.Tokens) (adapter.Tokens, error) {
-		if old.Refresh == "" {
+		switch {
+		case old.Refresh == "":
 			return adapter.Tokens{}, adapter.Errorf(adapter.AuthRevoked, "the login has ended; log in again")
+		case env.Client.ID == "":
+			return adapter.Tokens{}, adapter.Errorf(adapter.GatewayDown,
+				"this server has no registration at the vendor: set --vendor-client and --vendor-client-secret-file")
 		}
-		ctx, done := withClient(ctx, env.Guard)
+		if err := adapter.MaySend(ctx); err != nil {
+			return adapter.Tokens{}, err
+		}
+		ctx, done := withClient(ctx, env)
 		defer done()
+		about := append(traces.ServerAddress(o.TokenURL), traces.Method(http.MethodPost))
+		ctx, span := traces.Start(ctx, "refresh tokens", about...)
 		t, err := config(o, env.Client, "").TokenSource(ctx, &oauth2.Token{RefreshToken: old.Refresh}).Token()
-		return toTokens(t), classify(err)
+		err = classify(err)
+		adapter.EndSpan(span, err)
+		return toTokens(t), err
 	}
 }
 
@@ -69,19 +81,14 @@ func config(o *adapter.OAuth, client adapter.Client, redirectURI string) *oauth2
 	}
 }
 
-// withClient sets the HTTP client of golang.org/x/oauth2, which reads at most 1 MiB of a response.
-func withClient(ctx context.Context, guard adapter.Control) (limited context.Context, done func()) {
-	t := adapter.NewTransport()
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: guard}).DialContext
+// withClient sets the HTTP client of golang.org/x/oauth2, which reads at most 1 MiB of a response. It follows no
+// redirects, because the request has secrets, which belong to the token endpoint only.
+func withClient(ctx context.Context, env adapter.Env) (limited context.Context, done func()) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	client := &http.Client{
-		Transport: t,
-		// The request has secrets, which belong to the token endpoint only.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := vendorhttp.New(env)
 	return context.WithValue(ctx, oauth2.HTTPClient, client), func() {
 		cancel()
-		t.CloseIdleConnections()
+		client.CloseIdleConnections()
 	}
 }
 
@@ -117,9 +124,7 @@ func classify(err error) error {
 		return errClient
 	}
 	e := adapter.Errorf(adapter.GatewayDown, "the vendor's login server answers with status %d", status)
-	if after, err := strconv.Atoi(refused.Response.Header.Get("Retry-After")); err == nil && after > 0 {
-		e.RetryAfter = time.Duration(after) * time.Second
-	}
+	e.RetryAfter = vendorhttp.RetryAfter(refused.Response.Header)
 	return e
 }
 

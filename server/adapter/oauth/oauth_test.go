@@ -62,6 +62,10 @@ func TestTokens(t *testing.T) {
 		if _, err := refresh(t.Context(), adapter.Tokens{Access: "x"}); adapter.ClassOf(err) != adapter.AuthRevoked {
 			t.Errorf("%s: no refresh token: %v", name, err)
 		}
+		_, err = oauth.Refresh(&o, adapter.Env{})(t.Context(), second)
+		if adapter.ClassOf(err) != adapter.GatewayDown || !strings.Contains(err.Error(), "set --vendor-client") {
+			t.Errorf("%s: no registration: %v", name, err)
+		}
 	}
 }
 

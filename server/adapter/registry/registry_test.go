@@ -2,9 +2,11 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -82,6 +84,68 @@ func TestAll_VendorsAreComplete(t *testing.T) {
 		}
 		adapters[v.Adapter], names[v.Name] = true, true
 	}
+}
+
+// A login replaces the configuration of an earlier one field by field. So the connections of all ways to log in store the
+// same fields, also empty ones: no credential of another way survives.
+func TestAll_LoginsReplaceEachOther(t *testing.T) {
+	t.Parallel()
+	for _, v := range registry.All() {
+		if v.Login == nil || v.Login.OAuth == nil || len(v.Login.Fields) == 0 {
+			continue
+		}
+		entered := map[string]string{}
+		for _, f := range v.Login.Fields {
+			entered[f.Name] = "entered"
+		}
+		byForm, err := v.Login.Connect(entered)
+		if err != nil {
+			t.Fatalf("%s: %v", v.Adapter, err)
+		}
+		byTokens, err := v.Login.OAuth.Connect(adapter.Tokens{Access: "access", Refresh: "refresh"})
+		if err != nil {
+			t.Fatalf("%s: %v", v.Adapter, err)
+		}
+		if a, b := storedFields(t, byForm), storedFields(t, byTokens); !slices.Equal(a, b) {
+			t.Errorf("%s: the form stores %v, the vendor's pages store %v", v.Adapter, a, b)
+		}
+	}
+}
+
+// The guide of each vendor with its own login pages names the redirect address and the settings of the client.
+func TestAll_GuidesNameRedirect(t *testing.T) {
+	t.Parallel()
+	for _, v := range registry.All() {
+		if v.Login == nil || v.Login.OAuth == nil {
+			continue
+		}
+		text, err := os.ReadFile("../../docs/connect-" + v.Adapter + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"PUBLIC_URL/connect/back/" + v.Adapter, "--vendor-client " + v.Adapter + "=",
+			"--vendor-client-secret-file " + v.Adapter + "=", "(settings.md)",
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("server/docs/connect-%s.md does not name %s", v.Adapter, want)
+			}
+		}
+	}
+}
+
+// storedFields returns the names of the fields that an account stores.
+func storedFields(t *testing.T, c adapter.Connection) []string {
+	t.Helper()
+	data, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(fields))
 }
 
 // Accounts of vendors over HTTP can be checked and recorded: they open without a push URL, and all calls pass through

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -31,6 +30,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 )
 
@@ -48,32 +49,25 @@ type Config struct {
 	Secrets adapter.Secrets
 	// PushURLs returns the URLs of Receive, the current one first; nil: no webhook is created.
 	PushURLs func(ctx context.Context) ([]string, error)
-	// Guard checks each address before it is dialed; nil accepts all.
-	Guard adapter.Control
-	// HTTP defaults to a client with a timeout of 30 s. Redirects are never followed.
+	// HTTP is a client of vendorhttp.New; nil: one that accepts all addresses.
 	HTTP *http.Client
-	// Transport wraps the transport, unless HTTP has one.
-	Transport adapter.WrapTransport
 	// Log defaults to no logging.
 	Log *slog.Logger
 }
 
 // Adapter accesses one workspace of an upstream server.
 type Adapter struct {
-	base      string
-	key       string
-	workspace string
-	http      *http.Client
-	slog      *slog.Logger
-	secrets   adapter.Secrets
-	pushURLs  func(ctx context.Context) ([]string, error)
-	interval  time.Duration
+	client   *vendorhttp.Client
+	slog     *slog.Logger
+	secrets  adapter.Secrets
+	interval time.Duration
 
 	events *adapter.EventQueue
 	writes budget
 	known  deviceCache
 	log    eventLog
-	hook   subscription
+	hook   subscription.Subscription
+	pushes *rate.Limiter
 	// unmanaged is the number of locks that are unmanaged upstream.
 	unmanaged atomic.Int64
 
@@ -92,38 +86,50 @@ var (
 
 // New returns an adapter. It sends nothing.
 func New(c Config) *Adapter {
-	client := http.Client{Timeout: 30 * time.Second}
-	if c.HTTP != nil {
-		client = *c.HTTP
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if client.Transport == nil {
-		t := adapter.NewTransport()
-		if c.Guard != nil {
-			t.Proxy = nil // the proxy would dial the address
-			t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: c.Guard}).DialContext
-		}
-		client.Transport = c.Transport.Wrap(t)
+	if c.HTTP == nil {
+		c.HTTP = vendorhttp.New(adapter.Env{})
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	open, shut := context.WithCancel(context.Background())
-	return &Adapter{
-		base:      strings.TrimRight(c.BaseURL, "/"),
-		key:       c.APIKey,
-		workspace: c.Workspace,
-		http:      &client,
-		slog:      c.Log,
-		secrets:   c.Secrets,
-		pushURLs:  c.PushURLs,
-		interval:  cmp.Or(c.PollInterval, defaultPollInterval),
-		events:    adapter.NewEventQueue(),
-		hook:      subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
-		known:     deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
-		open:      open,
-		shut:      shut,
+	a := &Adapter{
+		client: &vendorhttp.Client{
+			Adapter: Name,
+			Base:    strings.TrimRight(c.BaseURL, "/"),
+			HTTP:    c.HTTP,
+			Log:     c.Log,
+			Secret:  c.APIKey,
+			Authorize: func(_ context.Context, req *http.Request) error {
+				req.Header.Set("Authorization", "Bearer "+c.APIKey)
+				if c.Workspace != "" {
+					req.Header.Set(ViaHeader, c.Workspace)
+				}
+				return nil
+			},
+		},
+		slog:     c.Log,
+		secrets:  c.Secrets,
+		interval: cmp.Or(c.PollInterval, defaultPollInterval),
+		events:   adapter.NewEventQueue(),
+		pushes:   rate.NewLimiter(pushesPerSecond, pushBurst),
+		known:    deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
+		open:     open,
+		shut:     shut,
 	}
+	a.hook = subscription.Subscription{
+		URLs:    c.PushURLs,
+		Secrets: c.Secrets,
+		Log:     c.Log,
+		List:    a.listWebhooks,
+		Create:  a.createWebhook,
+		Delete:  a.deleteWebhook,
+		IsSigned: func(header http.Header, body []byte, secret string) bool {
+			return isSigned(header, body, secret, time.Now())
+		},
+		MaxPush: pushLimit,
+	}
+	return a
 }
 
 // pageSize is the number of devices or codes in a page.
@@ -292,7 +298,7 @@ func (a *Adapter) ready(ctx context.Context, device adapter.DeviceRef) (capabili
 	d, err := a.Device(ctx, device)
 	switch {
 	case errors.Is(err, adapter.ErrSaturated): // the actual request has not been sent
-		return capability.Set{}, a.failure(adapter.Transient, err.Error())
+		return capability.Set{}, a.client.Failure(adapter.Transient, err.Error())
 	case err != nil:
 		return capability.Set{}, err
 	case !d.Online:
@@ -308,7 +314,7 @@ func (a *Adapter) Events() <-chan adapter.Event { return a.events.Events() }
 func (a *Adapter) Close() error {
 	a.shut()
 	a.events.Close()
-	a.http.CloseIdleConnections()
+	a.client.HTTP.CloseIdleConnections()
 	return nil
 }
 

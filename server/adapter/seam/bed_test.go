@@ -71,39 +71,13 @@ func newBed(t *testing.T, profile string) *bed {
 		BaseURL:      b.server.URL,
 		APIKey:       token,
 		PollInterval: 100 * time.Millisecond,
-		Secrets:      &secrets{},
+		Secrets:      &adaptertest.Secrets{},
 	})
 	b.adapter.Listen()
 	if e := <-b.adapter.Events(); e.Kind != adapter.Resync { // later events come from the upstream server
 		t.Fatalf("the first event is %+v", e)
 	}
 	return b
-}
-
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(context.Context, string, []byte, adapter.Renew) ([]byte, error) {
-	return nil, errors.New("API keys do not expire")
 }
 
 // proxy passes requests to the upstream server, judges them, and disturbs them.
@@ -114,6 +88,7 @@ type proxy struct {
 	mu      sync.Mutex
 	class   adapter.Class // of all failures
 	cut     bool          // lose the answers to creations
+	lose    bool          // lose creations
 	paths   map[string]bool
 	stalled chan struct{}
 }
@@ -158,7 +133,7 @@ func (p *proxy) set(change func()) {
 
 func (p *proxy) heal() {
 	p.set(func() {
-		p.class, p.cut = "", false
+		p.class, p.cut, p.lose = "", false, false
 		if p.stalled != nil {
 			close(p.stalled)
 			p.stalled = nil
@@ -240,7 +215,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	checkRequest(p.t, r.URL.Path, body)
 	p.mu.Lock()
 	p.paths[r.URL.Path] = true
-	class, cut, stalled := p.class, p.cut, p.stalled
+	class, cut, lose, stalled := p.class, p.cut, p.lose, p.stalled
 	p.mu.Unlock()
 	creation := r.URL.Path == "/access_codes/create"
 	f := failures[class]
@@ -258,6 +233,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if lose && creation {
+		panic(http.ErrAbortHandler)
+	}
 	if cut && creation {
 		p.next.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
@@ -387,6 +365,7 @@ func (b *bed) functions() adaptertest.Bed {
 		},
 		Revoke:     func(testing.TB) { b.revoke() },
 		CutNext:    func(testing.TB) { b.proxy.set(func() { b.proxy.cut = true }) },
+		LoseNext:   func(testing.TB) { b.proxy.set(func() { b.proxy.lose = true }) },
 		FailNext:   func(_ testing.TB, class adapter.Class) { b.proxy.set(func() { b.proxy.class = class }) },
 		Heal:       func(testing.TB) { b.proxy.heal() },
 		Disconnect: func(testing.TB) { b.server.CloseClientConnections() },

@@ -1,22 +1,13 @@
 package seam
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
-
-// responseLimit is the maximum size of a response in bytes. A page of devices takes about 1 MB.
-const responseLimit = 8 << 20
 
 // ViaHeader names the workspaces that a request comes from, so that a server refuses to become its own upstream.
 const ViaHeader = "Device-Access-Via"
@@ -37,111 +28,28 @@ type answer struct {
 	replayed bool
 }
 
-// do sends the request and decodes the response into out, which may be nil. It fails with an *adapter.Error, with one
-// joined to the context's error, or with adapter.ErrSaturated.
+// do sends the request and decodes the response into out, which may be nil. It fails like vendorhttp.Client.Do.
 func (a *Adapter) do(ctx context.Context, c call, out any) (got answer, err error) {
-	ctx, span := adapter.StartSpan(ctx, Name, a.base, http.MethodPost, c.path, strings.Split(c.path, "/"))
-	defer func() { adapter.EndSpan(span, err) }()
-	resp, err := a.send(ctx, c)
-	if err != nil {
-		return got, err
+	client := *a.client
+	client.Words = strings.Split(c.path, "/") // paths have no identifiers
+	request := vendorhttp.Call{
+		Method:         http.MethodPost,
+		Path:           c.path,
+		JSON:           c.body,
+		IdempotencyKey: c.key,
+		Write:          c.write,
 	}
-	span.Set(traces.Status(resp.StatusCode))
-	defer resp.Body.Close()
-	// After an upgrade, no deadline would end the reading.
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return got, adapter.Errorf(c.unknownOutcomeClass(), "the server answered in another protocol than HTTP")
-	}
-	got.replayed = resp.Header.Get("Idempotency-Replayed") == "true"
-	var found error
-	err = adapter.ReadResponse(ctx, resp.Body, responseLimit, func(data []byte) error {
+	err = client.Do(ctx, request, func(r vendorhttp.Response) error {
+		got.replayed = r.Header.Get("Idempotency-Replayed") == "true"
 		switch {
-		case resp.StatusCode/100 != 2:
-			found = a.classify(c, resp, data)
-		case out != nil && json.Unmarshal(data, out) != nil: // the error of Unmarshal may quote a PIN
-			found = adapter.Errorf(c.unknownOutcomeClass(), "the response of %s is not the expected JSON", c.path)
+		case !r.OK():
+			return a.classify(request, r)
+		case out != nil:
+			return vendorhttp.Decode(request, r.Data, out)
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, adapter.ErrTooLarge):
-		return got, adapter.Errorf(
-			c.unknownOutcomeClass(),
-			"the response is larger than %d MiB, or has too many parts",
-			responseLimit>>20,
-		)
-	case errors.Is(err, adapter.ErrSaturated) && !c.write:
-		return got, err
-	case err != nil:
-		return got, a.unansweredError(ctx, c, true, err)
-	}
-	return got, found
-}
-
-func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
-	data, err := json.Marshal(c.body)
-	if err != nil {
-		return nil, adapter.Errorf(adapter.Invalid, "the request cannot be written as JSON")
-	}
-	var dialing, connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// GetConn is called again when a kept connection was dead.
-		GetConn: func(string) { dialing.Store(true); connected.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	req, err := http.NewRequestWithContext(traced, http.MethodPost, a.base+c.path, bytes.NewReader(data))
-	if err != nil {
-		return nil, adapter.Errorf(adapter.GatewayDown, "the server's address is not a valid URL")
-	}
-	req.Header.Set("Authorization", "Bearer "+a.key)
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Content-Type", "application/json")
-	if a.workspace != "" {
-		req.Header.Set(ViaHeader, a.workspace)
-	}
-	switch {
-	case c.key != "":
-		req.Header.Set("Idempotency-Key", c.key)
-	case !c.write: // net/http repeats it on another connection, and does not send the empty header
-		req.Header["Idempotency-Key"] = nil
-	}
-	if err := adapter.MaySend(ctx); err != nil {
-		return nil, err
-	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		// A transport other than net/http's reports no connections: it may have sent the request.
-		return nil, a.unansweredError(ctx, c, connected.Load() || !dialing.Load(), err)
-	}
-	return resp, nil
-}
-
-// unansweredError returns the error of a call without a response. sent means that the server may have received it.
-func (a *Adapter) unansweredError(ctx context.Context, c call, sent bool, err error) error {
-	var failure *adapter.Error
-	switch refused := adapter.AsError(err); {
-	case refused != nil: // the guard refused the address
-		failure = refused
-	case sent && c.write:
-		failure = a.failure(adapter.Unconfirmed, "no response to a write: "+adapter.Reason(err))
-	case sent || errors.Is(err, context.Canceled):
-		failure = a.failure(adapter.Transient, "no response: "+adapter.Reason(err))
-	default:
-		failure = a.failure(adapter.GatewayDown, "the server cannot be reached: "+adapter.Reason(err))
-	}
-	a.slog.DebugContext(ctx, "call of the upstream server failed", "path", c.path, "class", failure.Class)
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w (%w)", failure, ctx.Err())
-	}
-	return failure
-}
-
-// unknownOutcomeClass returns the class of a response that cannot be decoded.
-func (c call) unknownOutcomeClass() adapter.Class {
-	if c.write {
-		return adapter.Unconfirmed
-	}
-	return adapter.Transient
+	return got, err
 }
 
 // read sends a request that changes nothing.

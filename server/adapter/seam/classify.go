@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
 
 // wireError is an error response.
@@ -71,79 +69,36 @@ var classes = map[string]adapter.Class{
 
 // classify returns the error of a response other than 2xx. A response without the JSON of the API comes from a proxy:
 // its 400, 403, or 404 is Transient, because otherwise a wrong route would make every device look removed.
-func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
+func (a *Adapter) classify(c vendorhttp.Call, r vendorhttp.Response) error {
 	var w wireError
-	ours := json.Unmarshal(data, &w) == nil && w.Error.Type != ""
+	ours := json.Unmarshal(r.Data, &w) == nil && w.Error.Type != ""
+	e := a.client.Refusal(c, r, w.Error.Message)
 	class, known := classes[w.Error.Type]
-	if resp.StatusCode == http.StatusUnauthorized {
-		class = adapter.AuthRevoked
-	} else if !known {
-		class = classOfStatus(c, resp.StatusCode, ours)
+	switch {
+	case r.Status == http.StatusUnauthorized:
+	case known:
+		e.Class = class
+	case ours && r.Status == http.StatusBadRequest:
+		e.Class = adapter.Invalid
+	case ours && r.Status == http.StatusForbidden:
+		e.Class = adapter.NotSupported
 	}
 	switch {
-	case class != adapter.Invalid || c.write:
-	case strings.HasSuffix(c.path, "/get"): // it is no identifier of this server
-		class = adapter.NotFound
+	case e.Class != adapter.Invalid || c.Write:
+	case strings.HasSuffix(c.Path, "/get"): // it is no identifier of this server
+		e.Class = adapter.NotFound
 	default:
-		class = adapter.Transient
+		e.Class = adapter.Transient
 	}
-	message := "the server answered " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
-	if w.Error.Message != "" {
-		message = w.Error.Message
+	if r.Status == http.StatusTooManyRequests {
+		e.RetryAfter = cmp.Or(e.RetryAfter, limitPause)
 	}
-	e := a.failure(class, message)
-	e.RetryAfter = retryAfter(resp)
-	a.slog.Debug("the upstream server refused", "path", c.path, "status", resp.StatusCode, "class", class)
+	a.slog.Debug("the upstream server refused", "path", c.Path, "status", r.Status, "class", e.Class)
 	return e
 }
 
-func classOfStatus(c call, status int, ours bool) adapter.Class {
-	switch status {
-	case http.StatusNotImplemented:
-		return adapter.NotSupported
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return c.unknownOutcomeClass()
-	}
-	switch {
-	case status/10 == 52: // Cloudflare's
-		return c.unknownOutcomeClass()
-	case !ours:
-		return adapter.Transient
-	case status == http.StatusBadRequest:
-		return adapter.Invalid
-	case status == http.StatusForbidden:
-		return adapter.NotSupported
-	default:
-		return adapter.Transient
-	}
-}
-
-// maxRetryAfter bounds the wait that a server may request.
-const maxRetryAfter = time.Hour
-
-// retryAfter returns the wait that the server requests, in both forms of RFC 9110, section 10.2.3. Without one, 429
-// means a part of the minute that the limits of the hosted API count.
-func retryAfter(resp *http.Response) time.Duration {
-	header := resp.Header.Get("Retry-After")
-	wait := time.Duration(0)
-	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
-		wait = time.Duration(min(seconds, int64(maxRetryAfter/time.Second))) * time.Second
-	} else if at, err := http.ParseTime(header); err == nil {
-		wait = time.Until(at)
-	}
-	if wait <= 0 && resp.StatusCode == http.StatusTooManyRequests {
-		wait = window / 10
-	}
-	return min(max(wait, 0), maxRetryAfter)
-}
-
-// hidden matches numbers that are long enough to be a PIN.
-var hidden = regexp.MustCompile(`[0-9]{4,}`)
-
-// failure returns an error with the server's message, sanitized for display.
-func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	return adapter.Errorf(class, "%s", adapter.SafeMessage(message, a.key, hidden))
-}
+// limitPause is the wait after a 429 without Retry-After: a part of the minute that the limits of the hosted API count.
+const limitPause = window / 10
 
 // codeError returns the error of an access code, or nil. Errors about its device or its account do not mean that the
 // server has given up the code.
@@ -159,7 +114,7 @@ func (a *Adapter) codeError(errors []wireProblem) *adapter.Error {
 		if e.Code == "failed_to_remove_from_device" {
 			continue
 		}
-		failed := a.failure(class, cmp.Or(e.Message, "the device did not take the code"))
+		failed := a.client.Failure(class, cmp.Or(e.Message, "the device did not take the code"))
 		failed.Conflict = adapter.CodeRef(cmp.Or(e.ManagedCodeID, e.UnmanagedCodeID))
 		return failed
 	}
@@ -176,7 +131,7 @@ func (a *Adapter) attemptError(attempt wireAttempt) *adapter.Error {
 	if !known {
 		class = adapter.Unconfirmed
 	}
-	return a.failure(class, cmp.Or(e.Message, "the server could not do it"))
+	return a.client.Failure(class, cmp.Or(e.Message, "the server could not do it"))
 }
 
 // isJam reports whether an attempt failed because the bolt is blocked.

@@ -147,7 +147,7 @@ func (a *Adapter) fetch(ctx context.Context, cursor string) (events []adapter.Ev
 	if err != nil {
 		return nil, "", adapter.Errorf(adapter.NotFound, "the stored cursor is no time")
 	}
-	if a.hook.works() && !a.log.isDue(webhookPollInterval, now) {
+	if a.hook.Works() && !a.log.isDue(webhookPollInterval, now) {
 		return nil, cursor, nil
 	}
 	list, err := a.readEvents(ctx, at.Add(-overlap))
@@ -201,8 +201,8 @@ func (a *Adapter) readEvents(ctx context.Context, since time.Time) ([]wireEvent,
 
 // Listen follows the events of the upstream server until Close.
 func (a *Adapter) Listen() {
-	if a.pushURLs != nil {
-		go a.staySubscribed(a.open)
+	if a.hook.URLs != nil {
+		go a.hook.Stay(a.open)
 	}
 	poller := adapter.Poller{
 		Secrets:  a.secrets,

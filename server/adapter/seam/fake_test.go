@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -66,7 +67,7 @@ func TestVendorTestServer(t *testing.T) {
 		BaseURL:      base,
 		APIKey:       key,
 		PollInterval: 50 * time.Millisecond,
-		Secrets:      &secrets{},
+		Secrets:      &adaptertest.Secrets{},
 	})
 	t.Cleanup(func() { _ = a.Close() })
 	a.Listen()

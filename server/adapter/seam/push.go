@@ -8,19 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
 )
 
 // Limits of pushes.
@@ -30,12 +24,6 @@ const (
 	pushBurst       = 500
 	// signatureAge is how far the timestamp of a push may differ from this machine's clock (Standard Webhooks).
 	signatureAge = 5 * time.Minute
-)
-
-// Checks whether the server still has the webhook.
-const (
-	webhookCheckInterval = 5 * time.Minute
-	webhookCheckTimeout  = 30 * time.Second
 )
 
 // eventTypes are the events to subscribe to. The hosted API has had them since 2024; older servers reject newer ones.
@@ -72,126 +60,42 @@ var eventTypes = []string{
 	"lock.unlocked",
 }
 
-// webhook is the stored subscription.
+// webhook is a webhook in a response.
 type webhook struct {
 	ID     string `json:"webhook_id"`
 	URL    string `json:"url"`
 	Secret string `json:"secret"`
 }
 
-// subscription is the state of the webhook.
-type subscription struct {
-	mu      sync.Mutex
-	current webhook
-	alive   bool
-	pushes  *rate.Limiter
-}
-
-// works reports whether the server has the webhook.
-func (s *subscription) works() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alive
-}
-
-func (s *subscription) set(w webhook, alive bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current, s.alive = w, alive
-}
-
-func (s *subscription) secret() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current.Secret
-}
-
-// staySubscribed creates a webhook upstream, and creates it again whenever the server has lost it, until ctx ends.
-// Without a webhook, the poller finds all events later.
-func (a *Adapter) staySubscribed(ctx context.Context) {
-	for {
-		if err := a.ensureWebhook(ctx); err != nil {
-			a.hook.set(webhook{}, false)
-			a.slog.DebugContext(ctx, "subscribe to the events of the upstream server", "error", err)
-		}
-		select {
-		case <-time.After(webhookCheckInterval*3/4 + rand.N(webhookCheckInterval/2)):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// ensureWebhook creates a webhook unless the server has the stored one. It deletes others at the same URL, whose
-// secrets are unknown, and those at former URLs.
-func (a *Adapter) ensureWebhook(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, webhookCheckTimeout)
-	defer cancel()
-	urls, err := a.pushURLs(ctx)
-	if err != nil || len(urls) == 0 {
-		return err
-	}
-	var stored webhook
-	data, err := a.secrets.Load(ctx, adapter.SubscriptionSecret)
-	if err != nil {
-		return err
-	}
-	_ = json.Unmarshal(data, &stored) // nothing is stored at first
+func (a *Adapter) listWebhooks(ctx context.Context) (hooks []subscription.Hook, err error) {
 	var known struct {
 		Webhooks adapter.List[webhook] `json:"webhooks"`
 	}
-	if err := a.read(ctx, "/webhooks/list", map[string]any{}, &known); err != nil {
-		return err
-	}
-	found := false
+	err = a.read(ctx, "/webhooks/list", map[string]any{}, &known)
 	for _, w := range known.Webhooks {
-		switch {
-		case w.ID == stored.ID && w.URL == urls[0] && stored.Secret != "":
-			found = true
-		case slices.ContainsFunc(urls, func(u string) bool { return samePath(u, w.URL) }):
-			// A failure leaves a webhook whose pushes are refused.
-			_, _ = a.do(ctx, call{path: "/webhooks/delete", body: map[string]any{"webhook_id": w.ID}, write: true}, nil)
-		}
+		hooks = append(hooks, subscription.Hook(w))
 	}
-	if found {
-		a.hook.set(stored, true)
-		return nil
-	}
-	return a.createWebhook(ctx, urls[0])
+	return hooks, err
 }
 
-func (a *Adapter) createWebhook(ctx context.Context, at string) error {
+func (a *Adapter) createWebhook(ctx context.Context, at string) (subscription.Hook, error) {
 	var made struct {
 		Webhook webhook `json:"webhook"`
 	}
 	body := map[string]any{"url": at, "event_types": eventTypes}
 	if _, err := a.do(ctx, call{path: "/webhooks/create", body: body, write: true}, &made); err != nil {
-		return err
+		return subscription.Hook{}, err
 	}
-	w := made.Webhook
-	w.URL = at
-	if _, err := signingKey(w.Secret); err != nil || w.ID == "" {
-		return adapter.Errorf(adapter.NotSupported, "the server's webhooks have no secret that signs them")
+	if _, err := signingKey(made.Webhook.Secret); err != nil || made.Webhook.ID == "" {
+		return subscription.Hook{}, adapter.Errorf(
+			adapter.NotSupported, "the server's webhooks have no secret that signs them")
 	}
-	data, err := json.Marshal(w)
-	if err != nil {
-		return adapter.Errorf(adapter.Transient, "the subscription cannot be stored")
-	}
-	if err := a.secrets.Store(ctx, adapter.SubscriptionSecret, data); err != nil {
-		return err
-	}
-	a.hook.set(w, true)
-	return nil
+	return subscription.Hook(made.Webhook), nil
 }
 
-// samePath reports whether two URLs have the same path. The path contains the server's secret and is therefore unique.
-func samePath(a, b string) bool {
-	u, err := url.Parse(a)
-	if err != nil {
-		return false
-	}
-	v, err := url.Parse(b)
-	return err == nil && u.Path == v.Path && len(u.Path) > 1
+func (a *Adapter) deleteWebhook(ctx context.Context, id string) error {
+	_, err := a.do(ctx, call{path: "/webhooks/delete", body: map[string]any{"webhook_id": id}, write: true}, nil)
+	return err
 }
 
 // signingKey decodes a secret of Standard Webhooks.
@@ -232,28 +136,14 @@ func isSigned(header http.Header, body []byte, secret string, now time.Time) boo
 // with 401 to a push that is not signed with the stored secret; with 400 to an unreadable one; with 413 to a push that
 // is too large; with 429 above the rate limit; and with 503 after Close. The event log contains what it refuses.
 func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	if !a.hook.pushes.Allow() {
+	if !a.pushes.Allow() {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushLimit))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		return
-	}
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if !a.verified(r, data) {
-		w.WriteHeader(http.StatusUnauthorized)
+	data, ok := a.hook.Receive(w, r)
+	if !ok {
 		return
 	}
 	var e wireEvent
@@ -269,21 +159,4 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 		a.events.Send(out)
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// verified reports whether the stored secret signs a push. Another instance may have stored another secret.
-func (a *Adapter) verified(r *http.Request, data []byte) bool {
-	if isSigned(r.Header, data, a.hook.secret(), time.Now()) {
-		return true
-	}
-	stored, err := a.secrets.Load(r.Context(), adapter.SubscriptionSecret)
-	var w webhook
-	if err != nil || json.Unmarshal(stored, &w) != nil || w.Secret == a.hook.secret() {
-		return false
-	}
-	if !isSigned(r.Header, data, w.Secret, time.Now()) {
-		return false
-	}
-	a.hook.set(w, true)
-	return true
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -58,7 +59,7 @@ func TestWebhook(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	stored := &secrets{}
+	stored := &adaptertest.Secrets{}
 	start := func() *seam.Adapter {
 		a := seam.New(seam.Config{
 			BaseURL:      base,
@@ -123,7 +124,7 @@ func TestWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept map[string]string
-	if json.Unmarshal(data, &kept) != nil || kept["secret"] == "" || kept["webhook_id"] != first[0] {
+	if json.Unmarshal(data, &kept) != nil || kept["secret"] == "" || kept["id"] != first[0] {
 		t.Error("the stored subscription is incomplete")
 	}
 }

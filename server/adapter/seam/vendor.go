@@ -3,13 +3,13 @@ package seam
 import (
 	"context"
 	"errors"
-	"net"
-	"net/netip"
-	"net/url"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/subscription"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
@@ -89,45 +89,28 @@ func (c *Connection) Apply(set adapter.Settings) error {
 	set.Set("url", &c.BaseURL)
 	set.Set("api-key", &c.APIKey)
 	c.APIKey = strings.TrimSpace(c.APIKey)
-	u, err := url.Parse(strings.TrimRight(c.BaseURL, "/"))
+	base, err := vendorhttp.BaseURL(c.BaseURL)
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("--url: not a URL such as " + DefaultURL)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return errors.New("--url: the API key must not travel in clear; use https")
+	case err != nil:
+		return fmt.Errorf("--url: %w", err)
 	case c.APIKey == "":
 		return errors.New("the workspace needs an API key: set --api-key-file or DEVICEACCESS_GATEWAY_API_KEY")
 	}
-	host := adapter.NormalizeHost(u.Hostname())
-	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
-		host = net.JoinHostPort(host, port)
-	} else if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	c.BaseURL = u.Scheme + "://" + host + u.Path
+	c.BaseURL = base
 	if c.BaseURL != was.BaseURL || c.APIKey != was.APIKey {
 		c.WorkspaceID = "" // Check finds it
 	}
 	return nil
 }
 
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.IsLoopback()
-}
-
 // Check implements adapter.Connection. It refuses loops: a workspace cannot be its own upstream, nor that of its own
 // upstream.
 func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
 	a := New(Config{
-		BaseURL:   c.BaseURL,
-		APIKey:    c.APIKey,
-		Guard:     env.Guard,
-		Transport: env.Transport,
-		Log:       env.Log,
+		BaseURL: c.BaseURL,
+		APIKey:  c.APIKey,
+		HTTP:    vendorhttp.New(env),
+		Log:     env.Log,
 	})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	workspace, err := a.checkWorkspace(ctx, env.Workspace)
@@ -149,31 +132,16 @@ func (c *Connection) Open(_ context.Context, env adapter.Env) (adapter.Adapter, 
 		BaseURL:   c.BaseURL,
 		APIKey:    c.APIKey,
 		Workspace: env.Workspace,
-		Guard:     env.Guard,
 		Secrets:   env.Secrets,
-		Transport: env.Transport,
+		HTTP:      vendorhttp.New(env),
 		Log:       env.Log,
 	}
 	if env.PushURLs != nil {
-		config.PushURLs = c.reachable(env.PushURLs)
+		config.PushURLs = subscription.Reachable(c.BaseURL, env.PushURLs)
 	}
 	a := New(config)
 	a.Listen()
 	return a, nil
-}
-
-// reachable omits the URLs that the server cannot reach: a hosted server accepts only https. Then the adapter polls.
-func (c *Connection) reachable(
-	urls func(context.Context) ([]string, error),
-) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		all, err := urls(ctx)
-		if err != nil || len(all) == 0 || strings.HasPrefix(all[0], "https://") ||
-			strings.HasPrefix(c.BaseURL, "http://") {
-			return all, err
-		}
-		return nil, nil
-	}
 }
 
 // wireWorkspace is a workspace in a response.

@@ -50,6 +50,8 @@ func TestEvents(t *testing.T) {
 
 func TestCodes_State(t *testing.T) {
 	t.Parallel()
+	a := New(Config{})
+	t.Cleanup(func() { _ = a.Close() })
 	now := time.Now()
 	later, earlier := now.Add(time.Hour), now.Add(-time.Hour)
 	problem := func(code string) adapter.List[wireProblem] { return adapter.List[wireProblem]{{Code: code}} }
@@ -71,7 +73,7 @@ func TestCodes_State(t *testing.T) {
 		"set with an error": {wireCode{Status: "set", Errors: problem("provider_issue")}, adapter.Confirmed, ""},
 	} {
 		test.code.Managed = new(true)
-		got := (&Adapter{}).code(test.code, false, now)
+		got := a.code(test.code, false, now)
 		class := adapter.Class("")
 		if got.Failed != nil {
 			class = got.Failed.Class

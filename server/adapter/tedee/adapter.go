@@ -176,6 +176,9 @@ func (a *Adapter) listLocks(ctx context.Context) ([]wireLock, error) {
 				return nil, adapter.Errorf(adapter.Transient, "a lock in the list has no id or no serial number")
 			}
 			if _, there := ids[l.ID]; !there {
+				if len(locks) == adapter.MaxListElements {
+					return nil, adapter.Errorf(adapter.Transient, "the account has more than %d locks", adapter.MaxListElements)
+				}
 				news++
 				ids[l.ID] = len(locks)
 				locks = append(locks, l)

@@ -1,10 +1,7 @@
 package tedee_test
 
 import (
-	"bytes"
-	"context"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,48 +14,13 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(ctx context.Context, name string, seen []byte, renew adapter.Renew) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !bytes.Equal(s.values[name], seen) {
-		return s.values[name], nil
-	}
-	fresh, err := renew(ctx, s.values[name])
-	if err == nil {
-		s.values[name] = fresh
-	}
-	return fresh, err
-}
-
 // open returns an adapter for a cloud, which polls if listen is set.
 func open(t *testing.T, c *tedeetest.Cloud, listen bool, change ...func(*tedee.Config)) *tedee.Adapter {
 	t.Helper()
 	config := tedee.Config{
 		URL:           c.URL + "/api/" + tedee.APIVersion,
 		Key:           tedeetest.Key,
-		Secrets:       &secrets{},
+		Secrets:       &adaptertest.Secrets{},
 		PollInterval:  10 * time.Millisecond,
 		ProbeInterval: time.Nanosecond,
 	}
@@ -122,6 +84,7 @@ func bed(t *testing.T, c *tedeetest.Cloud) adaptertest.Bed {
 		Revoke:     func(testing.TB) { c.Revoke() },
 		DropNext:   func(testing.TB) { c.DropNext() },
 		CutNext:    func(testing.TB) { c.CutNext() },
+		LoseNext:   func(testing.TB) { c.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { c.Fail(class) },
 		Heal:       func(testing.TB) { c.Heal() },
 		Disconnect: func(testing.TB) { c.CloseConnections() },

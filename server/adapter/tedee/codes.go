@@ -89,6 +89,21 @@ type pinName struct {
 	Alias string `json:"alias"`
 }
 
+// named returns the codes with a name, as far as they are known.
+func (l *pinList) named(name string) (codes []adapter.CodeRef) {
+	for _, n := range l.names {
+		if n.Alias == name {
+			codes = append(codes, refOf(n.ID))
+		}
+	}
+	for id, p := range l.ours {
+		if p.Alias == name {
+			codes = append(codes, refOf(id))
+		}
+	}
+	return codes
+}
+
 // fullListInterval is the time after which a list is requested regardless of its version, because the list of another
 // keypad may have a lower version.
 const fullListInterval = time.Hour

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee/tedeetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -180,6 +181,7 @@ func TestCodes_OneCallAtATime(t *testing.T) {
 
 // recordingBudget records the priorities of calls.
 type recordingBudget struct {
+	adapter.Unlimited
 	mu         sync.Mutex
 	priorities []adapter.Priority
 	refused    time.Duration
@@ -405,7 +407,7 @@ func awaitOperation(t *testing.T, a *tedee.Adapter, kind adapter.EventKind) adap
 func TestEvents_WhoCameIn(t *testing.T) {
 	t.Parallel()
 	c := tedeetest.Start(t, tedeetest.Options{})
-	kept := &secrets{}
+	kept := &adaptertest.Secrets{}
 	shared := func(config *tedee.Config) { config.Secrets = kept }
 	a := open(t, c, true, shared)
 	device := adapter.DeviceRef(c.Serial)

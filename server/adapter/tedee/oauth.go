@@ -14,7 +14,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
 )
 
-// refresher exchanges refresh tokens. An access token lives four hours, and a refresh token 14 days.
+// refresher exchanges refresh tokens. An access token lives four hours, and a refresh token 14 days. Package oauth does
+// not fit: its refresh sends no scope, which Azure AD B2C recommends.
 type refresher struct {
 	url    string
 	client adapter.Client

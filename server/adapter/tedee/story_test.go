@@ -46,7 +46,6 @@ func TestStory(t *testing.T) {
 	cloud.AddCode("Neighbor", "70519")
 	v := tedee.VendorAt(cloud.URL)
 	v.Pace = adapter.Pace{List: time.Second, Read: time.Second}
-	v.CallsPerHour = 0 // the story reads faster than an account may
 	vendorstory.Run(t, vendorstory.Story{
 		Connecting: app.Connecting{Vendors: []adapter.Vendor{v}},
 		Pages:      []map[string]string{{"personal_key": tedeetest.Key}},

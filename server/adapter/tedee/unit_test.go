@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func answering(t *testing.T, answers map[string]string) *tedee.Adapter {
 		}
 		return resp, nil
 	})
-	a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &secrets{}})
+	a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &adaptertest.Secrets{}})
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -108,6 +110,7 @@ func TestPINRules(t *testing.T) {
 	t.Parallel()
 	a := answering(t, map[string]string{
 		"GET/my/lock":        envelope("[" + lockJSON + "]"),
+		"GET/my/lock/1/pin":  envelope(`{"listVersion":1,"pins":[]}`),
 		"POST/my/lock/1/pin": envelope(`{"id":4}`),
 	})
 	for pin, fine := range map[string]bool{
@@ -168,7 +171,7 @@ func TestConnection_Apply(t *testing.T) {
 	}{
 		"default":         {tedee.DefaultURL, "k", "https://api.tedee.com", ""},
 		"another version": {"https://API.tedee.com./api/v38/", "k", "https://api.tedee.com", "https://api.tedee.com/api/v38"},
-		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1:80", "http://127.0.0.1:80/api/v37"},
+		"own machine":     {"http://127.0.0.1:80/api/v37", "k", "http://127.0.0.1", "http://127.0.0.1/api/v37"},
 		"in clear":        {"http://example.com", "k", "", ""},
 		"with user":       {"https://u:p@example.com", "k", "", ""},
 		"no URL":          {"api.tedee.com", "k", "", ""},
@@ -210,7 +213,7 @@ func TestOAuth(t *testing.T) {
 	if err != nil || strings.Contains(string(stored), "refresh-token") {
 		t.Errorf("the connection stores a token, %v", err)
 	}
-	kept := &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	kept := &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 	env.Secrets = kept
 	reopened := v.New()
 	if err := json.Unmarshal(stored, reopened); err != nil {
@@ -238,6 +241,88 @@ func TestOAuth(t *testing.T) {
 	classIs(t, "a revoked login", err, adapter.AuthRevoked)
 }
 
+// A login replaces the former one of the same account, in both directions.
+func TestLogin_ReplacesAnother(t *testing.T) {
+	t.Parallel()
+	for name, keyLast := range map[string]bool{"a key after OAuth": true, "OAuth after a key": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := tedeetest.Start(t, tedeetest.Options{})
+			v := tedee.VendorAt(c.URL)
+			env := adapter.Env{Log: slog.New(slog.DiscardHandler), Client: adapter.Client{ID: tedeetest.ClientID}}
+			byKey, err := v.Login.Connect(map[string]string{"personal_key": tedeetest.Key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			byOAuth, err := v.Login.OAuth.Connect(c.NewTokens(time.Now().Add(time.Hour)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			logins := []adapter.Connection{byKey, byOAuth}
+			if keyLast {
+				slices.Reverse(logins)
+			}
+			stored := map[string]json.RawMessage{} // the account keeps the fields that a login does not store
+			var found adapter.Checked
+			for _, login := range logins {
+				if found, err = login.Check(t.Context(), env); err != nil {
+					t.Fatal(err)
+				}
+				data, err := json.Marshal(login)
+				if err != nil || json.Unmarshal(data, &stored) != nil {
+					t.Fatal(err)
+				}
+			}
+			if logins[0].Address() != logins[1].Address() {
+				t.Errorf("the logins are of two accounts: %s, %s", logins[0].Address(), logins[1].Address())
+			}
+			env.Secrets = &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+			config, err := json.Marshal(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			account := v.New().(*tedee.Connection)
+			if err := json.Unmarshal(config, account); err != nil {
+				t.Fatal(err)
+			}
+			if account.OAuth == keyLast || keyLast == (account.Key == "") {
+				t.Errorf("the account has a key: %t, and uses OAuth: %t", account.Key != "", account.OAuth)
+			}
+			opened, err := account.Open(t.Context(), env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = opened.Close() })
+			if devices, err := opened.Devices(t.Context()); err != nil || len(devices) != 1 {
+				t.Errorf("%d devices, %v", len(devices), err)
+			}
+		})
+	}
+}
+
+// An operator sets a key for an account with OAuth. A change that keeps OAuth keeps the tokens.
+func TestApply_KeyReplacesOAuth(t *testing.T) {
+	t.Parallel()
+	c := tedeetest.Start(t, tedeetest.Options{})
+	account := tedee.VendorAt(c.URL).New().(*tedee.Connection)
+	account.OAuth, account.UserID = true, tedeetest.UserID
+	url := c.URL + "/api/" + tedee.APIVersion
+	if err := account.Apply(adapter.Settings{"url": url}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := account.Check(t.Context(), adapter.Env{Log: slog.New(slog.DiscardHandler)})
+	if err != nil || !found.KeepCredentials || !account.OAuth {
+		t.Errorf("another URL: %+v, %v", found.KeepCredentials, err)
+	}
+	if err := account.Apply(adapter.Settings{"personal-key": tedeetest.Key}); err != nil {
+		t.Fatal(err)
+	}
+	found, err = account.Check(t.Context(), adapter.Env{Log: slog.New(slog.DiscardHandler)})
+	if err != nil || found.KeepCredentials || found.Credentials != nil || account.OAuth {
+		t.Errorf("a key: %+v, %v", found.KeepCredentials, err)
+	}
+}
+
 // The documentation names the version of the API and its earliest end.
 func TestAPIVersion_IsDocumented(t *testing.T) {
 	t.Parallel()
@@ -252,10 +337,38 @@ func TestAPIVersion_IsDocumented(t *testing.T) {
 	}
 }
 
+// A list of locks that does not end, or is larger than any account, is refused.
+func TestListLocks_Bounded(t *testing.T) {
+	t.Parallel()
+	for name, perPage := range map[string]int{"many pages": 20, "many locks": adapter.MaxListElements} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			transport := roundTripper(func(*http.Request) (*http.Response, error) {
+				var list strings.Builder
+				for n := range perPage {
+					id := calls*perPage + n + 1
+					fmt.Fprintf(&list, `,{"id":%d,"serialNumber":"s%d"}`, id, id)
+				}
+				calls++
+				text := envelope("[" + list.String()[1:] + "]")
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body(text)}, nil
+			})
+			a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &adaptertest.Secrets{}})
+			t.Cleanup(func() { _ = a.Close() })
+			_, err := a.Devices(t.Context())
+			classIs(t, "Devices", err, adapter.Transient)
+			if !strings.Contains(err.Error(), "more than") || calls > 100 {
+				t.Errorf("after %d calls: %v", calls, err)
+			}
+		})
+	}
+}
+
 // Only reads report that other large responses are being read.
 func TestSaturated(t *testing.T) {
 	t.Parallel()
-	a := tedee.New(tedee.Config{Key: "k", HTTP: adaptertest.Saturated(), Secrets: &secrets{}})
+	a := tedee.New(tedee.Config{Key: "k", HTTP: adaptertest.Saturated(), Secrets: &adaptertest.Secrets{}})
 	t.Cleanup(func() { _ = a.Close() })
 	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrSaturated) {
 		t.Errorf("Devices: %v", err)

@@ -5,9 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -113,18 +112,19 @@ var scopes = []string{
 	scopePrefix + "DeviceActivity.Read",
 }
 
-// Connection connects to the account of one user.
+// Connection connects to the account of one user. The fields of a login are always stored, because a login replaces a
+// former one.
 type Connection struct {
 	// URL is the URL of the API; empty: DefaultURL of this program.
 	URL string `json:"url,omitempty"`
 	// Key is the personal access key; empty with OAuth.
-	Key string `json:"personal_key,omitempty"`
+	Key string `json:"personal_key"`
 	// KeyEnds is when the key ends, which Check finds if the key may read it.
-	KeyEnds time.Time `json:"key_ends,omitzero"`
+	KeyEnds time.Time `json:"key_ends"`
 	// OAuth means that the account's tokens are secrets of the account.
-	OAuth bool `json:"oauth,omitempty"`
+	OAuth bool `json:"oauth"`
 	// UserID identifies the user, which Check finds.
-	UserID string `json:"user_id,omitempty"`
+	UserID string `json:"user_id"`
 
 	tokens   adapter.Tokens // of a login that is being checked
 	tokenURL string
@@ -155,20 +155,11 @@ func (c *Connection) Apply(set adapter.Settings) error {
 		c.URL = "" // that of the program, so that updates change the version
 	}
 	if c.URL != "" {
-		u, err := url.Parse(strings.TrimRight(c.URL, "/"))
-		switch {
-		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
-			return errors.New("--url: not a URL such as " + DefaultURL)
-		case u.Scheme == "http" && !isLoopback(u.Hostname()):
-			return errors.New("--url: the key must not travel in clear; use https")
+		base, err := vendorhttp.BaseURL(c.URL)
+		if err != nil {
+			return fmt.Errorf("--url: %w", err)
 		}
-		address := adapter.NormalizeHost(u.Hostname())
-		if port := u.Port(); port != "" {
-			address = net.JoinHostPort(address, port)
-		} else if strings.Contains(address, ":") {
-			address = "[" + address + "]"
-		}
-		c.URL = u.Scheme + "://" + address + u.Path
+		c.URL = base
 	}
 	if c.Key == "" && !c.OAuth {
 		return errors.New(
@@ -178,20 +169,12 @@ func (c *Connection) Apply(set adapter.Settings) error {
 		return errors.New("the personal access key must be one line")
 	}
 	if c.Key != was.Key {
-		c.OAuth = false
+		c.OAuth, c.tokens = false, adapter.Tokens{}
 	}
 	if c.Key != was.Key || c.URL != was.URL && !c.OAuth {
 		c.UserID, c.KeyEnds = "", time.Time{} // Check finds them
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.IsLoopback()
 }
 
 // config returns the configuration of an adapter.
@@ -218,7 +201,7 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 	if c.OAuth && c.tokens.Access != "" {
 		config.Tokens.Secrets = loginSecrets{tokens: &c.tokens}
 	} else if c.OAuth { // only the open account has its tokens
-		return found, nil
+		return adapter.Checked{KeepCredentials: true}, nil
 	}
 	a := New(config)
 	defer a.Close() //nolint:errcheck // nothing was opened

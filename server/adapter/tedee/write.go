@@ -74,10 +74,13 @@ func body(spec adapter.CodeSpec, before wirePIN) wirePIN {
 
 // creation is a creation that was sent.
 type creation struct {
-	pin, name string
+	sent adapter.SentCodes
 	// id is the created code; 0 if no response arrived.
 	id int64
 }
+
+// has reports whether the creation created a code.
+func (c creation) has(p wirePIN) bool { return p.ID == c.id || c.id == 0 && c.sent.Has(p.code()) }
 
 type creationKey struct {
 	device adapter.DeviceRef
@@ -163,10 +166,15 @@ func (w write) create(ctx context.Context) (result adapter.PutResult, err error)
 		}
 		w.creates.forget(key)
 	}
+	if w.list.version < 0 { // what is on the lock now belongs to others
+		if err := w.readList(ctx, w.known, w.list); err != nil {
+			return result, err
+		}
+	}
 	var made struct {
 		ID int64 `json:"id"`
 	}
-	sent := creation{pin: w.spec.PIN, name: w.spec.Name}
+	sent := creation{sent: adapter.SentCodes{}.With(w.spec, w.list.named(w.spec.Name)...)}
 	w.creates.keep(key, sent)
 	pin := body(w.spec, wirePIN{})
 	call := vendorhttp.Call{Method: http.MethodPost, Path: w.known.path() + "/pin", JSON: pin, Write: true}
@@ -190,7 +198,7 @@ func (w write) create(ctx context.Context) (result adapter.PutResult, err error)
 func (w write) find(ctx context.Context, sent creation) (*wirePIN, error) {
 	pins, err := w.readPINs(ctx, w.known, w.list)
 	for _, p := range pins {
-		if p.ID == sent.id || sent.id == 0 && p.PIN == sent.pin && p.Alias == sent.name {
+		if sent.has(p) {
 			return &p, nil
 		}
 	}
@@ -199,7 +207,7 @@ func (w write) find(ctx context.Context, sent creation) (*wirePIN, error) {
 
 // complete returns the existing code of a repeated creation, changed to the specification if it differs.
 func (w write) complete(ctx context.Context, there wirePIN) (adapter.PutResult, error) {
-	w.creates.keep(creationKey{w.device, w.spec.Key}, creation{w.spec.PIN, w.spec.Name, there.ID})
+	w.creates.keep(creationKey{w.device, w.spec.Key}, creation{id: there.ID})
 	same := there.PIN == w.spec.PIN && there.Alias == w.spec.Name &&
 		sameTime(timeOf(there.StartDate), w.spec.StartsAt) && sameTime(timeOf(there.EndDate), w.spec.EndsAt)
 	if same {

@@ -20,38 +20,6 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// secrets is an adapter.Secrets of one instance.
-type secrets struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (s *secrets) Load(_ context.Context, name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.values[name], nil
-}
-
-func (s *secrets) Store(_ context.Context, name string, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values[name] = value
-	return nil
-}
-
-func (s *secrets) Rotate(ctx context.Context, name string, seen []byte, renew adapter.Renew) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.values[name]; string(old) != string(seen) {
-		return old, nil
-	}
-	value, err := renew(ctx, seen)
-	if err == nil {
-		s.values[name] = value
-	}
-	return value, err
-}
-
 // budget is an adapter.Budget that records refusals.
 type budget struct {
 	adapter.Unlimited
@@ -59,7 +27,7 @@ type budget struct {
 	refused []time.Duration
 }
 
-func (b *budget) Refused(_ context.Context, wait time.Duration) {
+func (b *budget) ClientRefused(_ context.Context, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refused = append(b.refused, wait)
@@ -70,7 +38,7 @@ type account struct {
 	cloud   *ttlocktest.Server
 	adapter *ttlock.Adapter
 	budget  *budget
-	secrets *secrets
+	secrets *adaptertest.Secrets
 }
 
 var client = adapter.Client{ID: ttlocktest.ClientID, Secret: ttlocktest.ClientSecret}
@@ -93,7 +61,7 @@ func connect(t *testing.T, o ttlocktest.Options) *account {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.secrets = &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	a.secrets = &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 	a.adapter = ttlock.New(ttlock.Config{
 		BaseURL: a.cloud.URL,
 		Client:  client,
@@ -198,6 +166,7 @@ func (a *account) bed(kind ttlocktest.Kind) adaptertest.Bed {
 		Revoke:     func(testing.TB) { c.Revoke() },
 		DropNext:   func(testing.TB) { c.DropNext() },
 		CutNext:    func(testing.TB) { c.CutNext() },
+		LoseNext:   func(testing.TB) { c.LoseNext() },
 		FailNext:   func(_ testing.TB, class adapter.Class) { c.RefuseAll(errcodes[class]) },
 		Heal:       func(testing.TB) { c.Heal() },
 		Disconnect: func(testing.TB) { c.CloseClientConnections() },

@@ -65,7 +65,7 @@ func (a *Adapter) send(ctx context.Context, c vendorhttp.Call, out any) error {
 		}
 		switch err := json.Unmarshal(r.Data, &head); {
 		case err == nil && head.Code != 0:
-			return a.refused(ctx, c, int(head.Code), head.Message)
+			return a.refused(ctx, c, r, int(head.Code), head.Message)
 		case !r.OK():
 			return a.http.Refusal(c, r, "")
 		case out != nil:

@@ -110,7 +110,9 @@ func codeOf(err error) int {
 }
 
 // refused returns the error of an errcode. The outcome of a write with an unknown errcode is unknown.
-func (a *Adapter) refused(ctx context.Context, c vendorhttp.Call, code int, message string) error {
+func (a *Adapter) refused(
+	ctx context.Context, c vendorhttp.Call, r vendorhttp.Response, code int, message string,
+) error {
 	m, known := meanings[code]
 	switch {
 	case !known && code == -3 && c.Write:
@@ -119,9 +121,9 @@ func (a *Adapter) refused(ctx context.Context, c vendorhttp.Call, code int, mess
 		m = meaning{c.UnknownOutcome(), "TTLock reports: " + message, 0}
 	}
 	if code == codeTooManyCalls || code == codeMonthlyLimit {
-		a.budget.Refused(ctx, m.wait)
+		a.budget.ClientRefused(ctx, m.wait) // TTLock counts the calls of an application
 	}
-	e := a.http.Failure(m.class, m.words)
+	e := r.Failure(m.class, m.words)
 	e.Message += fmt.Sprintf(" (errcode %d)", code)
 	e.RetryAfter = m.wait
 	a.log.DebugContext(ctx, "TTLock refused a call", "path", c.Path, "errcode", code, "class", m.class)

@@ -122,16 +122,22 @@ func (a *Adapter) listCodes(ctx context.Context, device adapter.DeviceRef) ([]wi
 	if err != nil && codeOf(err) != codeNoPasscodes {
 		return nil, err
 	}
-	refs := make(map[string]adapter.CodeRef, len(list))
-	for _, w := range list {
-		refs[w.PIN] = w.ref()
-	}
+	refs := refsByPIN(list)
 	a.known.change(device, func(l *lock) { l.refs = refs })
 	return list, nil
 }
 
+func refsByPIN(list []wireCode) map[string]adapter.CodeRef {
+	refs := make(map[string]adapter.CodeRef, len(list))
+	for _, w := range list {
+		refs[w.PIN] = w.ref()
+	}
+	return refs
+}
+
 // PutCode implements adapter.Adapter. TTLock stores no keys, but refuses a PIN that is on the lock: so a creation whose
-// answer was lost never leads to a second code.
+// answer was lost never leads to a second code. The adapter takes the code of such a creation only if no other person
+// can have made it (adapter.SentCodes).
 func (a *Adapter) PutCode(
 	ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec,
 ) (result adapter.PutResult, err error) {
@@ -224,7 +230,7 @@ func (a *Adapter) create(
 	earlier, tried := a.writes.of(key)
 	if tried && earlier.pin != spec.PIN {
 		// The earlier PIN must not stay as a second code.
-		there, err := a.findPIN(ctx, device, earlier.pin)
+		there, err := a.find(ctx, device, earlier.has)
 		if err != nil {
 			return adapter.PutResult{}, err
 		}
@@ -232,10 +238,14 @@ func (a *Adapter) create(
 			return a.complete(ctx, device, l, spec, *there)
 		}
 	}
+	before, err := a.listedWith(ctx, device, spec.PIN)
+	if err != nil {
+		return adapter.PutResult{}, err
+	}
 	result, err := a.add(ctx, device, l, spec)
 	switch {
 	case err == nil || adapter.ClassOf(err) == adapter.Unconfirmed:
-		a.writes.keep(key, creation{spec.PIN, result.Ref})
+		a.writes.keep(key, creation{pin: spec.PIN, sent: earlier.sent.With(spec, before...), ref: result.Ref})
 		return result, err
 	case codeOf(err) != codeDuplicate:
 		return result, err
@@ -243,18 +253,40 @@ func (a *Adapter) create(
 	there, failed := a.findPIN(ctx, device, spec.PIN)
 	switch {
 	case there != nil && there.Status == statusDeleting:
-		a.writes.keep(key, creation{pin: spec.PIN})
+		if !tried {
+			a.writes.keep(key, creation{pin: spec.PIN})
+		}
 		return result, adapter.Errorf(adapter.Transient, "the lock still has to delete a passcode with this PIN")
 	case tried && failed != nil:
 		return result, adapter.Errorf(adapter.Unconfirmed, "an earlier write may have created the passcode")
 	case tried && there == nil:
 		return result, adapter.Errorf(adapter.Unconfirmed, "TTLock does not list the passcode yet")
-	case tried:
+	case tried && earlier.has(*there):
 		return a.complete(ctx, device, l, spec, *there)
 	case there != nil:
 		adapter.AsError(err).Conflict = there.ref()
 	}
 	return result, err
+}
+
+// listedWith returns the passcodes with a PIN in the last list. It reads the list if there is none: a passcode that was
+// on the lock before a creation belongs to another person.
+func (a *Adapter) listedWith(
+	ctx context.Context, device adapter.DeviceRef, pin string,
+) (listed []adapter.CodeRef, err error) {
+	known, _ := a.known.of(device)
+	refs := known.refs
+	if refs == nil {
+		list, err := a.listCodes(ctx, device)
+		if err != nil {
+			return nil, err
+		}
+		refs = refsByPIN(list)
+	}
+	if ref, ok := refs[pin]; ok {
+		listed = append(listed, ref)
+	}
+	return listed, nil
 }
 
 // add creates a passcode.
@@ -387,7 +419,7 @@ func (a *Adapter) change(
 		if _, tried := a.writes.of(again); tried {
 			return a.replace(ctx, device, l, spec)
 		}
-		a.writes.keep(again, creation{spec.PIN, spec.Ref})
+		a.writes.keep(again, creation{pin: spec.PIN, ref: spec.Ref})
 	}
 	return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "TTLock lists the old passcode after its change")
 }
@@ -523,10 +555,22 @@ type attempts struct {
 	made map[attempt]creation
 }
 
-// creation is what a creation sent. ref is empty if its outcome is unknown.
+// creation is what is known about a creation.
 type creation struct {
+	// pin is the last PIN that was sent.
 	pin string
+	// sent are the attempts.
+	sent adapter.SentCodes
+	// ref is the created code; empty if the outcome is unknown.
 	ref adapter.CodeRef
+}
+
+// has reports whether the creation created a passcode.
+func (c creation) has(w wireCode) bool {
+	if c.ref != "" {
+		return w.ref() == c.ref
+	}
+	return c.sent.Has(w.code())
 }
 
 func (s *attempts) of(key attempt) (creation, bool) {

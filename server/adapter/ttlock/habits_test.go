@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/recording"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/ttlock/ttlocktest"
@@ -166,7 +167,7 @@ func TestErrors_SayWhatToDo(t *testing.T) {
 	_, err := a.adapter.Devices(t.Context())
 	fails(t, err, adapter.Transient, "the clock of this server is wrong")
 	a.cloud.SetClock(0)
-	if _, err := a.adapter.Device(t.Context(), a.lock(0)); err != nil {
+	if _, err := a.adapter.Codes(t.Context(), a.lock(0), true); err != nil {
 		t.Fatal(err)
 	}
 	for code, want := range map[int]struct {
@@ -380,7 +381,7 @@ func TestSecrets_StayInside(t *testing.T) {
 	a := ttlock.New(ttlock.Config{
 		BaseURL: cloud.URL,
 		Client:  client,
-		Secrets: &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}},
+		Secrets: &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}},
 		HTTP:    vendorhttp.New(adapter.Env{}),
 		Log:     slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -422,7 +423,7 @@ func TestRecording_IsRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.Secrets = &secrets{values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
+	env.Secrets = &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: found.Credentials}}
 	a, err := c.Open(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)

@@ -162,7 +162,7 @@ func TestAbsurdAnswers(t *testing.T) {
 	t.Cleanup(server.Close)
 	a := ttlock.New(ttlock.Config{
 		BaseURL: server.URL,
-		Secrets: &secrets{values: map[string][]byte{adapter.CredentialsSecret: []byte(`{"access":"a"}`)}},
+		Secrets: &adaptertest.Secrets{Values: map[string][]byte{adapter.CredentialsSecret: []byte(`{"access":"a"}`)}},
 		HTTP:    vendorhttp.New(adapter.Env{}),
 	})
 	t.Cleanup(func() { _ = a.Close() })

@@ -149,11 +149,15 @@ func (c *Connection) Apply(set adapter.Settings) error {
 func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.Checked, err error) {
 	switch {
 	case env.Client.ID == "" || env.Client.Secret == "":
-		return found, adapter.Errorf(adapter.Invalid,
+		e := adapter.Errorf(adapter.Invalid,
 			"this server has no TTLock application; set --vendor-client and --vendor-client-secret-file")
+		e.ForPerson = wrongSetup
+		return found, e
 	case c.passwordMD5 == "":
-		return found, adapter.Errorf(adapter.Invalid,
+		e := adapter.Errorf(adapter.Invalid,
 			"TTLock needs the password for each login; set --password-file or DEVICEACCESS_GATEWAY_PASSWORD")
+		e.ForPerson = "Enter the password of the TTLock app."
+		return found, e
 	}
 	tokens := &loginTokens{}
 	a := New(Config{
@@ -193,9 +197,22 @@ func (c *Connection) Check(ctx context.Context, env adapter.Env) (found adapter.
 func forPerson(err error) error {
 	e := adapter.AsError(err)
 	if codeOf(err) != 0 && e != nil && e.Class != adapter.AuthRevoked {
-		e.Class = adapter.Invalid
+		e.Class, e.ForPerson = adapter.Invalid, personWords[codeOf(err)]
 	}
 	return err
+}
+
+const wrongSetup = "This server is not set up correctly for TTLock. Please tell its operator."
+
+// personWords says what a person can do about errcodes that the operator must act on.
+var personWords = map[int]string{
+	10000:            wrongSetup,
+	10001:            wrongSetup,
+	80000:            wrongSetup,
+	codeTooManyCalls: "TTLock accepts no more logins for now. Please try again in a few minutes.",
+	codeMonthlyLimit: "This server may not call TTLock any more this month. Please tell its operator.",
+	30008: "Your account is in a region of TTLock that this page does not serve. Please ask the operator of this server " +
+		"to connect it.",
 }
 
 // Open implements adapter.DeviceConnection.

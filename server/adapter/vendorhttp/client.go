@@ -47,14 +47,17 @@ type Client struct {
 	Words []string
 	// Authorize adds the credentials to a request; nil: there are none.
 	Authorize func(ctx context.Context, req *http.Request) error
-	// Secret is replaced in the vendor's messages; empty: there is none.
+	// Secret is replaced in the vendor's messages, in addition to the credentials of the request; empty: there is none.
 	Secret string
 }
 
 // New returns an HTTP client for an account. It follows no redirects, env.Transport wraps it, and env.Guard checks each
 // address before it is dialed.
-func New(env adapter.Env) *http.Client {
+func New(env adapter.Env, options ...Option) *http.Client {
 	t := adapter.NewTransport()
+	for _, set := range options {
+		set(t)
+	}
 	if env.Guard != nil {
 		t.Proxy = nil // the proxy would dial the address
 		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: env.Guard}).DialContext
@@ -77,6 +80,8 @@ type Call struct {
 	// ContentType is that of JSON; empty: application/json.
 	ContentType string
 	Form        url.Values
+	// IdempotencyKey is the Idempotency-Key; empty: none.
+	IdempotencyKey string
 	// Write means that the request changes something, so that its outcome is unknown without a response.
 	Write bool
 }
@@ -94,6 +99,9 @@ type Response struct {
 	Status int
 	Header http.Header
 	Data   []byte
+
+	// secrets are the credentials of the request, which the vendor may quote.
+	secrets []string
 }
 
 // OK reports whether the status is 2xx.
@@ -124,11 +132,12 @@ func (c *Client) Do(ctx context.Context, call Call, decode func(Response) error)
 		return adapter.Errorf(call.UnknownOutcome(), "the vendor answered in another protocol than HTTP")
 	}
 	if resp.StatusCode == http.StatusTooManyRequests && c.Budget != nil {
-		c.Budget.Refused(ctx, RetryAfter(resp.Header))
+		c.Budget.Refused(ctx, limitWait(resp.Header))
 	}
+	secrets := append(call.secrets(resp.Request), c.Secret)
 	var found error
 	err = adapter.ReadResponse(ctx, resp.Body, responseLimit, func(data []byte) error {
-		found = decode(Response{Status: resp.StatusCode, Header: resp.Header, Data: data})
+		found = decode(Response{Status: resp.StatusCode, Header: resp.Header, Data: data, secrets: secrets})
 		return nil
 	})
 	switch {
@@ -190,7 +199,10 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	if call.Method == http.MethodPost && !call.Write { // net/http repeats it, and does not send the empty header
+	switch {
+	case call.IdempotencyKey != "":
+		req.Header.Set("Idempotency-Key", call.IdempotencyKey)
+	case call.Method == http.MethodPost && !call.Write: // net/http repeats it, and does not send the empty header
 		req.Header["Idempotency-Key"] = nil
 	}
 	if c.Authorize != nil {
@@ -206,6 +218,7 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 		// A transport other than net/http's reports no connections: it may have sent the request.
 		return nil, c.unanswered(ctx, call, connected.Load() || !dialing.Load(), err)
 	}
+	resp.Request = req // other transports than net/http's may omit it
 	return resp, nil
 }
 
@@ -260,18 +273,63 @@ func (c *Client) Refusal(call Call, r Response, message string) *adapter.Error {
 	if message == "" {
 		message = "the vendor answered " + strconv.Itoa(r.Status) + " " + http.StatusText(r.Status)
 	}
-	e := c.Failure(class, message)
-	e.RetryAfter = RetryAfter(r.Header)
+	e := r.Failure(class, message)
+	if e.RetryAfter = RetryAfter(r.Header); r.Status == http.StatusTooManyRequests {
+		e.RetryAfter = limitWait(r.Header)
+	}
 	return e
+}
+
+// credentialNames matches the names of parameters that are credentials.
+var credentialNames = regexp.MustCompile(`(?i)token|secret|password|code|key`)
+
+// minCredential is the length of values that are masked: shorter ones may be words of a message.
+const minCredential = 6
+
+// secrets returns the credentials of a request that was sent, also as a URL shows them.
+func (c Call) secrets(req *http.Request) (secrets []string) {
+	add := func(value string) {
+		if len(value) >= minCredential {
+			secrets = append(secrets, value, url.QueryEscape(value))
+		}
+	}
+	for _, params := range []url.Values{c.Query, c.Form} {
+		for name, values := range params {
+			if credentialNames.MatchString(name) {
+				for _, value := range values {
+					add(value)
+				}
+			}
+		}
+	}
+	if req != nil {
+		authorization := req.Header.Get("Authorization")
+		_, credential, _ := strings.Cut(authorization, " ")
+		add(authorization)
+		add(credential)
+	}
+	return secrets
 }
 
 // digits matches numbers that are long enough to be a PIN.
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
-// Failure returns an error with a vendor's message, sanitized for display.
+// Failure returns an error with a vendor's message, sanitized for display. The message shows no credential of the
+// request.
+func (r Response) Failure(class adapter.Class, message string) *adapter.Error {
+	return adapter.Errorf(class, "%s", adapter.SafeMessageOf(message, r.secrets, digits))
+}
+
+// Failure returns an error with a message of the vendor that is not part of a refusal, sanitized for display.
 func (c *Client) Failure(class adapter.Class, message string) *adapter.Error {
 	return adapter.Errorf(class, "%s", adapter.SafeMessage(message, c.Secret, digits))
 }
+
+// defaultLimitWait is the wait after a 429 that requests none.
+const defaultLimitWait = time.Minute
+
+// limitWait returns the wait after a 429.
+func limitWait(h http.Header) time.Duration { return cmp.Or(RetryAfter(h), defaultLimitWait) }
 
 // maxRetryAfter bounds the wait that a vendor may request.
 const maxRetryAfter = time.Hour

@@ -25,6 +25,7 @@ type budget struct {
 
 func (b *budget) Take(context.Context) error                          { b.taken++; return b.empty }
 func (b *budget) Refused(_ context.Context, retryAfter time.Duration) { b.refused = retryAfter }
+func (b *budget) ClientRefused(context.Context, time.Duration)        {}
 
 func clientOf(base string, b adapter.Budget) *vendorhttp.Client {
 	return &vendorhttp.Client{
@@ -144,9 +145,10 @@ func TestClient_SendsCalls(t *testing.T) {
 	if err != nil || !out.OK {
 		t.Errorf("%v, %+v", err, out)
 	}
-	if text := client.Failure(adapter.Invalid, "PIN 81428142 of planted-token").
-		Error(); text != "invalid: PIN **** of ****" {
-		t.Error(text)
+	fails := func(r vendorhttp.Response) error { return r.Failure(adapter.Invalid, "PIN 81428142 of planted-token") }
+	if err = client.DoJSON(t.Context(), vendorhttp.Call{Path: "/locks"}, nil, fails); err == nil ||
+		err.Error() != "invalid: PIN **** of ****" {
+		t.Error(err)
 	}
 }
 
@@ -172,6 +174,65 @@ func TestClient_KeepsToBudget(t *testing.T) {
 	).DoJSON(t.Context(), vendorhttp.Call{Path: "/"}, nil, nil); !errors.Is(err, b.empty) ||
 		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// A vendor that limits calls without a usable Retry-After is left alone for a minute.
+func TestClient_LimitWithoutRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{"", "0", "soon", "-5"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if header != "" {
+				w.Header().Set("Retry-After", header)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		b := &budget{}
+		err := clientOf(s.URL, b).DoJSON(t.Context(), vendorhttp.Call{Path: "/"}, nil, nil)
+		if e := adapter.AsError(err); e == nil || e.RetryAfter != time.Minute || b.refused != time.Minute {
+			t.Errorf("Retry-After %q: %v, the budget waits %s", header, err, b.refused)
+		}
+		s.Close()
+	}
+}
+
+// A vendor that quotes a request in its message shows none of its credentials, also where a message is cut.
+func TestClient_MasksQuotedRequests(t *testing.T) {
+	t.Parallel()
+	const token = "planted/query+token"
+	for name, header := range map[string]string{
+		"bearer": "Bearer planted/header+token",
+		"basic":  "Basic cGxhbnRlZC91c2VyOnBsYW50ZWQ=",
+		"other":  "planted/header+token",
+	} {
+		for _, before := range []int{0, 180, 4090} {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusBadRequest)
+				_ = r.ParseForm()
+				fmt.Fprint(w, strings.Repeat(".", before), r.Header.Get("Authorization"), " ", r.URL.RawQuery, " ",
+					r.Form.Get("accessToken"), " ", r.Form.Get("client_secret"))
+			}))
+			client := clientOf(s.URL, nil)
+			client.Authorize = func(_ context.Context, req *http.Request) error {
+				req.Header.Set("Authorization", header)
+				return nil
+			}
+			call := vendorhttp.Call{
+				Method: http.MethodPost,
+				Path:   "/",
+				Query:  url.Values{"accessToken": {token}, "page": {"2"}},
+				Form:   url.Values{"client_secret": {"planted/secret"}},
+				Write:  true,
+			}
+			err := client.DoJSON(t.Context(), call, nil, func(r vendorhttp.Response) error {
+				return client.Refusal(call, r, string(r.Data))
+			})
+			if text := fmt.Sprint(err); !strings.Contains(text, "****") && before == 0 ||
+				strings.Contains(text, "plant") || strings.Contains(text, "cGxhb") {
+				t.Errorf("%s after %d characters: %s", name, before, text)
+			}
+			s.Close()
+		}
 	}
 }
 

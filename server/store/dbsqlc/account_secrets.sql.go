@@ -46,6 +46,27 @@ func (q *Queries) BlockAccountCalls(ctx context.Context, arg BlockAccountCallsPa
 	return err
 }
 
+const BlockClientCalls = `-- name: BlockClientCalls :exec
+insert into account_call_budgets as b (connected_account_id, remaining, blocked_until)
+select a.connected_account_id, 0, now() + $1::interval
+from connected_accounts a
+join connected_accounts own on own.adapter = a.adapter
+where own.connected_account_id = $2 and a.deleted_at is null
+order by a.connected_account_id
+on conflict (connected_account_id) do update set blocked_until = greatest(b.blocked_until, excluded.blocked_until)
+`
+
+type BlockClientCallsParams struct {
+	After              time.Duration
+	ConnectedAccountID uuid.UUID
+}
+
+// Blocks all accounts of the adapter of an account: they share the operator's client.
+func (q *Queries) BlockClientCalls(ctx context.Context, arg BlockClientCallsParams) error {
+	_, err := q.db.Exec(ctx, BlockClientCalls, arg.After, arg.ConnectedAccountID)
+	return err
+}
+
 const DeleteAccountSecret = `-- name: DeleteAccountSecret :exec
 delete from account_secrets where connected_account_id = $1 and name = $2
 `

@@ -58,3 +58,13 @@ order by 2, 1 limit @most;
 -- name: BlockAccountCalls :exec
 insert into account_call_budgets as b (connected_account_id, remaining, blocked_until) values (@connected_account_id, 0, now() + @after::interval)
 on conflict (connected_account_id) do update set blocked_until = greatest(b.blocked_until, excluded.blocked_until);
+
+-- name: BlockClientCalls :exec
+-- Blocks all accounts of the adapter of an account: they share the operator's client.
+insert into account_call_budgets as b (connected_account_id, remaining, blocked_until)
+select a.connected_account_id, 0, now() + @after::interval
+from connected_accounts a
+join connected_accounts own on own.adapter = a.adapter
+where own.connected_account_id = @connected_account_id and a.deleted_at is null
+order by a.connected_account_id
+on conflict (connected_account_id) do update set blocked_until = greatest(b.blocked_until, excluded.blocked_until);

@@ -135,9 +135,20 @@ class Lock {
 	async move(locked, event, user) {
 		this.node.state.set(MODE, locked ? 255 : 0, true);
 		await this.notify(event, user);
-		const handles = [true, true, true, true];
-		await this.send(new DoorLockCCOperationReport({ nodeId: this.controller.ownNodeId, currentMode: locked ? 255 : 0, targetMode: locked ? 255 : 0,
+		await this.position();
+	}
+
+	// position reports the position of the bolt.
+	position() {
+		const mode = this.node.state.get(MODE), handles = [true, true, true, true];
+		return this.send(new DoorLockCCOperationReport({ nodeId: this.controller.ownNodeId, currentMode: mode, targetMode: mode,
 			outsideHandlesCanOpenDoor: handles, insideHandlesCanOpenDoor: handles }));
+	}
+
+	// report reports the factory state, in which the bolt locks the door.
+	report() {
+		this.node.state.set(MODE, 255, true);
+		return this.position();
 	}
 
 	// enter types a PIN in at the door.

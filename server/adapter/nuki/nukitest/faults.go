@@ -69,6 +69,12 @@ func (s *Server) Cut() {
 	s.faults.cut = true
 }
 
+// LoseNext loses the next creation, and all responses to creations and deletions until Heal.
+func (s *Server) LoseNext() {
+	s.DropNext()
+	s.Cut()
+}
+
 // Stall leaves all calls unanswered until Heal.
 func (s *Server) Stall() {
 	s.mu.Lock()

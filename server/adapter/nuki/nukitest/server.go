@@ -5,6 +5,7 @@ package nukitest
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,10 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/contracttest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/nuki"
 )
+
+//go:embed contract.yaml
+var contract []byte
 
 // AccountID is the accountId of the fake's account.
 const AccountID = 4711
@@ -75,7 +78,7 @@ func Start(t testing.TB, o Options) *Server {
 	s := &Server{t: t, options: o, requests: map[string]int{}, client: &http.Client{Timeout: time.Minute}}
 	s.tokens.api = true
 	s.AddLock("Front door")
-	judged := contracttest.Open(t, nuki.Contract).Handler(t, s.routes())
+	judged := contracttest.Open(t, contract).Handler(t, s.routes())
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.stalls(r):

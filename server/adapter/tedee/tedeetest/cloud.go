@@ -4,6 +4,7 @@
 package tedeetest
 
 import (
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/contracttest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/tedee"
 )
+
+//go:embed contract.yaml
+var contract []byte
 
 // Credentials that the fake accepts.
 const (
@@ -97,7 +101,7 @@ func Start(t testing.TB, o Options) *Cloud {
 		faults:  faults{allowed: -1},
 	}
 	c.Serial = c.AddLock("Front door")
-	judge := contracttest.Open(t, tedee.Contract)
+	judge := contracttest.Open(t, contract)
 	c.server = httptest.NewServer(judge.Handler(t, c.handler()))
 	c.URL = c.server.URL
 	t.Cleanup(func() {
@@ -135,6 +139,9 @@ func (c *Cloud) Fail(class adapter.Class) { c.set(func() { c.class = class }) }
 
 // CutNext executes the next write of a PIN, and loses its response.
 func (c *Cloud) CutNext() { c.set(func() { c.cut = true }) }
+
+// LoseNext loses the next write of a PIN before it arrives.
+func (c *Cloud) LoseNext() { c.set(func() { c.drop, c.cut = true, true }) }
 
 // TimeoutNext executes the next write of a PIN, and answers 408.
 func (c *Cloud) TimeoutNext() { c.set(func() { c.late = true }) }

@@ -164,13 +164,14 @@ func (c *Cloud) write(handle func(*lock, *http.Request) answer) func(*lock, *htt
 		}
 		before, version := slices.Clone(l.pins), l.version
 		got := handle(l, r)
-		switch {
-		case got.err != nil:
-		case c.drop:
+		if c.drop && got.err == nil {
 			c.drop, l.pins, l.version = false, before, version
+		}
+		switch {
 		case c.cut:
 			c.cut = false
 			panic(http.ErrAbortHandler)
+		case got.err != nil:
 		case c.late:
 			c.late = false
 			return refuse(http.StatusRequestTimeout, "Timeout while sending data to the device.")

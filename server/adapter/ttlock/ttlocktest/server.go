@@ -21,18 +21,6 @@ import (
 //go:embed contract.yaml
 var contract []byte
 
-// judge is shared, because reading the description takes a while.
-var judge struct {
-	sync.Once
-	*contracttest.Judge
-}
-
-func openJudge(t testing.TB) *contracttest.Judge {
-	t.Helper()
-	judge.Do(func() { judge.Judge = contracttest.Open(t, contract) })
-	return judge.Judge
-}
-
 // Credentials of the account and of the operator's application.
 const (
 	Username     = "owner@example.com"
@@ -118,6 +106,7 @@ type Server struct {
 	drop     bool
 	fail     bool
 	cut      bool
+	lose     bool
 	held     chan struct{} // closed: commands continue
 	arrived  chan struct{}
 	stall    chan struct{} // not nil: calls get no response until it closes
@@ -191,7 +180,7 @@ func Start(t testing.TB, o Options) *Server {
 	for _, l := range s.opts.Locks {
 		s.addLock(l)
 	}
-	s.Server = httptest.NewServer(s.disturbed(openJudge(t).Handler(t, s.routes())))
+	s.Server = httptest.NewServer(s.disturbed(contracttest.Open(t, contract).Handler(t, s.routes())))
 	t.Cleanup(func() {
 		s.Unstall()
 		s.pushes.Wait()
@@ -230,9 +219,10 @@ func (s *Server) ID(n int) string { return strconv.FormatInt(s.order[n], 10) }
 func (s *Server) disturbed(judged http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		stalled, cut := s.stall, false
+		stalled, cut, lose := s.stall, false, false
 		if r.Method == http.MethodPost && isWrite(r.URL.Path) {
 			cut, s.cut = s.cut, false
+			lose, s.lose = s.lose, false
 		}
 		s.calls[r.URL.Path]++
 		s.mu.Unlock()
@@ -242,6 +232,8 @@ func (s *Server) disturbed(judged http.Handler) http.Handler {
 			case <-stalled:
 			case <-r.Context().Done():
 			}
+			panic(http.ErrAbortHandler)
+		case lose:
 			panic(http.ErrAbortHandler)
 		case cut:
 			judged.ServeHTTP(httptest.NewRecorder(), r)
@@ -306,8 +298,13 @@ func (s *Server) FailNext() { s.change(func() { s.fail = true }) }
 // CutNext executes the next write and loses its response.
 func (s *Server) CutNext() { s.change(func() { s.cut = true }) }
 
-// Heal ends FailNext, CutNext, and RefuseAll.
-func (s *Server) Heal() { s.change(func() { s.fail, s.cut, s.errcode = false, false, 0 }) }
+// LoseNext loses the next write before it arrives.
+func (s *Server) LoseNext() { s.change(func() { s.lose = true }) }
+
+// Heal ends FailNext, CutNext, LoseNext, and RefuseAll.
+func (s *Server) Heal() {
+	s.change(func() { s.fail, s.cut, s.lose, s.errcode = false, false, false, 0 })
+}
 
 // Stall leaves calls unanswered until Unstall.
 func (s *Server) Stall() {
