@@ -68,26 +68,26 @@ func tailEvents(ctx context.Context, c *cli.Command, to *client) error {
 		request.DeviceID = d.DeviceID
 	}
 	t := eventTail{client: to, request: request, from: since, seen: map[string]time.Time{}}
-	for {
-		more, err := t.next(ctx, func(e api.Event) error { return printEvent(c, e) })
-		if ctx.Err() != nil { // Ctrl-C is how a tail ends
-			break
+	for more := true; ; {
+		if !more {
+			if c.Bool("no-follow") {
+				return nil
+			}
+			select {
+			case <-ctx.Done(): // Ctrl-C is how a tail ends
+				return nil
+			case <-time.After(eventInterval):
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if more {
-			continue
-		}
-		if c.Bool("no-follow") {
-			break
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(eventInterval):
+		if more, err = t.next(ctx, func(e api.Event) error { return printEvent(c, e) }); err != nil {
+			select {
+			case <-ctx.Done():
+				return nil
+			default:
+				return err
+			}
 		}
 	}
-	return nil
 }
 
 // eventTail reads events once each. Events can become visible after later ones, so each read overlaps the last one.

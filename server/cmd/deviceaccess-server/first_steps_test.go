@@ -12,7 +12,11 @@ import (
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	p := newPrivate(t)
-	steps := []string{"deviceaccess-server workspaces create ", "deviceaccess-server keys create ", "accounts connect --help"}
+	steps := []string{
+		"deviceaccess-server workspaces create ",
+		"deviceaccess-server keys create ",
+		"accounts connect --help",
+	}
 	for _, started := range []struct {
 		use  []string
 		done int

@@ -354,7 +354,9 @@ func TestPrintVersion(t *testing.T) {
 	if err := printVersion(&out, info); err != nil {
 		t.Fatal(err)
 	}
-	if want := regexp.MustCompile(`^version +dev\ncommit +0123abc, modified\ngo +go1\.\S+ \w+/\w+\nschema +\d+\n$`); !want.Match(
+	if want := regexp.MustCompile(
+		`^version +dev\ncommit +0123abc, modified\ngo +go1\.\S+ \w+/\w+\nschema +\d+\n$`,
+	); !want.Match(
 		out.Bytes(),
 	) {
 		t.Errorf("the version is %s", out.Bytes())

@@ -119,11 +119,13 @@ func TestRunbook_MetricsExist(t *testing.T) {
 		defer res.Body.Close()
 		b, err := io.ReadAll(res.Body)
 		told = string(b)
-		return err == nil && strings.Contains(told, "deviceaccess_health{") && strings.Contains(told, "deviceaccess_device_")
+		return err == nil && strings.Contains(told, "deviceaccess_health{") &&
+			strings.Contains(told, "deviceaccess_device_")
 	})
 	for _, n := range name.FindAllString(text, -1) {
 		// These appear only once they have a value, or with a private database.
-		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_last_backup_timestamp_seconds" &&
+		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) &&
+			n != "deviceaccess_last_backup_timestamp_seconds" &&
 			n != "deviceaccess_account_calls_left" &&
 			!strings.HasPrefix(n, "deviceaccess_webhook_attempt_seconds") {
 			t.Errorf("%s is not served", n)

@@ -61,7 +61,10 @@ func sandboxCommand() *cli.Command {
 					if err != nil {
 						return err
 					}
-					printIfEmpty(len(codes), "The lock has no codes yet. Clients create them with POST /access_codes/create.")
+					printIfEmpty(
+						len(codes),
+						"The lock has no codes yet. Clients create them with POST /access_codes/create.",
+					)
 					t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 					for _, code := range codes {
 						fmt.Fprintf(t, "%s\t%s\n", printable(code.PIN), printable(code.Name))

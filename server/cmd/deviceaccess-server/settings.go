@@ -189,8 +189,11 @@ func readConfig(file string) ([]configSetting, error) {
 	case file == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, usagef("read the settings: %w; run the command as the user of the server, or name another file with "+
-			"--config (/dev/null for none)", err)
+		return nil, usagef(
+			"read the settings: %w; run the command as the user of the server, or name another file with "+
+				"--config (/dev/null for none)",
+			err,
+		)
 	case err != nil:
 		return nil, usagef("read the settings: %w; name a file with --config", err)
 	}
@@ -246,8 +249,12 @@ func parseConfig(path string, text []byte, known map[string]cli.Flag) ([]configS
 func (s *configSetting) read(value *yaml.Node, known map[string]cli.Flag) error {
 	flag, ok := known[s.name]
 	if slices.Contains(secretFlags, s.name) {
-		return usagef("%s: %s is a secret, which does not belong into this file: write it into a file that only the user "+
-			"of the server can read, and set %[2]s-file to its path", s.place, s.name)
+		return usagef(
+			"%s: %s is a secret, which does not belong into this file: write it into a file that only the user "+
+				"of the server can read, and set %[2]s-file to its path",
+			s.place,
+			s.name,
+		)
 	}
 	if !ok {
 		return usagef("%s: unknown setting %q; deviceaccess-server serve --help shows the names", s.place, s.name)
@@ -262,7 +269,11 @@ func (s *configSetting) read(value *yaml.Node, known map[string]cli.Flag) error 
 	}
 	for _, n := range nodes {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-			return usagef("%s: %s has no value that can be read: write a text, a number, true, or false", s.place, s.name)
+			return usagef(
+				"%s: %s has no value that can be read: write a text, a number, true, or false",
+				s.place,
+				s.name,
+			)
 		}
 		s.values = append(s.values, n.Value)
 	}

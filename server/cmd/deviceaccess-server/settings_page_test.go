@@ -51,7 +51,9 @@ func settingsReference() string {
 			if c, ok := f.(cli.CategorizableFlag); !ok || c.GetCategory() != category {
 				continue
 			}
-			out.WriteString(describeSetting(f, known[f.Names()[0]] != nil && !slices.Contains(secretFlags, f.Names()[0])))
+			out.WriteString(
+				describeSetting(f, known[f.Names()[0]] != nil && !slices.Contains(secretFlags, f.Names()[0])),
+			)
 		}
 	}
 	out.WriteString("\n")
