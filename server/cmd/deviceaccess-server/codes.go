@@ -25,7 +25,7 @@ func codesCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "codes",
 		Usage:       "list, create, retry, and delete the codes of a workspace, over the API",
-		Description: "No command prints a PIN, in no format. `codes create` reads one from a file.",
+		Description: "These commands print no PIN, in any format. `codes create` reads one from a file.",
 		Commands: []*cli.Command{
 			{
 				Name:  "list",
