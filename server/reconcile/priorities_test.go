@@ -86,6 +86,6 @@ func TestPriorities_OfUrgentWork(t *testing.T) {
 		p, client := record()
 		b := start(t, options{profile: "august", http: client})
 		b.succeeded(b.door(false))
-		only(t, p, "POST unlock", adapter.PriorityCommand)
+		only(t, p, "POST actions", adapter.PriorityCommand)
 	})
 }

@@ -129,11 +129,11 @@ func New(c Config) *Adapter {
 		listTimeout: cmp.Or(c.ListTimeout, listTimeout),
 		maxListSize: cmp.Or(c.MaxListSize, maxListSize),
 
-		events:    adapter.NewEventQueue(),
-		hook:      subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
-		known:     deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
-		open:      open,
-		shut:      shut,
+		events: adapter.NewEventQueue(),
+		hook:   subscription{pushes: rate.NewLimiter(pushesPerSecond, pushBurst)},
+		known:  deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
+		open:   open,
+		shut:   shut,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -77,6 +78,9 @@ func (e endless) start(t *testing.T) (a *seam.Adapter, calls *atomic.Int32) {
 		"/access_codes/list": `"access_codes":[` + elements(`{"access_code_id":"`+deviceID+`"}`) + `]`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // else the server does not notice that the client leaves
+			return
+		}
 		body, ok := bodies[r.URL.Path]
 		if !ok {
 			_ = json.NewEncoder(w).Encode(map[string]any{"device": json.RawMessage(lockJSON), "access_codes": []any{}})
