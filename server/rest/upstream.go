@@ -33,9 +33,9 @@ func viasOf(header http.Header) (out []string) {
 	return out
 }
 
-// checkUpstream fails for a request to a workspace that comes from the workspace itself, or from a workspace that is its
-// upstream: then each of the two would mirror the devices of the other without end. Loops of three or more workspaces are
-// not recognized, because a request names only the workspace that sends it.
+// checkUpstream fails for a request to a workspace that comes from the workspace itself, or from a workspace that is
+// its upstream: then each of the two would mirror the devices of the other without end. Loops of three or more
+// workspaces are not recognized, because a request names only the workspace that sends it.
 func (e *edge) checkUpstream(ctx context.Context, header http.Header, p domain.Principal) error {
 	vias := viasOf(header)
 	if len(vias) == 0 || p.WorkspaceID == uuid.Nil {
