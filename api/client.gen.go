@@ -598,12 +598,16 @@ type ClientInterface interface {
 
 	// UpdateUnmanagedDeviceWithBody Convert an unmanaged device to managed, or update it.
 	//
+	// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
 	UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
+	//
+	// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2341,6 +2345,8 @@ func (c *Client) GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDevice
 
 // UpdateUnmanagedDeviceWithBody Convert an unmanaged device to managed, or update it.
 //
+// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
@@ -2357,6 +2363,8 @@ func (c *Client) UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType 
 }
 
 // UpdateUnmanagedDevice Convert an unmanaged device to managed, or update it.
+//
+// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6907,12 +6915,16 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateUnmanagedDeviceWithBodyWithResponse Convert an unmanaged device to managed, or update it.
 	//
+	// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
 	UpdateUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error)
 
 	// UpdateUnmanagedDeviceWithResponse Convert an unmanaged device to managed, or update it.
+	//
+	// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12649,6 +12661,8 @@ func (c *ClientWithResponses) GetUnmanagedDeviceWithResponse(ctx context.Context
 
 // UpdateUnmanagedDeviceWithBodyWithResponse Convert an unmanaged device to managed, or update it.
 //
+// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
@@ -12661,6 +12675,8 @@ func (c *ClientWithResponses) UpdateUnmanagedDeviceWithBodyWithResponse(ctx cont
 }
 
 // UpdateUnmanagedDeviceWithResponse Convert an unmanaged device to managed, or update it.
+//
+// Fails with 403 `writes_not_allowed` while the device's account is read-only: its adapter never met the vendor, and the operator has not run `accounts allow-writes`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

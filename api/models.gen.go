@@ -4702,7 +4702,7 @@ type UpdateConnectedAccountRequest struct {
 	// AcceptedCapabilities The kinds of devices to use from it.
 	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
 
-	// AutomaticallyManageNewDevices Whether new devices become managed.
+	// AutomaticallyManageNewDevices Whether new devices become managed. True fails with 403 `writes_not_allowed` while the account is read-only.
 	AutomaticallyManageNewDevices *bool `json:"automatically_manage_new_devices,omitempty"`
 
 	// ConnectedAccountID An identifier. Clients must treat it as opaque.

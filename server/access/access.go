@@ -55,6 +55,7 @@ type Options struct {
 	Log                    *slog.Logger
 	RefusedAddress         func(netip.Addr) bool
 	Providers              func(account.Workspace) []account.Provider
+	Unverified             map[string]string // as for account.Options
 }
 
 // Services are the services of the domain, one per package.
@@ -118,6 +119,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 			Now:               opt.Now,
 			Log:               opt.Log,
 			Providers:         opt.Providers,
+			Unverified:        opt.Unverified,
 		})
 	r.Devices = device.New(db, keys, waker,
 		device.Services{

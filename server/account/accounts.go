@@ -49,11 +49,14 @@ type NewAccount struct {
 	Address string
 	// Gateway identifies the gateway by what it reports about itself, regardless of its address. Empty means
 	// none or unknown.
-	Gateway      string
-	Config       json.RawMessage // as for Account
-	User         UserIdentifier
-	Unmanaged    bool     // new devices start out unmanaged
-	Capabilities []string // the kinds of devices that are taken from it; nil: locks
+	Gateway   string
+	Config    json.RawMessage // as for Account
+	User      UserIdentifier
+	Unmanaged bool // new devices start out unmanaged
+	// WritesAllowed lets the server write to the devices of an account although its adapter never met the vendor
+	// (Options.Unverified). Only the operator may set it.
+	WritesAllowed bool
+	Capabilities  []string // the kinds of devices that are taken from it; nil: locks
 	// Secrets start the secrets of the account, by name (RotateSecret).
 	Secrets map[string][]byte
 	// Unverified means that the login did not prove ownership. A connected account is then left unchanged.
@@ -116,6 +119,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		GatewayMac:           s.gatewayMAC(n.Adapter, n.Gateway),
 		UserIdentifier:       domain.MustJSON(n.user()),
 		ManageNewDevices:     !n.Unmanaged,
+		WritesAllowed:        n.WritesAllowed,
 		AcceptedCapabilities: n.Capabilities,
 	})
 	if err == nil {

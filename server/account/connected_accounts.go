@@ -139,6 +139,19 @@ func (s *Service) GetConnectedAccount(
 	return out[0], s.addWarnings(ctx, s.db.Queries, p.WorkspaceID, out)
 }
 
+// HasAccountOf reports whether a workspace has a connected account of an adapter whose login name is one of users.
+func (s *Service) HasAccountOf(ctx context.Context, workspace uuid.UUID, adapter string, users []string) (bool, error) {
+	found, err := s.db.AnyAccountOfUser(ctx, dbsqlc.AnyAccountOfUserParams{
+		WorkspaceID: workspace,
+		Adapter:     adapter,
+		Usernames:   users,
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for an account by its login name: %w", err)
+	}
+	return found, nil
+}
+
 // Filter is a set of conditions that must all hold. Zero values are no condition.
 type Filter struct {
 	CustomerKey string
@@ -192,8 +205,8 @@ type Update struct {
 }
 
 // UpdateConnectedAccount changes what the workspace stores about an account. An account that moves to another
-// customer leaves the scope of the former customer's sessions. It fails with NotFound, and with Invalid where
-// the name or the metadata breaks a rule.
+// customer leaves the scope of the former customer's sessions. It fails with NotFound, with Invalid where the
+// name or the metadata breaks a rule, and with Forbidden where new devices must stay read-only.
 func (s *Service) UpdateConnectedAccount(
 	ctx context.Context,
 	p domain.Principal,
@@ -223,6 +236,9 @@ func (s *Service) UpdateConnectedAccount(
 		)
 		if store.IsNoRows(err) {
 			return domain.AccountNotFound("connected_account_id", id)
+		}
+		if err == nil && domain.Value(u.ManageNewDevices) && !r.ManageNewDevices {
+			err = s.CheckWritesAllowed(r)
 		}
 		if err == nil {
 			err = u.apply(&r)

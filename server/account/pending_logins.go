@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
-// pendingLoginTTL is how long a login waits for the person's next step, or for the return from the vendor's pages.
-const pendingLoginTTL = 10 * time.Minute
+// PendingLoginTTL is how long a login waits for the person's next step, or for the return from the vendor's pages.
+const PendingLoginTTL = 10 * time.Minute
 
 // expiredLoginsPerLogin is how many expired logins a new one deletes at most.
 const expiredLoginsPerLogin = 20
@@ -35,6 +36,8 @@ type PendingLogin struct {
 	Refusal *login.Refusal `json:"refusal,omitempty"`
 	// Verifier is the code verifier of PKCE.
 	Verifier string `json:"verifier,omitempty"`
+	// Browser is the secret of the browser that started a login on the vendor's pages. Only that browser may finish it.
+	Browser string `json:"browser,omitempty"`
 	// RedirectURI is where the vendor's pages lead to.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 }
@@ -81,7 +84,7 @@ func (s *Service) startPending(
 			Provider:         p.Provider,
 			Sealed:           s.keys.Seal(pendingLoginPlace(id), domain.MustJSON(p)),
 			StateHash:        state,
-			Ttl:              pendingLoginTTL,
+			Ttl:              PendingLoginTTL,
 		})
 		if err == nil && n == 0 {
 			err = domain.WebviewNotFound(webview.String())
@@ -139,33 +142,39 @@ type Return struct {
 	PendingLogin
 	Webview   Webview
 	Workspace Workspace
-	// Used means that the state was used before, and Expired that it came too late. The login must not continue.
-	Used, Expired bool
+	// Ended means that the state was used before, came too late, or was started in another browser. The login must not
+	// continue, and the other fields are empty.
+	Ended bool
 }
 
-// UseState finds the login of an OAuth state and marks the state as used. It fails with NotFound for an unknown state,
-// and for a webview that ended.
-func (s *Service) UseState(ctx context.Context, state string) (out Return, err error) {
-	var r dbsqlc.PendingLogin
-	err = s.db.InTx(ctx, func(tx store.Tx) (err error) {
-		r, err = tx.UseLoginState(ctx, hashState(state))
-		return err
-	})
-	if store.IsNoRows(err) {
-		if r, err = s.db.GetLoginOfState(ctx, hashState(state)); err == nil {
-			out.Used = r.ReturnedAt != nil
-			out.Expired = !out.Used
-		}
-	}
+// UseState finds the login of an OAuth state and marks the state as used, if browser is the secret of the browser that
+// started the login. It fails with NotFound for an unknown state, and for a webview that ended.
+func (s *Service) UseState(ctx context.Context, state, browser string) (out Return, err error) {
+	r, err := s.db.GetLoginOfState(ctx, hashState(state))
 	if store.IsNoRows(err) {
 		return out, errLoginExpired
 	}
 	if err != nil {
 		return out, fmt.Errorf("find the login of a state: %w", err)
 	}
-	if out.PendingLogin, err = s.openPending(r); err != nil {
+	p, err := s.openPending(r)
+	if err != nil {
 		return out, err
 	}
+	if p.Browser == "" || subtle.ConstantTimeCompare([]byte(p.Browser), []byte(browser)) == 0 {
+		return Return{Ended: true}, nil
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		_, err = tx.UseLoginState(ctx, hashState(state))
+		return err
+	})
+	if store.IsNoRows(err) {
+		return Return{Ended: true}, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("use a state: %w", err)
+	}
+	out.PendingLogin = p
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
 	if err != nil {
 		return out, err

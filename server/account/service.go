@@ -34,6 +34,9 @@ type Options struct {
 
 	// Providers are the vendors that people of a workspace can log in to; nil: none.
 	Providers func(Workspace) []Provider
+	// Unverified says what adapters were tested with that never met their vendor, by adapter. Their accounts are
+	// read-only until AllowWrites.
+	Unverified map[string]string
 }
 
 // Service keeps workspaces, accounts and connect webviews.

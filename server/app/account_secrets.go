@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -13,25 +14,44 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-// maxRenewals is the maximum number of concurrent renewals of this instance. Each holds a connection of the pool while a
-// vendor responds.
-const maxRenewals = 4
+// maxRenewals is the maximum number of concurrent renewals of this instance for the accounts of one adapter. Each holds a
+// connection of the pool while the vendor responds. There is no maximum of all adapters, which are few: a vendor that
+// does not respond must not stop the renewals of others.
+const maxRenewals = 2
 
-// renewals limits the renewals of this instance to one of each account, and to maxRenewals in total.
+// renewals limits the renewals of this instance to one of each account, and to maxRenewals of each adapter.
 type renewals struct {
-	one   *adapter.SingleFlight
-	slots chan struct{}
+	one adapter.SingleFlight
+
+	mu    sync.Mutex
+	slots map[string]chan struct{} // by adapter
 }
 
-func newRenewals() renewals {
-	return renewals{one: &adapter.SingleFlight{}, slots: make(chan struct{}, maxRenewals)}
+func newRenewals() *renewals { return &renewals{slots: map[string]chan struct{}{}} }
+
+// acquire waits for a slot of the adapter until ctx ends. The caller must call release.
+func (r *renewals) acquire(ctx context.Context, adapterName string) (release func(), err error) {
+	r.mu.Lock()
+	slots, ok := r.slots[adapterName]
+	if !ok {
+		slots = make(chan struct{}, maxRenewals)
+		r.slots[adapterName] = slots
+	}
+	r.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // accountSecrets implements adapter.Secrets.
 type accountSecrets struct {
 	accounts *account.Service
 	account  uuid.UUID
-	renewals renewals
+	adapter  string // of the account
+	renewals *renewals
 }
 
 // Load implements adapter.Secrets.
@@ -50,12 +70,11 @@ func (s *accountSecrets) Rotate(ctx context.Context, name string, seen []byte, r
 	for {
 		var value []byte
 		did, err := s.renewals.one.Do(ctx, s.account, func() (err error) {
-			select {
-			case s.renewals.slots <- struct{}{}:
-				defer func() { <-s.renewals.slots }()
-			case <-ctx.Done():
-				return ctx.Err()
+			release, err := s.renewals.acquire(ctx, s.adapter)
+			if err != nil {
+				return err
 			}
+			defer release()
 			value, err = s.accounts.RotateSecret(ctx, s.account, name, account.Renewal{
 				Seen:    seen,
 				Timeout: adapter.RenewTimeout,

@@ -93,7 +93,12 @@ func newTokenBed(t *testing.T, vendor *tokenVendor) *tokenBed {
 			b.must(err)
 		}
 		b.dbs = append(b.dbs, db)
-		b.secrets = append(b.secrets, &accountSecrets{accounts: accounts, account: id, renewals: newRenewals()})
+		b.secrets = append(b.secrets, &accountSecrets{
+			accounts: accounts,
+			account:  id,
+			adapter:  "vendor",
+			renewals: newRenewals(),
+		})
 	}
 	return b
 }
@@ -234,6 +239,50 @@ func TestTokenSource_ClockJumps(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", step.name, token, err, step.want)
 		}
 	}
+}
+
+// A vendor that does not respond holds its own slots, and no others: accounts of other vendors renew their tokens.
+func TestRotate_SlowVendorStopsNoOther(t *testing.T) {
+	t.Parallel()
+	b := newTokenBed(t, &tokenVendor{})
+	s := b.secrets[0]
+	owner, err := s.accounts.GetAccount(t.Context(), s.account)
+	b.must(err)
+	entered, answered := make(chan struct{}, 100), make(chan struct{})
+	var all sync.WaitGroup
+	for n := range maxRenewals + 2 {
+		id, err := s.accounts.ConnectAccount(t.Context(), account.NewAccount{
+			WorkspaceID: owner.WorkspaceID,
+			Adapter:     "slow",
+			DisplayName: fmt.Sprint("slow ", n),
+			Config:      json.RawMessage("{}"),
+			Secrets:     map[string][]byte{adapter.CredentialsSecret: []byte("old")},
+		})
+		b.must(err)
+		slow := &accountSecrets{accounts: s.accounts, account: id, adapter: "slow", renewals: s.renewals}
+		all.Go(func() {
+			value, err := slow.Rotate(t.Context(), adapter.CredentialsSecret, []byte("old"),
+				func(context.Context, []byte) ([]byte, error) {
+					entered <- struct{}{}
+					<-answered
+					return []byte("new"), nil
+				})
+			if err != nil || string(value) != "new" {
+				t.Errorf("a slow renewal: %q, %v", value, err)
+			}
+		})
+	}
+	for range maxRenewals {
+		<-entered
+	}
+	if token, err := b.source(0, nil).Renew(t.Context(), b.first.Access); err != nil || token != "access-2" {
+		t.Errorf("while another vendor is slow: %q, %v", token, err)
+	}
+	if n := len(entered); n != 0 {
+		t.Errorf("%d renewals of the slow vendor are beyond its slots", n)
+	}
+	close(answered)
+	all.Wait()
 }
 
 // A disconnected account has no secrets, and none can be stored.

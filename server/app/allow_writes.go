@@ -11,14 +11,13 @@ import (
 // ManageDevices makes the server manage the unmanaged devices of an account, and its new devices. It returns how many
 // devices have become managed. Each device changes in its own transaction: after an error, another call continues.
 func (a *Admin) ManageDevices(ctx context.Context, one account.Account) (managed int, err error) {
+	// New devices first, so that none is missed.
+	if err := a.Access.Accounts.AllowWrites(ctx, one.ID, true); err != nil {
+		return 0, err
+	}
 	p := domain.Principal{WorkspaceID: one.WorkspaceID}
 	yes := true
 	id := one.ID.String()
-	// New devices first, so that none is missed.
-	_, err = a.Access.Accounts.UpdateConnectedAccount(ctx, p, id, account.Update{ManageNewDevices: &yes})
-	if err != nil {
-		return 0, err
-	}
 	unmanaged := device.Filter{AccountIDs: &[]string{id}, Unmanaged: true}
 	for {
 		page, more, err := a.Access.Devices.ListDevices(ctx, p, unmanaged, domain.Page{Limit: managePage})

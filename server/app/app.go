@@ -130,7 +130,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Log, c.Work.Traces, c.traced = spans.Logger(c.Log), spans, spans != nil
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Retention.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
-	c.Access.Providers = c.Connecting.providers
+	c.Access.Providers, c.Access.Unverified = c.Connecting.providers, c.Connecting.unverified()
 	a := &App{
 		log:    c.Log,
 		config: c,

@@ -161,7 +161,7 @@ func (a *Admin) Connect(
 		return uuid.Nil, err
 	}
 	n.DisplayName = cmp.Or(name, n.DisplayName)
-	n.Unmanaged = n.Unmanaged && !a.AllowWrites
+	n.Unmanaged, n.WritesAllowed = n.Unmanaged && !a.AllowWrites, a.AllowWrites
 	return a.Access.Accounts.ConnectAccount(ctx, n)
 }
 
@@ -212,7 +212,15 @@ func (a *Admin) Reconnect(ctx context.Context, accountID uuid.UUID, name string,
 			return err
 		}
 	}
-	found, err := c.Check(ctx, a.Connecting.env(v, guard))
+	was, err := a.Access.Accounts.GetAccount(ctx, accountID)
+	if err != nil {
+		return err
+	}
+	env := a.Connecting.env(v, guard)
+	if !was.Deleted {
+		env.Workspace = was.WorkspaceID.String() // so that Check finds loops
+	}
+	found, err := c.Check(ctx, env)
 	switch {
 	case err != nil && outside.Load():
 		return adapter.Errorf(

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +189,18 @@ type boltBed struct {
 	cloud *bolt
 	key   string
 	log   *lockedBuffer
+	// browser is the person's.
+	browser *http.Client
+}
+
+// newBrowser returns a browser with cookies of its own.
+func newBrowser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar}
 }
 
 // lockedBuffer is a log that requests write concurrently.
@@ -209,7 +223,7 @@ func (l *lockedBuffer) String() string {
 
 func newBoltBed(t *testing.T) *boltBed {
 	t.Helper()
-	b := &boltBed{T: t, cloud: &bolt{Server: oauthtest.Start(t)}, log: &lockedBuffer{}}
+	b := &boltBed{T: t, cloud: &bolt{Server: oauthtest.Start(t)}, log: &lockedBuffer{}, browser: newBrowser(t)}
 	b.cloud.Mux.HandleFunc("/me", func(w http.ResponseWriter, r *http.Request) {
 		user, isKey := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer key-of-")
 		if !isKey {
@@ -254,10 +268,10 @@ func (b *boltBed) accounts() []api.ConnectedAccount {
 	return out.ConnectedAccounts
 }
 
-// open follows redirects like a browser without cookies, to the page that it ends on.
+// open follows redirects in the person's browser, to the page that it ends on.
 func (b *boltBed) open(at string) (status int, page, to string) {
 	b.Helper()
-	res, err := http.Get(at)
+	res, err := b.browser.Get(at)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -269,11 +283,33 @@ func (b *boltBed) open(at string) (status int, page, to string) {
 	return res.StatusCode, string(body), res.Request.URL.String()
 }
 
-// back returns the URL that the vendor's page leads back to.
+// step returns the answer to a GET without following its redirect.
+func (b *boltBed) step(browser *http.Client, at string) (status int, location, page string) {
+	b.Helper()
+	client := http.Client{
+		Jar:           browser.Jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Get(at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res.StatusCode, res.Header.Get("Location"), string(body)
+}
+
+// back returns the URL that the vendor's page leads back to, in the person's browser.
 func (b *boltBed) back(w api.ConnectWebview) string {
 	b.Helper()
 	at := w.URL + "/tedee/authorize"
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{
+		Jar:           b.browser.Jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	for range 2 {
 		res, err := client.Get(at)
 		if err != nil {
@@ -421,10 +457,10 @@ func TestOAuth_Errors(t *testing.T) {
 	b.says("no state", b.URL+"/connect/back/bolt?code=x", "This login has ended")
 	at := b.back(w)
 	b.says("the path of another vendor", strings.Replace(at, "/bolt?", "/other?", 1), "This login has ended")
-	b.says("a used state", at, "This login was not finished.", "Continue to Bolt")
+	b.says("a used state", at, "This login has ended")
 	at = b.back(w)
 	b.Exec(t, "update pending_logins set expires_at = now()")
-	b.says("an expired state", at, "This login has expired", "Start over")
+	b.says("an expired state", at, "This login has ended")
 	at = b.back(w)
 	b.PostAs(t, b.key, "/connect_webviews/delete", map[string]any{"connect_webview_id": w.ConnectWebviewID}, nil)
 	b.says("a deleted link", at, "This login has ended")
@@ -445,6 +481,69 @@ func TestOAuth_Errors(t *testing.T) {
 		t.Errorf("the links are %s and %s", b.status(w), b.status(other))
 	}
 	b.says("the return again", at, "This login has ended")
+	b.checkLog()
+}
+
+// Only the browser that started a login finishes it, once. Every other return gets a page in words that contains
+// nothing of the link, and ends no login.
+func TestOAuth_ReturnBelongsToTheBrowser(t *testing.T) {
+	t.Parallel()
+	b := newBoltBed(t)
+	w := b.link()
+	token := path.Base(w.URL)
+	refuses := func(what string, browser *http.Client, at string) {
+		t.Helper()
+		status, location, page := b.step(browser, at)
+		if status != http.StatusNotFound || location != "" || strings.Contains(page, token) ||
+			!strings.Contains(page, "This login has ended") || !strings.Contains(page, "another browser") {
+			t.Errorf("%s: %d, to %q", what, status, location)
+		}
+	}
+	at := b.back(w)
+	refuses("another browser", newBrowser(t), at)
+	refuses("a browser without cookies", http.DefaultClient, at)
+
+	// The other browser has a login of its own, by the same link and by another one.
+	stranger := newBrowser(t)
+	for _, link := range []api.ConnectWebview{w, b.link()} {
+		_, to, _ := b.step(stranger, link.URL+"/tedee/authorize")
+		_, own, _ := b.step(stranger, to)
+		refuses("a browser with another login", stranger, at)
+		refuses("the login of another browser", b.browser, own)
+	}
+	if all := b.accounts(); len(all) != 0 {
+		t.Fatalf("the accounts are %+v", all)
+	}
+	replayed := b.browser.Jar
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := replayed.Cookies(u)
+	if len(kept) != 1 {
+		t.Errorf("the browser sends %d cookies back", len(kept))
+	}
+	if link, err := url.Parse(w.URL); err != nil || len(replayed.Cookies(link)) != 0 {
+		t.Errorf("the browser sends the cookie to other pages, %v", err)
+	}
+	b.says("the return", at, "Connected")
+	if all := b.accounts(); len(all) != 1 {
+		t.Errorf("the accounts are %+v", all)
+	}
+	refuses("a replay", b.browser, at)
+
+	// A state that was used remains refused while its login waits for the person, also with the cookie.
+	b.cloud.Fail(oauthtest.AccessDenied)
+	w = b.link()
+	token = path.Base(w.URL)
+	at = b.back(w)
+	if u, err = url.Parse(at); err != nil {
+		t.Fatal(err)
+	}
+	kept = replayed.Cookies(u)
+	b.says("a refusal", at, "You did not allow the access at Bolt.")
+	replayed.SetCookies(u, kept)
+	refuses("a replay with the cookie", b.browser, at)
 	b.checkLog()
 }
 

@@ -52,7 +52,7 @@ func connectTTLock(t *testing.T, run *secretscan.Run) *ttlockAccount {
 		}
 		return a.device != ""
 	})
-	a.post("/devices/unmanaged/update", map[string]any{"device_id": a.device, "is_managed": true}, nil)
+	allowWrites(t, a.server)
 	return a
 }
 

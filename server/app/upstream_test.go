@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -255,16 +256,87 @@ func TestUpstream_WarnsOfUnmanagedDevices(t *testing.T) {
 	apptest.Until(t, "the end of the warning", func() bool { return len(warnings()) == 0 })
 }
 
+// home returns the workspace downstream.
+func (d *downstream) home() string {
+	d.t.Helper()
+	own := &seam.Connection{BaseURL: d.server.URL, APIKey: d.key}
+	found, err := own.Check(d.t.Context(), adapter.Env{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return found.Username
+}
+
+// When two workspaces have become the upstream of each other, for example at the same time, each refuses the requests of
+// the other. Requests of others pass.
+func TestUpstream_RefusesLoopsOfTwoAtRunTime(t *testing.T) {
+	t.Parallel()
+	d := startDownstream(t)
+	d.logIn(d.upKey)
+	list := func(via string) error {
+		a := seam.New(seam.Config{BaseURL: d.server.URL, APIKey: d.key, Workspace: via})
+		defer func() { _ = a.Close() }()
+		_, err := a.Devices(t.Context())
+		return err
+	}
+	err := list(d.up.WorkspaceID)
+	if adapter.ClassOf(err) != adapter.GatewayDown || !strings.Contains(err.Error(), "upstream of each other") {
+		t.Errorf("the upstream workspace reads its downstream: %v", err)
+	}
+	if err := list("someone, " + uuid.NewString() + ", " + d.up.WorkspaceID); adapter.ClassOf(err) != adapter.GatewayDown {
+		t.Errorf("the upstream workspace among others: %v", err)
+	}
+	for _, via := range []string{"", "no workspace", uuid.NewString()} {
+		if err := list(via); err != nil {
+			t.Errorf("a request via %q: %v", via, err)
+		}
+	}
+	var listed api.ConnectedAccountsResponse
+	d.post("/connected_accounts/list", map[string]any{}, &listed)
+	account := map[string]any{"connected_account_id": listed.ConnectedAccounts[0].ConnectedAccountID}
+	d.post("/connected_accounts/delete", account, nil)
+	if err := list(d.up.WorkspaceID); err != nil {
+		t.Errorf("after the account was deleted: %v", err)
+	}
+}
+
+// An account that gets another API key is checked for loops as a new one.
+func TestUpstream_ReconnectRefusesLoops(t *testing.T) {
+	t.Parallel()
+	d := startDownstream(t)
+	d.logIn(d.upKey)
+	admin := app.Admin{Access: d.server.App.Access, Connecting: app.Connecting{Vendors: []adapter.Vendor{seam.Vendor()}}}
+	all, err := admin.Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.Adapter == seam.Name })
+	reconnect := func(key string) error {
+		to := &seam.Connection{BaseURL: d.server.URL, APIKey: key}
+		return admin.Reconnect(t.Context(), all[i].ID, "upstream", to)
+	}
+	if err := reconnect(d.key); adapter.ClassOf(err) != adapter.Invalid || !strings.Contains(err.Error(), "its own") {
+		t.Errorf("a workspace became its own upstream: %v", err)
+	}
+	w, err := admin.Access.Accounts.CreateWorkspace(t.Context(), "Other", "Other", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := d.server.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	if _, err := admin.Connect(t.Context(), w.ID, "", &seam.Connection{BaseURL: d.server.URL, APIKey: d.key}); err != nil {
+		t.Fatal(err)
+	}
+	if err := reconnect(other); adapter.ClassOf(err) != adapter.Invalid ||
+		!strings.Contains(err.Error(), "as its own upstream") {
+		t.Errorf("a workspace became the upstream of its upstream: %v", err)
+	}
+}
+
 // A workspace can neither be its own upstream nor that of its own upstream.
 func TestUpstream_RefusesLoops(t *testing.T) {
 	t.Parallel()
 	d := startDownstream(t)
-	own := &seam.Connection{BaseURL: d.server.URL, APIKey: d.key}
-	found, err := own.Check(t.Context(), adapter.Env{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := found.Username
+	own, home := &seam.Connection{BaseURL: d.server.URL, APIKey: d.key}, d.home()
 	if _, err := own.Check(t.Context(), adapter.Env{Workspace: home}); adapter.ClassOf(err) != adapter.Invalid {
 		t.Errorf("a workspace became its own upstream: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -477,5 +478,108 @@ func TestConnect_ReadOnlyUnlessAllowed(t *testing.T) {
 		if err != nil || a.ManageNewDevices != allow {
 			t.Errorf("%s: new devices are managed: %t, want %t, %v", user, a.ManageNewDevices, allow, err)
 		}
+	}
+}
+
+// allowWrites does what the operator does with `accounts allow-writes`, for all accounts of real devices.
+func allowWrites(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	admin := app.Admin{Access: s.App.Access}
+	all, err := admin.Access.Accounts.ListAllAccounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Adapter == account.SandboxAdapter || a.Adapter == account.SandboxAccessAdapter {
+			continue
+		}
+		if _, err := admin.ManageDevices(t.Context(), a.Account); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// No request of a client makes the server write to devices of an account that is read-only. The operator can, for all
+// devices or for those that clients manage.
+func TestReadOnlyAccount_OnlyTheOperatorAllowsWrites(t *testing.T) {
+	t.Parallel()
+	cloud := startAcme(t)
+	connecting := app.Connecting{
+		Vendors: []adapter.Vendor{cloud.vendor()},
+		Clients: map[string]adapter.Client{"acme": {ID: "our-id", Secret: "our-secret"}},
+	}
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithConnecting(connecting))
+	key := realWorkspace(t, s)
+	logIn := func() {
+		t.Helper()
+		var page api.ConnectWebviewResponse
+		s.PostAs(t, key, "/connect_webviews/create", map[string]any{"automatically_manage_new_devices": true}, &page)
+		form := url.Values{"user": {"jane"}, "password": {"secret"}}
+		if status := post(t, page.ConnectWebview.URL+"/tedee", form); status != http.StatusOK {
+			t.Fatalf("log in: %d", status)
+		}
+	}
+	device := ""
+	awaitUnmanaged := func(what string) {
+		t.Helper()
+		apptest.Until(t, what, func() bool {
+			var devices api.UnmanagedDevicesResponse
+			s.PostAs(t, key, "/devices/unmanaged/list", map[string]any{}, &devices)
+			if len(devices.Devices) != 1 || devices.Devices[0].DeviceID == device {
+				return false
+			}
+			device = devices.Devices[0].DeviceID
+			return true
+		})
+	}
+	logIn()
+	awaitUnmanaged("the device is unmanaged")
+	logIn() // by another link, to the same account
+	var accounts api.ConnectedAccountsResponse
+	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
+	if len(accounts.ConnectedAccounts) != 1 || accounts.ConnectedAccounts[0].AutomaticallyManageNewDevices {
+		t.Fatalf("the accounts are %+v", accounts.ConnectedAccounts)
+	}
+	accountID := accounts.ConnectedAccounts[0].ConnectedAccountID
+	manage := map[string]any{"is_managed": true}
+	for path, body := range map[string]map[string]any{
+		"/devices/unmanaged/update": manage,
+		"/connected_accounts/update": {
+			"connected_account_id":             accountID,
+			"automatically_manage_new_devices": true,
+		},
+	} {
+		if path == "/devices/unmanaged/update" {
+			body["device_id"] = device
+		}
+		var refused api.ErrorResponse
+		if status := s.PostAs(t, key, path, body, &refused); status != http.StatusForbidden ||
+			refused.Error.Type != "writes_not_allowed" ||
+			!strings.Contains(refused.Error.Message, "accounts allow-writes "+accountID) {
+			t.Errorf("%s: %d %+v", path, status, refused.Error)
+		}
+	}
+	rename := map[string]any{"device_id": device, "custom_metadata": map[string]any{"room": "1"}}
+	if status := s.PostAs(t, key, "/devices/unmanaged/update", rename, nil); status != http.StatusOK {
+		t.Errorf("metadata of an unmanaged device: %d", status)
+	}
+
+	// An account of an earlier version, or one whose row says otherwise, stays read-only as well.
+	s.Exec(t, "update connected_accounts set manage_new_devices = true where connected_account_id = $1", accountID)
+	s.PostAs(t, key, "/devices/delete", map[string]any{"device_id": device}, nil)
+	awaitUnmanaged("the device reappears and is unmanaged")
+	s.Exec(t, "update connected_accounts set manage_new_devices = false where connected_account_id = $1", accountID)
+
+	manage["device_id"] = device
+	id := uuid.MustParse(accountID)
+	if err := s.App.Access.Accounts.AllowWrites(t.Context(), id, false); err != nil {
+		t.Fatal(err)
+	}
+	s.PostAs(t, key, "/connected_accounts/list", map[string]any{}, &accounts)
+	if accounts.ConnectedAccounts[0].AutomaticallyManageNewDevices {
+		t.Error("new devices are managed, although the operator left that to clients")
+	}
+	if status := s.PostAs(t, key, "/devices/unmanaged/update", manage, nil); status != http.StatusOK {
+		t.Errorf("manage a device after the operator allowed writes: %d", status)
 	}
 }

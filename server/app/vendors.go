@@ -41,7 +41,7 @@ type vendors struct {
 	log        *slog.Logger
 	traces     *traces.Traces
 	connecting Connecting // networks of gateways from connect pages
-	renewals   renewals   // of the secrets of all accounts
+	renewals   *renewals  // of the secrets of all accounts
 	appPushes  appPushLimiters
 	unverified onceEach // warnings by adapter
 
@@ -151,7 +151,12 @@ func (v *vendors) env(vendor adapter.Vendor, account account.Account, c adapter.
 	}
 	if v.access != nil {
 		e.Budget = budgetOf(vendor, v.access.Accounts, account.ID, e.Log)
-		e.Secrets = &accountSecrets{accounts: v.access.Accounts, account: account.ID, renewals: v.renewals}
+		e.Secrets = &accountSecrets{
+			accounts: v.access.Accounts,
+			account:  account.ID,
+			adapter:  vendor.Adapter,
+			renewals: v.renewals,
+		}
 	}
 	e.PushURLs = func(ctx context.Context) ([]string, error) {
 		urls, err := v.secrets(ctx, account.ID)

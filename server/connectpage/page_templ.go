@@ -1846,7 +1846,7 @@ func noReturnPage(up string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 128, "<h1>This login has ended</h1><p class=\"lead\" role=\"alert\">It was finished before, or it took longer than ten minutes. Please open the link that you received again.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 128, "<h1>This login has ended</h1><p class=\"lead\" role=\"alert\">It was finished before, it took longer than ten minutes, or it was started in another browser. Please open the link that you received again.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -3,9 +3,13 @@ package connectpage
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -55,15 +59,46 @@ func (h *handler) startRedirect(v *visit, vendor Vendor) (to string, err error) 
 		RedirectURI: h.ownURL(v.r) + callbackPath + vendor.Callback,
 		Verifier:    rand.Text() + rand.Text(), // 43 characters or more (RFC 7636, section 4.1)
 	}
+	browser := rand.Text()
 	a.State, err = h.Access.Accounts.StartRedirect(ctx, v.webview.ID, account.PendingLogin{
 		Provider:    vendor.Name,
 		Verifier:    a.Verifier,
+		Browser:     browser,
 		RedirectURI: a.RedirectURI,
 	})
 	if err != nil {
 		return "", err
 	}
+	http.SetCookie(v.w, h.browserCookie(v.r, a.State, browser, account.PendingLoginTTL))
 	return h.Vendors.AuthorizeURL(v.workspace, vendor.Name, a)
+}
+
+// browserCookie returns the cookie that binds a state to the browser that starts the login: who sends another person a
+// URL of a login of their own, or has the URL of another person's login, finishes nothing. Each state has its own
+// cookie, so that logins in several tabs do not end each other. Without a value, it deletes the cookie.
+func (h *handler) browserCookie(r *http.Request, state, value string, ttl time.Duration) *http.Cookie {
+	c := &http.Cookie{
+		Name:     cookieOf(state),
+		Value:    value,
+		Path:     strings.TrimSuffix(callbackPath, "/"),
+		MaxAge:   int(ttl.Seconds()),
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, // the vendor's page leads back with a GET of the whole page
+	}
+	if u, err := url.Parse(h.ownURL(r)); err == nil {
+		c.Path = strings.TrimRight(u.Path, "/") + c.Path
+		c.Secure = u.Scheme == "https"
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// cookieOf returns the name of the cookie of a state. It does not reveal the state.
+func cookieOf(state string) string {
+	hash := sha256.Sum256([]byte(state))
+	return "deviceaccess_login_" + hex.EncodeToString(hash[:8])
 }
 
 // ownURL returns the URL of the server, as the browser knows it.
@@ -79,8 +114,8 @@ func (h *handler) ownURL(r *http.Request) string {
 	return scheme + "://" + h.host(r)
 }
 
-// comeBack receives a person from the vendor's pages. It redirects in any case, so that the code does not stay in the
-// address bar.
+// comeBack receives a person from the vendor's pages, in the browser that started the login. It then redirects, so that
+// the code does not stay in the address bar. Others get a page without a link, because the link of the login is a secret.
 func (h *handler) comeBack(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	state, code := query.Get("state"), query.Get("code")
@@ -95,7 +130,11 @@ func (h *handler) comeBack(w http.ResponseWriter, r *http.Request) {
 	}
 	guessed := false
 	defer func() { told(guessed) }()
-	back, err := h.Access.Accounts.UseState(r.Context(), state)
+	browser := ""
+	if c, err := r.Cookie(cookieOf(state)); err == nil {
+		browser = c.Value
+	}
+	back, err := h.Access.Accounts.UseState(r.Context(), state, browser)
 	if e, ok := errors.AsType[*domain.Error](err); ok && e.Kind == domain.NotFound {
 		guessed = true
 		h.render(w, r, http.StatusNotFound, noReturnPage(pathToRoot(r)))
@@ -105,6 +144,11 @@ func (h *handler) comeBack(w http.ResponseWriter, r *http.Request) {
 		h.serverError(w, r, pathToRoot(r), err)
 		return
 	}
+	if back.Ended {
+		h.render(w, r, http.StatusNotFound, noReturnPage(pathToRoot(r)))
+		return
+	}
+	http.SetCookie(w, h.browserCookie(r, state, "", 0))
 	r = h.observeWebview(w, r, callbackPath+"{vendor}", back.Webview, back.Workspace)
 	guessed = h.finishReturn(h.visit(w, r, back.Webview, back.Workspace), back, code, query.Get("error"))
 }
@@ -123,9 +167,6 @@ func (h *handler) finishReturn(v *visit, back account.Return, code, problem stri
 	case !offered || vendor.Callback != v.r.PathValue("vendor"):
 		h.render(v.w, v.r, http.StatusNotFound, noReturnPage(pathToRoot(v.r)))
 		return true
-	case back.Used || back.Expired: // the page says why
-		h.redirect(v, v.path(back.ID.String()))
-		return false
 	case refused != nil:
 		err = h.Access.Accounts.FailLogin(v.r.Context(), v.webview.ID, vendor.Name)
 	default:

@@ -31,8 +31,8 @@ func (s *Service) UpdateDevice(ctx context.Context, p domain.Principal, id strin
 	return s.changeDevice(ctx, p, id, true, c)
 }
 
-// UpdateUnmanagedDevice changes an unmanaged device. It fails with NotFound, and with Invalid if metadata breaks a rule
-// or (device_managed) if the device is managed.
+// UpdateUnmanagedDevice changes an unmanaged device. It fails with NotFound, with Invalid if metadata breaks a rule or
+// (device_managed) if the device is managed, and with Forbidden (writes_not_allowed) if it must stay read-only.
 func (s *Service) UpdateUnmanagedDevice(ctx context.Context, p domain.Principal, id string, c Change) error {
 	return s.changeDevice(ctx, p, id, false, c)
 }
@@ -80,6 +80,15 @@ func (s *Service) changeDevice(ctx context.Context, p domain.Principal, id strin
 		}
 		if c.Managed == nil || *c.Managed == t.d.IsManaged {
 			return nil
+		}
+		if *c.Managed {
+			a, err := t.tx.GetAccount(ctx, t.d.ConnectedAccountID)
+			if err == nil {
+				err = s.accounts.CheckWritesAllowed(a)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return t.manage(ctx, *c.Managed)
 	})

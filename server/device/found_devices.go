@@ -256,7 +256,7 @@ func (s *Service) deviceRow(a dbsqlc.ConnectedAccount, f FoundDevice) dbsqlc.Ins
 		DeviceID:           domain.NewID(),
 		WorkspaceID:        a.WorkspaceID,
 		ConnectedAccountID: a.ConnectedAccountID,
-		IsManaged:          a.ManageNewDevices,
+		IsManaged:          a.ManageNewDevices && s.accounts.CheckWritesAllowed(a) == nil,
 		VendorRef:          f.Ref,
 		DeviceType:         f.Type,
 		Provider:           f.Provider,

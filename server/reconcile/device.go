@@ -286,24 +286,25 @@ func (p *pass) send(ctx context.Context, op device.CodeOperation) (device.Report
 // runUrgent does the work that precedes codes: lock commands, auto-lock, offline codes, and the
 // status.
 func (p *pass) runUrgent(ctx context.Context, w device.Work) error {
-	ctx = adapter.WithPriority(ctx, adapter.PriorityCommand)
+	command := adapter.WithPriority(ctx, adapter.PriorityCommand)
 	if w.Command != nil {
-		if err := p.runLockCommand(ctx, *w.Command); err != nil {
+		if err := p.runLockCommand(command, *w.Command); err != nil {
 			return err
 		}
 	}
 	if w.AutoLock != nil {
-		if err := p.configureAutoLock(ctx, *w.AutoLock); err != nil {
+		if err := p.configureAutoLock(command, *w.AutoLock); err != nil {
 			return err
 		}
 	}
 	for _, op := range w.Issues {
-		if err := p.issue(ctx, device.CodeOperation{Operation: op}); err != nil {
+		issue := device.CodeOperation{Operation: op}
+		if err := p.issue(adapter.WithPriority(ctx, adapter.PriorityWrite), issue); err != nil {
 			return err
 		}
 	}
 	if w.PositionUnknown && w.Command == nil {
-		return p.readStatus(ctx)
+		return p.readStatus(adapter.WithPriority(ctx, adapter.PriorityConfirm))
 	}
 	return nil
 }

@@ -175,12 +175,12 @@ func (e *edge) authenticateCaller(x *requestContext, r *http.Request) error {
 		return err
 	}
 	x.principal = p
-	if isLoop(r.Header, p) {
-		return upstreamLoop()
-	}
 	e.beginSpan(x, r)
 	if after := e.limiter.Request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)
+	}
+	if err := e.checkUpstream(r.Context(), r.Header, p); err != nil {
+		return err
 	}
 	if p.Kind == domain.EndUser || p.Kind == domain.PublishableKey {
 		if after := e.limiter.Session(address); after > 0 {

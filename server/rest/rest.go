@@ -141,6 +141,8 @@ type edge struct {
 	authenticate authenticate
 	limiter      *ratelimit.Limiter
 	repeats      *ratelimit.Repeats
+	// hasAccountOf reports whether a workspace has an account of an adapter with one of the login names; nil: never.
+	hasAccountOf func(ctx context.Context, workspace uuid.UUID, adapterName string, users []string) (bool, error)
 	// admitPublic reports whether an act of a public caller gets an entry of the audit log; nil: always.
 	admitPublic func(workspace uuid.UUID) bool
 
@@ -176,7 +178,7 @@ func newEdge(
 		traces:         o.Traces,
 	}
 	if o.Access != nil {
-		e.admitPublic = o.Access.Audit.AdmitPublic
+		e.admitPublic, e.hasAccountOf = o.Access.Audit.AdmitPublic, o.Access.Accounts.HasAccountOf
 	}
 	router := chi.NewRouter()
 	router.Use(e.observe, cors, e.queueFairly, e.canonical)

@@ -149,6 +149,28 @@ func (r *run) post(path string, body map[string]any, out any) {
 	}
 }
 
+// allowWrites does what the operator does with `accounts allow-writes`. A client cannot do so.
+func (r *run) allowWrites() {
+	r.t.Helper()
+	body := map[string]any{"device_id": r.device, "is_managed": true}
+	if status := r.server.PostAs(r.t, r.key, "/devices/unmanaged/update", body, nil); status != http.StatusForbidden {
+		r.t.Fatalf("a client manages a device before the operator allows writes: %d", status)
+	}
+	admin := app.Admin{Access: r.server.App.Access, Connecting: r.Connecting}
+	all, err := admin.Accounts(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Adapter != r.vendor().Adapter {
+			continue
+		}
+		if _, err := admin.ManageDevices(r.t.Context(), a.Account); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 // awaitDevice waits for the device. It allows writes if the devices of the vendor start out unmanaged.
 func (r *run) awaitDevice() {
 	r.t.Helper()
@@ -175,7 +197,7 @@ func (r *run) awaitDevice() {
 		return r.device != ""
 	})
 	if readOnly {
-		r.post("/devices/unmanaged/update", map[string]any{"device_id": r.device, "is_managed": true}, nil)
+		r.allowWrites()
 	}
 }
 

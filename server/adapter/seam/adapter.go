@@ -45,6 +45,10 @@ type Config struct {
 	Workspace string
 	// PollInterval is the time between reads of the event log; 0 means ten seconds.
 	PollInterval time.Duration
+	// ListTimeout bounds the time to read all pages of a list; 0 means three minutes.
+	ListTimeout time.Duration
+	// MaxListSize bounds the size of all pages of a list in bytes; 0 means 128 MiB.
+	MaxListSize int
 	// Secrets stores the cursor of events and the subscription, for Listen and Receive.
 	Secrets adapter.Secrets
 	// PushURLs returns the URLs of Receive, the current one first; nil: no webhook is created.
@@ -61,6 +65,9 @@ type Adapter struct {
 	slog     *slog.Logger
 	secrets  adapter.Secrets
 	interval time.Duration
+
+	listTimeout time.Duration
+	maxListSize int
 
 	events *adapter.EventQueue
 	writes budget
@@ -111,11 +118,15 @@ func New(c Config) *Adapter {
 		slog:     c.Log,
 		secrets:  c.Secrets,
 		interval: cmp.Or(c.PollInterval, defaultPollInterval),
-		events:   adapter.NewEventQueue(),
-		pushes:   rate.NewLimiter(pushesPerSecond, pushBurst),
-		known:    deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
-		open:     open,
-		shut:     shut,
+
+		listTimeout: cmp.Or(c.ListTimeout, listTimeout),
+		maxListSize: cmp.Or(c.MaxListSize, maxListSize),
+
+		events: adapter.NewEventQueue(),
+		pushes: rate.NewLimiter(pushesPerSecond, pushBurst),
+		known:  deviceCache{devices: map[adapter.DeviceRef]knownDevice{}},
+		open:   open,
+		shut:   shut,
 	}
 	a.hook = subscription.Subscription{
 		URLs:    c.PushURLs,
@@ -142,6 +153,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		Pagination pagination                `json:"pagination"`
 	}
 	devices := []adapter.Device{}
+	total := 0 // with those that are no locks
 	err := a.listPages(ctx, "/devices/list", map[string]any{"limit": pageSize},
 		func() (any, *pagination) {
 			page.Devices, page.Pagination = nil, pagination{}
@@ -150,6 +162,9 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		func() error {
 			if page.Devices == nil {
 				return adapter.Errorf(adapter.Transient, "the list of devices has no \"devices\"")
+			}
+			if total += len(*page.Devices); total > adapter.MaxListElements {
+				return adapter.Errorf(adapter.Transient, "the account has more than %d devices", adapter.MaxListElements)
 			}
 			for _, d := range *page.Devices {
 				if !isID(d.ID) {
@@ -163,9 +178,6 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		})
 	if err != nil {
 		return nil, err
-	}
-	if len(devices) > adapter.MaxListElements {
-		return nil, adapter.Errorf(adapter.Transient, "the account has more than %d devices", adapter.MaxListElements)
 	}
 	a.known.replace(devices)
 	a.countUnmanaged(ctx)
@@ -260,6 +272,7 @@ func (a *Adapter) listCodes(ctx context.Context, device adapter.DeviceRef, manag
 		Pagination pagination              `json:"pagination"`
 	}
 	var all []wireCode
+	total := 0 // with those that the server should not have listed
 	err := a.listPages(ctx, path, map[string]any{"device_id": device, "limit": pageSize},
 		func() (any, *pagination) {
 			page.Codes, page.Pagination = nil, pagination{}
@@ -268,6 +281,9 @@ func (a *Adapter) listCodes(ctx context.Context, device adapter.DeviceRef, manag
 		func() error {
 			if page.Codes == nil {
 				return adapter.Errorf(adapter.Transient, "the list of codes has no \"access_codes\"")
+			}
+			if total += len(*page.Codes); total > 2*maxCodes {
+				return adapter.Errorf(adapter.Transient, "the device has more than %d codes", maxCodes)
 			}
 			for _, c := range *page.Codes {
 				if !isID(c.ID) {

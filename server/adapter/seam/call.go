@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/vendorhttp"
@@ -26,6 +27,8 @@ type call struct {
 type answer struct {
 	// replayed means that the server repeats what it answered to an earlier request with the same key.
 	replayed bool
+	// size is the size of the response in bytes.
+	size int
 }
 
 // do sends the request and decodes the response into out, which may be nil. It fails like vendorhttp.Client.Do.
@@ -41,6 +44,7 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (got answer, err erro
 	}
 	err = client.Do(ctx, request, func(r vendorhttp.Response) error {
 		got.replayed = r.Header.Get("Idempotency-Replayed") == "true"
+		got.size = len(r.Data)
 		switch {
 		case !r.OK():
 			return a.classify(request, r)
@@ -58,10 +62,20 @@ func (a *Adapter) read(ctx context.Context, path string, body, out any) error {
 	return err
 }
 
-// maxPages bounds the pages of a list.
-const maxPages = 200
+// Bounds of a whole list, so that a server whose list does not end costs neither memory nor a worker.
+const (
+	// maxPages bounds the pages.
+	maxPages = 200
+	// maxListSize bounds the responses in bytes. The description of a device takes about 2 kB.
+	maxListSize = 128 << 20
+	// listTimeout bounds the time for all pages.
+	listTimeout = 3 * time.Minute
+	// maxCursorSize bounds the cursor of a page in bytes.
+	maxCursorSize = 4 << 10
+)
 
-// listPages reads all pages of a list. page returns where to decode a page, and add receives each decoded page.
+// listPages reads all pages of a list. page returns where to decode a page, and add receives each decoded page. A list
+// beyond the bounds fails with Transient.
 func (a *Adapter) listPages(
 	ctx context.Context,
 	path string,
@@ -69,18 +83,32 @@ func (a *Adapter) listPages(
 	page func() (into any, cursor *pagination),
 	add func() error,
 ) error {
+	limited, cancel := context.WithTimeout(ctx, a.listTimeout)
+	defer cancel()
+	size, last := 0, ""
 	for range maxPages {
 		into, cursor := page()
-		if err := a.read(ctx, path, params, into); err != nil {
+		got, err := a.do(limited, call{path: path, body: params}, into)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			return adapter.Errorf(adapter.Transient, "the list of %s takes longer than %s", path, a.listTimeout)
+		}
+		if err != nil {
 			return err
 		}
 		if err := add(); err != nil {
 			return err
 		}
-		if !cursor.HasNextPage || cursor.NextPageCursor == "" {
+		next := cursor.NextPageCursor
+		size += got.size
+		switch {
+		case !cursor.HasNextPage || next == "":
 			return nil
+		case next == last || len(next) > maxCursorSize:
+			return adapter.Errorf(adapter.Transient, "the list of %s has a page that leads to no other one", path)
+		case size > a.maxListSize:
+			return adapter.Errorf(adapter.Transient, "the list of %s is larger than %d bytes", path, a.maxListSize)
 		}
-		params["page_cursor"] = cursor.NextPageCursor
+		params["page_cursor"], last = next, next
 	}
 	return adapter.Errorf(adapter.Transient, "the list of %s has more than %d pages", path, maxPages)
 }

@@ -13,17 +13,28 @@ import (
 func allowWritesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "allow-writes",
-		Usage:     "manage the devices of an account whose adapter never met the vendor",
+		Usage:     "let the server write to the devices of an account whose adapter never met the vendor",
 		ArgsUsage: "ID",
-		Description: "Accounts of such vendors start out read-only: their devices are unmanaged. The command manages all\n" +
-			"devices of the account, also new ones. Codes that are on them stay, and are unmanaged. `accounts check`\n" +
-			"shows what works before.",
-		Flags:  databaseFlags(),
+		Description: "Accounts of such vendors start out read-only: their devices are unmanaged, and no client can manage\n" +
+			"them. The command manages all devices of the account, also new ones. Codes that are on them stay, and are\n" +
+			"unmanaged. `accounts check` shows what works before.",
+		Flags: append([]cli.Flag{&cli.BoolFlag{
+			Name:  "keep-unmanaged",
+			Usage: "manage no device, but let clients of the API manage single ones",
+		}}, databaseFlags()...),
 		Action: onAccount(allowWrites),
 	}
 }
 
-func allowWrites(ctx context.Context, _ *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
+func allowWrites(ctx context.Context, c *cli.Command, a *app.Admin, account app.ConnectedAccount) error {
+	if c.Bool("keep-unmanaged") {
+		if err := a.Access.Accounts.AllowWrites(ctx, account.ID, false); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "Clients can manage devices of the account with /devices/unmanaged/update.")
+		fmt.Println("Changed", account.ID)
+		return nil
+	}
 	n, err := a.ManageDevices(ctx, account.Account)
 	if err != nil {
 		return err

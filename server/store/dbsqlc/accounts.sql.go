@@ -115,6 +115,41 @@ func (q *Queries) AccountsWithDevice(ctx context.Context, arg AccountsWithDevice
 	return items, nil
 }
 
+const AllowAccountWrites = `-- name: AllowAccountWrites :exec
+update connected_accounts set writes_allowed = true, manage_new_devices = manage_new_devices or $1
+where connected_account_id = $2
+`
+
+type AllowAccountWritesParams struct {
+	ManageNewDevices   bool
+	ConnectedAccountID uuid.UUID
+}
+
+func (q *Queries) AllowAccountWrites(ctx context.Context, arg AllowAccountWritesParams) error {
+	_, err := q.db.Exec(ctx, AllowAccountWrites, arg.ManageNewDevices, arg.ConnectedAccountID)
+	return err
+}
+
+const AnyAccountOfUser = `-- name: AnyAccountOfUser :one
+select exists (select from connected_accounts
+  where workspace_id = $1 and adapter = $2 and deleted_at is null
+    and user_identifier ->> 'username' = any($3::text[]))
+`
+
+type AnyAccountOfUserParams struct {
+	WorkspaceID uuid.UUID
+	Adapter     string
+	Usernames   []string
+}
+
+// Whether the workspace has an account of the adapter whose login name is one of these.
+func (q *Queries) AnyAccountOfUser(ctx context.Context, arg AnyAccountOfUserParams) (bool, error) {
+	row := q.db.QueryRow(ctx, AnyAccountOfUser, arg.WorkspaceID, arg.Adapter, arg.Usernames)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const ClearAccountDue = `-- name: ClearAccountDue :exec
 update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
 `
@@ -201,7 +236,7 @@ func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uui
 }
 
 const FindAccounts = `-- name: FindAccounts :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
@@ -268,6 +303,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 			&i.DeletedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.WritesAllowed,
 		); err != nil {
 			return nil, err
 		}
@@ -280,7 +316,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 }
 
 const GetAccount = `-- name: GetAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
@@ -308,12 +344,13 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const GetAccountByAddress = `-- name: GetAccountByAddress :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
 `
 
 type GetAccountByAddressParams struct {
@@ -346,12 +383,13 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const GetAccountByEmail = `-- name: GetAccountByEmail :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts
 where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 order by created_at, connected_account_id limit 1
@@ -388,12 +426,13 @@ func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailPa
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const GetAccountByGateway = `-- name: GetAccountByGateway :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts
 where adapter = $1 and gateway_mac = $2 and deleted_at is null and connected_account_id <> $3
 order by created_at, connected_account_id limit 1
 `
@@ -430,12 +469,13 @@ func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatew
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const GetAccountOfDevice = `-- name: GetAccountOfDevice :one
-select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at from connected_accounts a join devices d using (connected_account_id) where d.device_id = $1
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at, a.writes_allowed from connected_accounts a join devices d using (connected_account_id) where d.device_id = $1
 `
 
 func (q *Queries) GetAccountOfDevice(ctx context.Context, deviceID uuid.UUID) (ConnectedAccount, error) {
@@ -463,12 +503,13 @@ func (q *Queries) GetAccountOfDevice(ctx context.Context, deviceID uuid.UUID) (C
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const GetWorkspaceAccount = `-- name: GetWorkspaceAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
 `
 
 type GetWorkspaceAccountParams struct {
@@ -501,6 +542,7 @@ func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccou
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
@@ -516,8 +558,8 @@ func (q *Queries) HoldGateway(ctx context.Context, gatewayMac []byte) error {
 }
 
 const InsertAccount = `-- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, writes_allowed, accepted_capabilities)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 `
 
 type InsertAccountParams struct {
@@ -531,6 +573,7 @@ type InsertAccountParams struct {
 	GatewayMac           []byte
 	UserIdentifier       []byte
 	ManageNewDevices     bool
+	WritesAllowed        bool
 	AcceptedCapabilities []string
 }
 
@@ -546,13 +589,14 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 		arg.GatewayMac,
 		arg.UserIdentifier,
 		arg.ManageNewDevices,
+		arg.WritesAllowed,
 		arg.AcceptedCapabilities,
 	)
 	return err
 }
 
 const ListAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
@@ -586,6 +630,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 			&i.DeletedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.WritesAllowed,
 		); err != nil {
 			return nil, err
 		}
@@ -598,7 +643,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 }
 
 const ListAllAccounts = `-- name: ListAllAccounts :many
-select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.address_mac, a.gateway_mac, a.user_identifier, a.customer_key, a.custom_metadata, a.manage_new_devices, a.accepted_capabilities, a.error_code, a.error_message, a.error_at, a.created_at, a.first_synced_at, a.deleted_at, a.wake_seq, a.due_at, a.writes_allowed, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
 `
 
@@ -638,6 +683,7 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 			&i.ConnectedAccount.DeletedAt,
 			&i.ConnectedAccount.WakeSeq,
 			&i.ConnectedAccount.DueAt,
+			&i.ConnectedAccount.WritesAllowed,
 			&i.Devices,
 		); err != nil {
 			return nil, err
@@ -686,7 +732,7 @@ func (q *Queries) ListNetworks(ctx context.Context, workspaceID uuid.UUID) ([]Li
 }
 
 const LockAccount = `-- name: LockAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where connected_account_id = $1 for no key update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where connected_account_id = $1 for no key update
 `
 
 // Serializes updates of an account and its deletion.
@@ -715,12 +761,13 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }
 
 const LockWorkspaceAccount = `-- name: LockWorkspaceAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 for no key update
 `
@@ -757,6 +804,7 @@ func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAcc
 		&i.DeletedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.WritesAllowed,
 	)
 	return i, err
 }

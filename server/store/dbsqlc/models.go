@@ -244,6 +244,7 @@ type ConnectedAccount struct {
 	DeletedAt            *time.Time
 	WakeSeq              int64
 	DueAt                *time.Time
+	WritesAllowed        bool
 }
 
 type Credential struct {

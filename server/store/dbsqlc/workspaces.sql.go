@@ -468,7 +468,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 }
 
 const LockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at from connected_accounts where workspace_id = $1 order by connected_account_id for update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where workspace_id = $1 order by connected_account_id for update
 `
 
 // Accounts are locked before devices.
@@ -503,6 +503,7 @@ func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.
 			&i.DeletedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.WritesAllowed,
 		); err != nil {
 			return nil, err
 		}

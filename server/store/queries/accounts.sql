@@ -1,6 +1,6 @@
 -- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
-values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @gateway_mac, @user_identifier, @manage_new_devices, @accepted_capabilities);
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, writes_allowed, accepted_capabilities)
+values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @gateway_mac, @user_identifier, @manage_new_devices, @writes_allowed, @accepted_capabilities);
 
 -- name: GetAccountOfDevice :one
 select a.* from connected_accounts a join devices d using (connected_account_id) where d.device_id = @device_id;
@@ -39,6 +39,10 @@ update connected_accounts set display_name = @display_name, custom_metadata = @c
   manage_new_devices = @manage_new_devices, accepted_capabilities = @accepted_capabilities
 where connected_account_id = @connected_account_id;
 
+-- name: AllowAccountWrites :exec
+update connected_accounts set writes_allowed = true, manage_new_devices = manage_new_devices or @manage_new_devices
+where connected_account_id = @connected_account_id;
+
 -- name: LockAccount :one
 -- Serializes updates of an account and its deletion.
 select * from connected_accounts where connected_account_id = @connected_account_id for no key update;
@@ -51,6 +55,12 @@ for no key update;
 
 -- name: GetAccountByAddress :one
 select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
+
+-- name: AnyAccountOfUser :one
+-- Whether the workspace has an account of the adapter whose login name is one of these.
+select exists (select from connected_accounts
+  where workspace_id = @workspace_id and adapter = @adapter and deleted_at is null
+    and user_identifier ->> 'username' = any(@usernames::text[]));
 
 -- name: HoldGateway :exec
 -- Until the transaction ends, no other transaction connects the gateway or records that an account uses it.
