@@ -16,7 +16,7 @@ func TestServe_FollowsConnectionsWithTLS(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
 	c := New(Limits{})
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of this test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestServe_FollowsConnectionsWithTLS(t *testing.T) {
 			transport.TLSClientConfig.NextProtos = []string{"http/1.1"}
 		}
 		client := &http.Client{Transport: transport}
-		res, err := client.Get("https://" + listener.Addr().String()) //nolint:noctx // of this test
+		res, err := client.Get("https://" + listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,10 +84,9 @@ func TestBudget_SharedWithPriorities(t *testing.T) {
 			t.Errorf("priority %d: %v", step.priority, err)
 		}
 	}
-	b.dbs[0].Pool.Exec(
-		t.Context(),
-		"update account_call_budgets set remaining = 100",
-	) //nolint:errcheck // the next step fails
+	if _, err := b.dbs[0].Pool.Exec(t.Context(), "update account_call_budgets set remaining = 100"); err != nil {
+		t.Fatal(err)
+	}
 	budgets[0].Refused(t.Context(), time.Hour)
 	err := budgets[1].Take(adapter.WithPriority(t.Context(), adapter.PriorityCommand))
 	if e := adapter.AsError(err); e == nil || e.RetryAfter < 59*time.Minute {

@@ -126,8 +126,11 @@ func (c Config) checkDataDir() (string, error) {
 	case !st.IsDir():
 		return "", fmt.Errorf("%s is not a directory: choose another with --data-dir", c.DataDir)
 	case syscall.Access(c.DataDir, readWriteSearch) != nil:
-		return "", fmt.Errorf("this user cannot write to %s: run the server as the owner of the directory, or change the "+
-			"owner with chown", c.DataDir)
+		return "", fmt.Errorf(
+			"this user cannot write to %s: run the server as the owner of the directory, or change the "+
+				"owner with chown",
+			c.DataDir,
+		)
 	}
 	owner, err := pglocal.OwnerOf(c.DataDir)
 	if err == nil && owner.Name() != "" {
@@ -156,8 +159,12 @@ func (c Config) checkDatabaseOf(ctx context.Context, dsn string, running bool) (
 		return "", err
 	}
 	if limit.Connections < MinConns {
-		return "", fmt.Errorf("the database accepts %d connections, and a server needs at least %d: raise the limit of %s",
-			limit.Connections, MinConns, limit.Of)
+		return "", fmt.Errorf(
+			"the database accepts %d connections, and a server needs at least %d: raise the limit of %s",
+			limit.Connections,
+			MinConns,
+			limit.Of,
+		)
 	}
 	place := "private, running"
 	if c.DatabaseURL != "" {

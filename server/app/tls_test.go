@@ -194,11 +194,22 @@ func TestTLS_FollowsFiles(t *testing.T) {
 	old := a.client()
 	old.Transport.(*http.Transport).TLSClientConfig.MaxVersion = tls.VersionTLS11 //nolint:forcetypeassert,gosec // must be refused
 	old.Transport.(*http.Transport).TLSClientConfig.MinVersion = tls.VersionTLS10 //nolint:forcetypeassert,gosec // must be refused
-	if res, err := old.Get(s.URL + "/health"); err == nil {                       //nolint:noctx // it fails in the handshake
+	if res, err := old.Get(
+		s.URL + "/health",
+	); err == nil { //nolint:noctx // it fails in the handshake
 		res.Body.Close()
 		t.Error("the server accepts TLS 1.1")
 	}
-	if _, raw := send(t, http.DefaultClient, s.MetricsURL, "", ""); !strings.Contains(string(raw), "certificate_expiry") {
+	if _, raw := send(
+		t,
+		http.DefaultClient,
+		s.MetricsURL,
+		"",
+		"",
+	); !strings.Contains(
+		string(raw),
+		"certificate_expiry",
+	) {
 		t.Error("there is no metric of the expiry")
 	}
 }

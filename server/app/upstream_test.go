@@ -283,7 +283,11 @@ func TestUpstream_RefusesLoopsOfTwoAtRunTime(t *testing.T) {
 	if adapter.ClassOf(err) != adapter.GatewayDown || !strings.Contains(err.Error(), "upstream of each other") {
 		t.Errorf("the upstream workspace reads its downstream: %v", err)
 	}
-	if err := list("someone, " + uuid.NewString() + ", " + d.up.WorkspaceID); adapter.ClassOf(err) != adapter.GatewayDown {
+	if err := list(
+		"someone, " + uuid.NewString() + ", " + d.up.WorkspaceID,
+	); adapter.ClassOf(
+		err,
+	) != adapter.GatewayDown {
 		t.Errorf("the upstream workspace among others: %v", err)
 	}
 	for _, via := range []string{"", "no workspace", uuid.NewString()} {
@@ -305,7 +309,10 @@ func TestUpstream_ReconnectRefusesLoops(t *testing.T) {
 	t.Parallel()
 	d := startDownstream(t)
 	d.logIn(d.upKey)
-	admin := app.Admin{Access: d.server.App.Access, Connecting: app.Connecting{Vendors: []adapter.Vendor{seam.Vendor()}}}
+	admin := app.Admin{
+		Access:     d.server.App.Access,
+		Connecting: app.Connecting{Vendors: []adapter.Vendor{seam.Vendor()}},
+	}
 	all, err := admin.Accounts(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +330,12 @@ func TestUpstream_ReconnectRefusesLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, _ := d.server.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
-	if _, err := admin.Connect(t.Context(), w.ID, "", &seam.Connection{BaseURL: d.server.URL, APIKey: d.key}); err != nil {
+	if _, err := admin.Connect(
+		t.Context(),
+		w.ID,
+		"",
+		&seam.Connection{BaseURL: d.server.URL, APIKey: d.key},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := reconnect(other); adapter.ClassOf(err) != adapter.Invalid ||

@@ -24,14 +24,25 @@ func TestBrowserCookie(t *testing.T) {
 		"a public URL without":  {public: "http://locks.internal:8080", path: "/connect/back"},
 	} {
 		h := &handler{Options{PublicURL: c.public, TrustForwarded: true}}
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://locks.internal/connect/x/y/authorize", nil)
+		r := httptest.NewRequestWithContext(
+			t.Context(),
+			http.MethodGet,
+			"http://locks.internal/connect/x/y/authorize",
+			nil,
+		)
 		r.Header.Set("X-Forwarded-Proto", c.forwarded)
 		got := h.browserCookie(r, "the-state", "value", time.Minute)
 		if got.Path != c.path || got.Secure != c.secure || !got.HttpOnly || got.SameSite != http.SameSiteLaxMode ||
 			got.MaxAge != 60 || strings.Contains(got.String(), "the-state") || got.Valid() != nil {
 			t.Errorf("%s: %s, %v", name, got, got.Valid())
 		}
-		if gone := h.browserCookie(r, "the-state", "", 0); gone.MaxAge >= 0 || gone.Name != got.Name || gone.Path != got.Path {
+		if gone := h.browserCookie(
+			r,
+			"the-state",
+			"",
+			0,
+		); gone.MaxAge >= 0 || gone.Name != got.Name ||
+			gone.Path != got.Path {
 			t.Errorf("%s: it is not deleted: %s", name, gone)
 		}
 		if other := h.browserCookie(r, "another", "value", time.Minute); other.Name == got.Name {

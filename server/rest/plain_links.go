@@ -30,9 +30,13 @@ func isPlainPublic(u *url.URL) bool {
 func (h *handlers) warnPlainLink(ctx context.Context) {
 	if u := h.pager.base(exchangeOf(ctx).request); isPlainPublic(u) {
 		h.plainLinks.Do(func() {
-			h.logger.WarnContext(ctx, "links to connect pages start with http://, so passwords that people enter there are not "+
-				"encrypted: set --public-url to the https address of the server, and --tls-cert or a proxy for it",
-				"host", u.Host)
+			h.logger.WarnContext(
+				ctx,
+				"links to connect pages start with http://, so passwords that people enter there are not "+
+					"encrypted: set --public-url to the https address of the server, and --tls-cert or a proxy for it",
+				"host",
+				u.Host,
+			)
 		})
 	}
 }

@@ -42,16 +42,20 @@ func (e *edge) checkUpstream(ctx context.Context, header http.Header, p domain.P
 		return nil
 	}
 	if slices.Contains(vias, p.WorkspaceID.String()) {
-		return upstreamLoop("This workspace is its own upstream. Disconnect the account whose API key belongs to this " +
-			"workspace, or give it the key of another workspace")
+		return upstreamLoop(
+			"This workspace is its own upstream. Disconnect the account whose API key belongs to this " +
+				"workspace, or give it the key of another workspace",
+		)
 	}
 	if e.hasAccountOf == nil {
 		return nil
 	}
 	found, err := e.hasAccountOf(ctx, p.WorkspaceID, upstreamAdapter, vias)
 	if err == nil && found {
-		return upstreamLoop("This workspace and the one that sends the request are the upstream of each other. Disconnect " +
-			"one of the two accounts")
+		return upstreamLoop(
+			"This workspace and the one that sends the request are the upstream of each other. Disconnect " +
+				"one of the two accounts",
+		)
 	}
 	return err
 }

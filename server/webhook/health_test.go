@@ -397,7 +397,10 @@ func TestLog_FailingWebhookOnce(t *testing.T) {
 	w := b.hook(s.URL+"/hush-in-the-url", "access_code.set_on_device")
 	b.emit(b.p, "access_code.set_on_device", "73519284")
 	b.until("the recovery is logged", func() bool {
-		return strings.Contains(log.String(), `level=INFO msg="a webhook's endpoint works again" webhook_id=`+w.ID.String())
+		return strings.Contains(
+			log.String(),
+			`level=INFO msg="a webhook's endpoint works again" webhook_id=`+w.ID.String(),
+		)
 	})
 	const warning = `level=WARN msg="a webhook's endpoint is failing"`
 	if said := log.String(); strings.Count(said, "endpoint is failing") != 1 || !strings.Contains(said, warning) ||

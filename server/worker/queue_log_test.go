@@ -20,8 +20,9 @@ func TestQueueLog_OneLinePerProblem(t *testing.T) {
 	}
 	log.Warn("Notifier: Error connecting listener")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], `level=WARN msg="the job queue has a problem; the server retries" `+
-		`detail="producer: Error fetching jobs" error="connection refused"`) {
+	if len(lines) != 2 ||
+		!strings.Contains(lines[0], `level=WARN msg="the job queue has a problem; the server retries" `+
+			`detail="producer: Error fetching jobs" error="connection refused"`) {
 		t.Error(out.String())
 	}
 }

@@ -10,14 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
@@ -133,11 +130,7 @@ func (r *run) start() {
 		},
 		r.Options...,
 	)...)
-	w, err := r.server.App.Access.Accounts.CreateWorkspace(r.t.Context(), "Home", "Home", false)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.key, _ = r.server.Credential(r.t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	_, r.key = r.server.RealWorkspace(r.t)
 }
 
 func (r *run) vendor() adapter.Vendor { return r.Connecting.Vendors[0] }

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
 // source is the address of the provider.
@@ -25,9 +25,7 @@ func needPrograms(t testing.TB) {
 	if testing.Short() {
 		t.Skip("it runs Terraform and Chromium")
 	}
-	if _, err := exec.LookPath("terraform"); err != nil {
-		storetest.Missing(t, "terraform 1.11 or newer")
-	}
+	apptest.NeedPrograms(t, "terraform")
 	chromium(t)
 }
 

@@ -73,7 +73,11 @@ func (d *Reconciler) readAndApply(
 		return d.failed(ctx, lease, a, system, err)
 	}
 	d.silent.Delete(unreachable{system.ID, false})
-	d.problems.End(d.opt.Log.With("acs_system_id", system.ID), systemKey(system.ID), "the access system can be reached again")
+	d.problems.End(
+		d.opt.Log.With("acs_system_id", system.ID),
+		systemKey(system.ID),
+		"the access system can be reached again",
+	)
 	known, err := d.acs.UsersOnSystem(ctx, system.ID)
 	if err != nil {
 		return 0, err

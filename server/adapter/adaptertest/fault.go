@@ -227,7 +227,7 @@ func (c *trial) lost(spec adapter.CodeSpec, lose func(testing.TB)) {
 	c.Heal(c.T)
 }
 
-// stands requires that a creation of spec is refused, and that the code of another person with its PIN stays as it is.
+// stands requires that a creation of spec is refused, and that the code of another person with its PIN stays unchanged.
 func (c *trial) stands(s stranger, spec adapter.CodeSpec) {
 	c.Helper()
 	e := c.refused(spec, adapter.Duplicate, "a PIN of another person")

@@ -55,7 +55,7 @@ func (a *Adapter) do(ctx context.Context, call vendorhttp.Call, out any) error {
 	if err = send(); !rejected || a.tokens == nil {
 		return err
 	}
-	if token, err = a.tokens.Renew(ctx, token); err != nil {
+	if _, err = a.tokens.Renew(ctx, token); err != nil {
 		return err
 	}
 	return send()

@@ -186,7 +186,9 @@ func TestAll_ErrorsShowNoCredential(t *testing.T) {
 							var log lockedBuffer
 							e := echo{status, value, before, &quoted}
 							err := uses(t, v)[what](adapter.Env{
-								Log:       slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+								Log: slog.New(
+									slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}),
+								),
 								Budget:    adapter.Unlimited{},
 								Client:    adapter.Client{ID: "client", Secret: planted + "secret"},
 								Transport: func(http.RoundTripper) http.RoundTripper { return e },

@@ -164,7 +164,11 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 				return adapter.Errorf(adapter.Transient, "the list of devices has no \"devices\"")
 			}
 			if total += len(*page.Devices); total > adapter.MaxListElements {
-				return adapter.Errorf(adapter.Transient, "the account has more than %d devices", adapter.MaxListElements)
+				return adapter.Errorf(
+					adapter.Transient,
+					"the account has more than %d devices",
+					adapter.MaxListElements,
+				)
 			}
 			for _, d := range *page.Devices {
 				if !isID(d.ID) {

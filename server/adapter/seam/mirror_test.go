@@ -10,15 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // A connected workspace mirrors devices and codes, and follows them. It creates a webhook upstream, and changes nothing
@@ -39,16 +35,12 @@ func TestMirror_WritesNothing(t *testing.T) {
 	t.Cleanup(proxied.Close)
 
 	here := apptest.Start(t, apptest.WithProfiles("august"))
-	w, err := here.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, _ := here.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	workspace, key := here.RealWorkspace(t)
 	upKey, _ := up.NewKey(t, "mirror")
 	admin := app.Admin{Access: here.App.Access}
 	if _, err := admin.Connect(
 		t.Context(),
-		w.ID,
+		workspace,
 		"",
 		&seam.Connection{BaseURL: proxied.URL, APIKey: upKey},
 	); err != nil {
@@ -119,11 +111,7 @@ func TestMirror_WritesNothing(t *testing.T) {
 // printIdentifiers runs the command of the guide that prints the identifiers of codes.
 func printIdentifiers(t *testing.T, endpoint, key, device string) string {
 	t.Helper()
-	for _, program := range []string{"bash", "curl", "jq"} {
-		if _, err := exec.LookPath(program); err != nil {
-			storetest.Missing(t, "%s", program)
-		}
-	}
+	apptest.NeedPrograms(t, "bash", "curl", "jq")
 	guide, err := os.ReadFile("../../docs/connect-seam.md")
 	if err != nil {
 		t.Fatal(err)

@@ -177,7 +177,11 @@ func (a *Adapter) listLocks(ctx context.Context) ([]wireLock, error) {
 			}
 			if _, there := ids[l.ID]; !there {
 				if len(locks) == adapter.MaxListElements {
-					return nil, adapter.Errorf(adapter.Transient, "the account has more than %d locks", adapter.MaxListElements)
+					return nil, adapter.Errorf(
+						adapter.Transient,
+						"the account has more than %d locks",
+						adapter.MaxListElements,
+					)
 				}
 				news++
 				ids[l.ID] = len(locks)

@@ -354,7 +354,9 @@ func TestListLocks_Bounded(t *testing.T) {
 				text := envelope("[" + list.String()[1:] + "]")
 				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body(text)}, nil
 			})
-			a := tedee.New(tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &adaptertest.Secrets{}})
+			a := tedee.New(
+				tedee.Config{Key: "k", HTTP: &http.Client{Transport: transport}, Secrets: &adaptertest.Secrets{}},
+			)
 			t.Cleanup(func() { _ = a.Close() })
 			_, err := a.Devices(t.Context())
 			classIs(t, "Devices", err, adapter.Transient)

@@ -38,7 +38,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// issue returns a certificate by an issuer; by itself if the issuer is nil.
+// issue returns a certificate by an issuer. It is self-signed if the issuer is nil.
 func issue(t *testing.T, by *issuer, change func(*x509.Certificate)) *issuer {
 	t.Helper()
 	made := &issuer{key: newKey(t), certificate: &x509.Certificate{

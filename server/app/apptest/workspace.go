@@ -3,6 +3,7 @@ package apptest
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"testing"
 
 	"github.com/google/uuid"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // Workspace returns the server as seen by a client of another workspace, a new sandbox without devices.
@@ -43,6 +45,27 @@ func (s *Server) Credential(t testing.TB, n auth.NewCredential) (token string, c
 		t.Fatal(err)
 	}
 	return token, c
+}
+
+// RealWorkspace creates a workspace for real devices, and an API key for it.
+func (s *Server) RealWorkspace(t testing.TB) (id uuid.UUID, key string) {
+	t.Helper()
+	w, err := s.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _ = s.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	return w.ID, key
+}
+
+// NeedPrograms skips the test, or fails it with REQUIRE_ALL=1, if a program is missing.
+func NeedPrograms(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			storetest.Missing(t, "%s", program)
+		}
+	}
 }
 
 // NewKey issues another API key for the workspace of s.

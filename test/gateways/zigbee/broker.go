@@ -286,7 +286,7 @@ func freePorts(addresses ...*string) error {
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		switch {
 		case err == nil:
-			defer l.Close() // open until the others are chosen, so that all differ
+			defer func() { _ = l.Close() }() // open until the others are chosen, so that all differ
 			*addresses[0], addresses = address, addresses[1:]
 		case i >= tries:
 			return fmt.Errorf("no free port in %d tries: %w", tries, err)
