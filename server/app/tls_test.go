@@ -196,7 +196,7 @@ func TestTLS_FollowsFiles(t *testing.T) {
 	old.Transport.(*http.Transport).TLSClientConfig.MinVersion = tls.VersionTLS10 //nolint:forcetypeassert,gosec // must be refused
 	if res, err := old.Get(
 		s.URL + "/health",
-	); err == nil { //nolint:noctx // it fails in the handshake
+	); err == nil {
 		res.Body.Close()
 		t.Error("the server accepts TLS 1.1")
 	}
