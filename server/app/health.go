@@ -89,8 +89,8 @@ func (h *monitor) now(context.Context) rest.Health {
 	return h.last
 }
 
-// stuckAfter is the age of a job engine's last heartbeat after which this process counts as stuck. Between heartbeats are
-// two queries at most, each with a timeout of 15 s, or a pause of at most 10 s.
+// stuckAfter is the age of a job engine's last heartbeat after which this process counts as stuck. Between heartbeats
+// are two queries at most, each with a timeout of 15 s, or a pause of at most 10 s.
 const stuckAfter = 2 * time.Minute
 
 // stuck returns an error if a job engine of this process makes no progress.
