@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ func TestDebianPackage(t *testing.T) {
 	d.systemctl("enable", "deviceaccess-server-backup.timer")
 	d.systemctl("enable", serverUnit)
 	d.systemctl("start", serverUnit)
-	key := lastLine(d.run("deviceaccess-server", "keys", "create", "--name", "test", "--quiet"))
+	key := keyIn(t, d.run("deviceaccess-server", "keys", "create", "--name", "test", "--quiet"))
 	id := createCode(t, url, key)
 	t.Logf("installed, started, and set a code in %s", time.Since(begun).Round(time.Second))
 
@@ -160,12 +161,12 @@ func TestDebianPackage(t *testing.T) {
 	}
 	t.Run("proxies", func(t *testing.T) { (&tree{t, d.root, d.init}).proxies(httpsPort, port, key) })
 
-	before := d.property(serverUnit, "MainPID")
+	before := d.property("MainPID")
 	d.install(newer)
 	if d.read(keyFile) != masterKey || d.read(configFile) != config {
 		t.Error("the upgrade replaces the master key or the configuration")
 	}
-	if state, after := d.property(serverUnit, "ActiveState"), d.property(serverUnit, "MainPID"); state != "active" ||
+	if state, after := d.property("ActiveState"), d.property("MainPID"); state != "active" ||
 		after == before {
 		t.Errorf("after the upgrade, the server is %s, and its process %s was %s", state, after, before)
 	}
@@ -223,13 +224,13 @@ func (d *tree) freeze() {
 	d.write("/etc/systemd/system/"+serverUnit+".d/watchdog.conf", "[Service]\nWatchdogSec=3s\n", 0o644)
 	d.run("systemctl", "daemon-reload")
 	d.systemctl("restart", serverUnit)
-	before := d.property(serverUnit, "MainPID")
+	before := d.property("MainPID")
 	d.run("systemctl", "kill", "--kill-whom=main", "--signal=SIGSTOP", serverUnit)
 	testenv.Until(d.T, "systemd has started the server again", func() bool {
-		pid := d.property(serverUnit, "MainPID")
-		return pid != before && pid != "0" && d.property(serverUnit, "ActiveState") == "active"
+		pid := d.property("MainPID")
+		return pid != before && pid != "0" && d.property("ActiveState") == "active"
 	})
-	if n := d.property(serverUnit, "NRestarts"); n != "1" {
+	if n := d.property("NRestarts"); n != "1" {
 		d.Errorf("systemd has restarted the server %s times", n)
 	}
 	d.run("rm", "-r", "/etc/systemd/system/"+serverUnit+".d")
@@ -266,6 +267,18 @@ func createCode(t *testing.T, url, key string) (id string) {
 	}
 	t.Fatal("no simulated lock takes codes")
 	return ""
+}
+
+var apiKey = regexp.MustCompile(`(?m)^seam_\S+$`)
+
+// keyIn returns the API key in the output of keys create.
+func keyIn(t *testing.T, out string) string {
+	t.Helper()
+	key := apiKey.FindString(out)
+	if key == "" {
+		t.Fatal("keys create prints no key")
+	}
+	return key
 }
 
 // lastLine returns the last line of a command's output.

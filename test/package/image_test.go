@@ -50,8 +50,8 @@ func TestImage(t *testing.T) {
 	limits := []string{"--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--read-only"}
 	version := podman(append(append([]string{"run", "--rm"}, limits...), image, "version")...)
 	t.Log(version)
-	if out, err := exec.CommandContext(t.Context(), "podman", append(append(append(global, "run", "--rm", "--entrypoint=/bin/sh"),
-		limits...), image, "-c", "true")...).CombinedOutput(); err == nil {
+	shell := append(append(append(global, "run", "--rm", "--entrypoint=/bin/sh"), limits...), image, "-c", "true")
+	if out, err := exec.CommandContext(t.Context(), "podman", shell...).CombinedOutput(); err == nil {
 		t.Errorf("the image has a shell: %s", out)
 	}
 
@@ -75,17 +75,17 @@ func TestImage(t *testing.T) {
 		fmt.Sprintf("--env=DEVICEACCESS_LISTEN=127.0.0.1:%d", port),
 		"--env=DEVICEACCESS_SANDBOX=true", "--env=DEVICEACCESS_SANDBOX_SPEED=20")
 	podman(append(args, image)...)
-	t.Cleanup(func() { _ = exec.Command("podman", append(global, "rm", "--force", "server")...).Run() }) //nolint:noctx // cleanup
+	t.Cleanup(func() { _ = exec.Command("podman", append(global, "rm", "--force", "server")...).Run() })
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
 	testenv.UntilOr(t, "the container is healthy", func() bool {
-		res, err := http.Get(base + "/health") //nolint:noctx,gosec // local
+		res, err := http.Get(base + "/health") //nolint:gosec // local
 		if err != nil {
 			return false
 		}
 		res.Body.Close()
 		return res.StatusCode == http.StatusOK
 	}, func() { t.Log(podman("logs", "server")) })
-	key := lastLine(podman("exec", "server", "deviceaccess-server", "keys", "create", "--name", "test", "--quiet"))
+	key := keyIn(t, podman("exec", "server", "deviceaccess-server", "keys", "create", "--name", "test", "--quiet"))
 	createCode(t, base, key)
 	podman("stop", "--time=30", "server")
 	if code := strings.TrimSpace(podman("inspect", "--format={{.State.ExitCode}}", "server")); code != "0" {

@@ -131,7 +131,7 @@ func (d *tree) proxies(httpsPort, serverPort int, key string) {
 	d.run("systemctl", "unmask", "nginx.service")
 	d.systemctl("start", "nginx.service")
 	d.walk(a.client(d.T), httpsPort, key, "nginx")
-	res, err := a.client(d.T).Get(fmt.Sprintf("http://%s:%d/health", host, httpPort)) //nolint:noctx // local
+	res, err := a.client(d.T).Get(fmt.Sprintf("http://%s:%d/health", host, httpPort))
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type tree struct {
 // newTree installs Debian with packages and boots it. It starts no services of these packages.
 func newTree(t *testing.T, packages ...string) *tree {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "deviceaccess-")
+	dir, err := os.MkdirTemp("/var/tmp", "deviceaccess-") //nolint:usetesting // on disk, unlike /tmp on some machines
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func removeCgroups(boot *os.Process) {
 	}
 	for _, place := range []string{"/sys/fs/cgroup/systemd", "/sys/fs/cgroup"} {
 		dir := fmt.Sprintf("%s/deviceaccess-test-%d", place, boot.Pid)
-		_ = exec.Command("find", dir, "-depth", "-type", "d", "-delete").Run() //nolint:noctx // the test has ended
+		_ = exec.Command("find", dir, "-depth", "-type", "d", "-delete").Run()
 	}
 }
 
@@ -155,10 +155,10 @@ func (d *tree) systemctl(verb, unit string) {
 	}
 }
 
-// property returns a property of a unit.
-func (d *tree) property(unit, name string) string {
+// property returns a property of the server's unit.
+func (d *tree) property(name string) string {
 	d.Helper()
-	return strings.TrimSpace(d.run("systemctl", "show", "--value", "--property="+name, unit))
+	return strings.TrimSpace(d.run("systemctl", "show", "--value", "--property="+name, serverUnit))
 }
 
 func (d *tree) read(inside string) string {
