@@ -209,7 +209,8 @@ func TestDebianPackage(t *testing.T) {
 // checkUnits checks the installed units, and how much they isolate the programs.
 func checkUnits(t *testing.T, root string) {
 	units := []string{serverUnit, backupUnit, "deviceaccess-server-backup.timer"}
-	if out := run(t, "systemd-analyze", append([]string{"verify", "--man=no", "--root=" + root}, units...)...); out != "" {
+	verify := append([]string{"verify", "--man=no", "--root=" + root}, units...)
+	if out := run(t, "systemd-analyze", verify...); out != "" {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
 	for _, u := range units[:2] {

@@ -191,7 +191,8 @@ func (d *tree) walk(client *http.Client, port int, key, proxy string) {
 	if !strings.HasPrefix(page, base+"/connect/") {
 		d.Fatal("the link to the connect page has another address")
 	}
-	if status, body, err := get(page + "/nuki"); err != nil || status != http.StatusOK || !strings.Contains(body, "<form") {
+	status, body, err := get(page + "/nuki")
+	if err != nil || status != http.StatusOK || !strings.Contains(body, "<form") {
 		d.Fatalf("%s: the login page is answered %d: %v", proxy, status, err)
 	}
 	form := url.Values{"email": {"jane@example.com"}, "password": {"1234"}}

@@ -190,7 +190,10 @@ func databaseFlags() []cli.Flag {
 			Usage: "encrypt PINs and secrets with `KEY`, 32 bytes in base64 (default: the file master.key in the data " +
 				"directory, created at the first start). Prefer --master-key-file: other users can see a process's flags",
 		},
-		secretFileFlag("master-key", "read --master-key from `FILE`; of several keys, each on its own line, the first encrypts"),
+		secretFileFlag(
+			"master-key",
+			"read --master-key from `FILE`; of several keys, each on its own line, the first encrypts",
+		),
 		&cli.StringFlag{
 			Name:      "log-format",
 			Sources:   env("DEVICEACCESS_LOG_FORMAT"),

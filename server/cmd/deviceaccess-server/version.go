@@ -40,7 +40,8 @@ func printVersion(out io.Writer, info *debug.BuildInfo) error {
 		}
 	}
 	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "version\t%s\ncommit\t%s\ngo\t%s %s/%s\nschema\t%d\n",
-		version, cmp.Or(commit, recorded+modified), runtime.Version(), runtime.GOOS, runtime.GOARCH, store.NewestSchema())
+	fmt.Fprintf(t, "version\t%s\ncommit\t%s\n", version, cmp.Or(commit, recorded+modified))
+	fmt.Fprintf(t, "go\t%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(t, "schema\t%d\n", store.NewestSchema())
 	return t.Flush()
 }
