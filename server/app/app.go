@@ -305,6 +305,13 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 // Failed returns a channel that receives the error that prevents the server from continuing.
 func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
 
+// Ready reports whether /health answers 200.
+func (a *App) Ready(ctx context.Context) bool { return !a.health.now(ctx).Down() }
+
+// Stuck returns an error if this process makes no progress and needs a restart. Unlike /health, it does not depend on the
+// database and the devices, which a restart does not repair.
+func (a *App) Stuck() error { return a.health.stuck() }
+
 // closeConnections closes client connections after the response during shutdown, so that clients reconnect to other servers.
 func (a *App) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,8 @@ type HealthOptions struct {
 	LateDeliveries time.Duration
 	// DiskFull is how long the disk counts as full after a statement failed for lack of space. The default is 1 min.
 	DiskFull time.Duration
+	// Stuck is the age of a job engine's last heartbeat after which App.Stuck returns an error. The default is 2 min.
+	Stuck time.Duration
 }
 
 // workPart is the part of the health that the job engines of this server determine.
@@ -55,6 +58,7 @@ func newHealth(a *access.Services, opt HealthOptions, log *slog.Logger) *monitor
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
 	opt.DiskFull = cmp.Or(opt.DiskFull, time.Minute)
+	opt.Stuck = cmp.Or(opt.Stuck, stuckAfter)
 	return &monitor{
 		opt:    opt,
 		access: a,
@@ -83,6 +87,24 @@ func (h *monitor) now(context.Context) rest.Health {
 		h.logChanges(found, causes)
 	}
 	return h.last
+}
+
+// stuckAfter is the age of a job engine's last heartbeat after which this process counts as stuck. Between heartbeats
+// are two queries at most, each with a timeout of 15 s, or a pause of at most 10 s.
+const stuckAfter = 2 * time.Minute
+
+// stuck returns an error if a job engine of this process makes no progress.
+func (h *monitor) stuck() error {
+	engines := h.engines.Load()
+	if engines == nil {
+		return nil
+	}
+	for _, e := range *engines {
+		if age := time.Since(e.Heartbeat()); age > h.opt.Stuck {
+			return fmt.Errorf("a job engine has made no progress for %s", age.Round(time.Second))
+		}
+	}
+	return nil
 }
 
 // check determines the health of all parts. It also returns the errors behind unhealthy parts, by part.

@@ -68,6 +68,8 @@ type Engine struct {
 	sweepRequests chan string
 	// end of the last successful sweep of all lanes, in Unix nanoseconds; 0 means never
 	lastSweep atomic.Int64
+	// heartbeat is the time in Unix nanoseconds at which the sweep last made progress, whether it succeeded or not.
+	heartbeat atomic.Int64
 	mu        sync.Mutex
 	// lane → number of its keys in looking
 	inHand map[string]int
@@ -186,6 +188,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	// so that LastSweep is valid until the first sweep ends
 	e.lastSweep.Store(time.Now().UnixNano())
+	e.beat()
 	e.running.Go(e.sweep)
 	return nil
 }
@@ -227,6 +230,12 @@ func (e *Engine) LastSweep() time.Time {
 	}
 	return time.Time{}
 }
+
+// Heartbeat returns when the sweep last made progress, whether its queries succeeded or not. Queries have timeouts, so an
+// old heartbeat means that this process is stuck, and not its database.
+func (e *Engine) Heartbeat() time.Time { return time.Unix(0, e.heartbeat.Load()) }
+
+func (e *Engine) beat() { e.heartbeat.Store(time.Now().UnixNano()) }
 
 // Busy counts the keys that this engine is working on, by lane.
 func (e *Engine) Busy() map[string]int {

@@ -26,6 +26,7 @@ func restAfter(took time.Duration) time.Duration { return min(4*took, maxSweepRe
 func (e *Engine) sweep() {
 	next, hungry := time.After(e.sweepDelay()), e.sweepRequests
 	for rested := (<-chan time.Time)(nil); ; {
+		e.beat()
 		select {
 		case <-e.sweeping.Done():
 			return
@@ -77,6 +78,7 @@ func (e *Engine) sweepLane(name string) (good bool) {
 	lane, s := e.lanes[name], e.shares[name]
 	crowds := s.saturated()
 	for range sweepRounds {
+		e.beat()
 		e.mu.Lock()
 		// Keys in backoff or in hand must not crowd out others.
 		limit := batch + e.backoffs.count(name) + int32(e.inHand[name])

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // for containers, which have no time zones
 
 	"github.com/urfave/cli/v3"
 
@@ -21,6 +22,9 @@ import (
 
 // version is the version of the program. Release builds set it with -ldflags.
 var version = "dev"
+
+// commit is the commit of the source. Release builds set it with -ldflags. If empty, it is the one that Go recorded.
+var commit string
 
 // versionOf returns the version set at build time, or else the module version of a go install build.
 func versionOf(set string, info *debug.BuildInfo) string {

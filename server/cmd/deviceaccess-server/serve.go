@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -402,7 +403,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 		}
 	}
 	err = announce(ctx, a, c.String("ready-file"))
+	notifying, stopNotifying := context.WithCancel(ctx)
+	defer stopNotifying()
+	var notifier sync.WaitGroup
 	if err == nil {
+		notifier.Go(func() { notifySystemd(notifying, a, log) })
 		select {
 		case <-ctx.Done():
 			log.Info("stopping")
@@ -410,6 +415,9 @@ func serve(ctx context.Context, c *cli.Command) error {
 			log.Error("stopping after a fatal error", "error", err)
 		}
 	}
+	stopNotifying()
+	notifier.Wait()
+	notifyStopping(log)
 	stopping, cancel := context.WithTimeout(
 		context.WithoutCancel(ctx),
 		c.Duration("shutdown-delay")+c.Duration("shutdown-timeout"),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,19 +28,20 @@ func versionCommand() *cli.Command {
 
 // printVersion prints the versions of the program. info may be nil.
 func printVersion(out io.Writer, info *debug.BuildInfo) error {
-	commit, modified := "unknown", ""
+	recorded, modified := "unknown", ""
 	if info != nil {
 		for _, s := range info.Settings {
 			switch {
 			case s.Key == "vcs.revision":
-				commit = s.Value
+				recorded = s.Value
 			case s.Key == "vcs.modified" && s.Value == "true":
 				modified = ", modified"
 			}
 		}
 	}
 	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "version\t%s\ncommit\t%s%s\ngo\t%s %s/%s\nschema\t%d\n",
-		version, commit, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH, store.NewestSchema())
+	fmt.Fprintf(t, "version\t%s\ncommit\t%s\n", version, cmp.Or(commit, recorded+modified))
+	fmt.Fprintf(t, "go\t%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(t, "schema\t%d\n", store.NewestSchema())
 	return t.Flush()
 }
