@@ -112,7 +112,13 @@ func removeCgroups(boot *os.Process) {
 	}
 	for _, place := range []string{"/sys/fs/cgroup/systemd", "/sys/fs/cgroup"} {
 		dir := fmt.Sprintf("%s/deviceaccess-test-%d", place, boot.Pid)
-		_ = exec.Command("find", dir, "-depth", "-type", "d", "-delete").Run()
+		for range 100 { // until the processes in them have ended
+			_ = exec.Command("find", dir, "-depth", "-type", "d", "-delete").Run()
+			if _, err := os.Stat(dir); err != nil {
+				break
+			}
+			<-time.After(100 * time.Millisecond)
+		}
 	}
 }
 
