@@ -46,12 +46,12 @@ func TestStatus(t *testing.T) {
 	}
 	p.post(r, r.APIKey, "/connected_accounts/list", "{}", &list)
 	account := list.Accounts[0].ID
-	for path, body := range map[string]string{
-		"/devices/simulate/disconnect":            `{"device_id":"` + lock + `"}`,
-		"/connected_accounts/simulate/disconnect": `{"connected_account_id":"` + account + `"}`,
+	for _, request := range [][2]string{ // a device of a disconnected account cannot be disconnected
+		{"/devices/simulate/disconnect", `{"device_id":"` + lock + `"}`},
+		{"/connected_accounts/simulate/disconnect", `{"connected_account_id":"` + account + `"}`},
 	} {
-		if status := p.post(r, r.APIKey, path, body, nil); status != http.StatusOK {
-			t.Fatalf("%s: %d", path, status)
+		if status := p.post(r, r.APIKey, request[0], request[1], nil); status != http.StatusOK {
+			t.Fatalf("%s: %d", request[0], status)
 		}
 	}
 	if out := p.ok("accounts", "list", "--output", "id"); !strings.Contains(out, account) {
