@@ -3,6 +3,7 @@ package alerts
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -175,7 +176,11 @@ func replayed(before, after scrape) string {
 			continue
 		}
 		values := func(r scrape, n int) string {
-			if one, is := r[series]; is {
+			one, is := r[series]
+			switch {
+			case is && (math.IsInf(one.value, 0) || math.IsNaN(one.value)): // the notation cannot repeat them
+				return strings.Repeat(fmt.Sprintf("%g ", one.value), n+1)
+			case is:
 				return fmt.Sprintf("%gx%d", one.value, n)
 			}
 			return "stale _x" + fmt.Sprint(n)
