@@ -52,7 +52,7 @@ func connectTTLock(t *testing.T, run *secretscan.Run) *ttlockAccount {
 		}
 		return a.device != ""
 	})
-	allowWrites(t, a.server)
+	a.server.AllowWrites(t)
 	return a
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -477,24 +476,6 @@ func TestConnect_ReadOnlyUnlessAllowed(t *testing.T) {
 		a, err := s.App.Access.Accounts.GetConnectedAccount(t.Context(), p, id.String(), "")
 		if err != nil || a.ManageNewDevices != allow {
 			t.Errorf("%s: new devices are managed: %t, want %t, %v", user, a.ManageNewDevices, allow, err)
-		}
-	}
-}
-
-// allowWrites does what the operator does with `accounts allow-writes`, for all accounts of real devices.
-func allowWrites(t *testing.T, s *apptest.Server) {
-	t.Helper()
-	admin := app.Admin{Access: s.App.Access}
-	all, err := admin.Access.Accounts.ListAllAccounts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range all {
-		if a.Adapter == account.SandboxAdapter || a.Adapter == account.SandboxAccessAdapter {
-			continue
-		}
-		if _, err := admin.ManageDevices(t.Context(), a.Account); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -34,8 +34,11 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin 
 // instance with a newer master key would seal values that the others cannot open. Concurrent instances create
 // one key.
 func firstDataKey(ctx context.Context, db *dbsqlc.Queries, keys *encryption.Keys) error {
-	if there, err := db.ListDataKeys(ctx); err != nil || len(there) > 0 {
+	switch there, err := db.ListDataKeys(ctx); {
+	case err != nil:
 		return err
+	case len(there) > 0: // perhaps by another instance, since keys were loaded
+		return keys.Reload(ctx)
 	}
 	var fresh encryption.DataKey
 	sealed, err := db.GetOldestServerKey(ctx)

@@ -60,9 +60,12 @@ func TestInventory_FollowsLocksAndAccounts(t *testing.T) {
 
 	// An online device has not set a code for an hour.
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": yale}, nil)
-	s.Exec(t, `update devices set online_changed_at = now() - interval '2 hours' where device_id = $1`, yale)
-	s.Exec(t, `update access_codes set desired_at = now() - interval '1 hour' where device_id = $1`, yale)
-	shows("a code is overdue", "codes_overdue 1")
+	apptest.Until(t, "a code is overdue", func() bool {
+		// The server may write the times while it works on the device.
+		s.Exec(t, `update devices set online_changed_at = now() - interval '2 hours' where device_id = $1`, yale)
+		s.Exec(t, `update access_codes set desired_at = now() - interval '1 hour' where device_id = $1`, yale)
+		return strings.Contains(scrape(t, s.App.MetricsURL), "\ndeviceaccess_codes_overdue 1\n")
+	})
 	s.Post(
 		t,
 		"/connected_accounts/simulate/disconnect",

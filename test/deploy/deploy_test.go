@@ -71,7 +71,12 @@ func render(t *testing.T, values map[string]any) map[string]runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "locks", Namespace: "default"}, nil)
+	all, err := chartutil.ToRenderValues(
+		chart,
+		values,
+		chartutil.ReleaseOptions{Name: "locks", Namespace: "default"},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +176,16 @@ func checkConfig(t *testing.T, config string) {
 		}
 	}
 	// Exit code 2 is for wrong settings.
-	cmd := exec.CommandContext(t.Context(), "../../dist/linux_"+goruntime.GOARCH+"/deviceaccess-server", "serve", "--check-config",
-		"--config", filepath.Join(dir, "config.yaml"), "--data-dir", dir)
+	cmd := exec.CommandContext(
+		t.Context(),
+		"../../dist/linux_"+goruntime.GOARCH+"/deviceaccess-server",
+		"serve",
+		"--check-config",
+		"--config",
+		filepath.Join(dir, "config.yaml"),
+		"--data-dir",
+		dir,
+	)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "ok      settings") {
 		t.Errorf("the server reads the configuration: %v %s\n%s", err, out, config)

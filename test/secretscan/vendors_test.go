@@ -26,8 +26,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/seam"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
 
@@ -147,11 +145,7 @@ func newVendorTrial(t *testing.T, connecting app.Connecting) *vendorTrial {
 	for _, client := range connecting.Clients {
 		r.run.Learn("client_secret", client.Secret)
 	}
-	w, err := r.App.Access.Accounts.CreateWorkspace(t.Context(), "Home", "Home", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.key, _ = r.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	_, r.key = r.RealWorkspace(t)
 	return r
 }
 

@@ -149,19 +149,7 @@ func (r *run) allowWrites() {
 	if status := r.server.PostAs(r.t, r.key, "/devices/unmanaged/update", body, nil); status != http.StatusForbidden {
 		r.t.Fatalf("a client manages a device before the operator allows writes: %d", status)
 	}
-	admin := app.Admin{Access: r.server.App.Access, Connecting: r.Connecting}
-	all, err := admin.Accounts(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, a := range all {
-		if a.Adapter != r.vendor().Adapter {
-			continue
-		}
-		if _, err := admin.ManageDevices(r.t.Context(), a.Account); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	r.server.AllowWrites(r.t)
 }
 
 // awaitDevice waits for the device. It allows writes if the devices of the vendor start out unmanaged.

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -56,6 +58,24 @@ func (s *Server) RealWorkspace(t testing.TB) (id uuid.UUID, key string) {
 	}
 	key, _ = s.Credential(t, auth.NewCredential{Kind: domain.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
 	return w.ID, key
+}
+
+// AllowWrites does what an operator does with `accounts allow-writes`, for all accounts that are not simulated.
+func (s *Server) AllowWrites(t testing.TB) {
+	t.Helper()
+	admin := app.Admin{Access: s.App.Access}
+	all, err := s.App.Access.Accounts.ListAllAccounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Adapter == account.SandboxAdapter || a.Adapter == account.SandboxAccessAdapter {
+			continue
+		}
+		if _, err := admin.ManageDevices(t.Context(), a.Account); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // NeedPrograms skips the test, or fails it with REQUIRE_ALL=1, if a program is missing.
