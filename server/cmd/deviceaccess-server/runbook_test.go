@@ -67,7 +67,9 @@ func TestRunbook_CommandsExist(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^deviceaccess-server (.*)$`).FindAllStringSubmatch(text, -1)
 	lines = append(
 		lines,
-		regexp.MustCompile("`((?:webhooks|accounts|keys|serve|audit) [^`]*)`").FindAllStringSubmatch(text, -1)...)
+		regexp.MustCompile(
+			"`(?:deviceaccess-server )?((?:status|devices|codes|events|webhooks|accounts|keys|serve|audit) [^`]*)`",
+		).FindAllStringSubmatch(text, -1)...)
 	if len(lines) < 15 {
 		t.Fatalf("only %d commands are found", len(lines))
 	}
@@ -82,6 +84,64 @@ func TestRunbook_CommandsExist(t *testing.T) {
 		if !known(serve) && m[1] != "without-key" {
 			t.Errorf("serve has no flag --%s", m[1])
 		}
+	}
+}
+
+// sectionOf returns the text of the section with a title.
+func sectionOf(t *testing.T, text, title string) string {
+	t.Helper()
+	_, section, found := strings.Cut(text, "\n## "+title+"\n")
+	if !found {
+		t.Errorf("there is no section %q", title)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// Each call of the first table has a section that begins with a command, and explains what the command shows.
+func TestRunbook_CallsBeginWithACommand(t *testing.T) {
+	t.Parallel()
+	text := runbookText(t)
+	calls := regexp.MustCompile("(?m)^\\| \\[([^]]+)\\]\\(#[^)]+\\) \\| `(deviceaccess-server ([^`]+))` \\|$").
+		FindAllStringSubmatch(text, -1)
+	if len(calls) < 10 {
+		t.Fatalf("only %d calls are found", len(calls))
+	}
+	for _, call := range calls {
+		commandExists(t, call[3])
+		section := sectionOf(t, text, call[1])
+		_, block, _ := strings.Cut(section, "```shell\n")
+		if first, _, _ := strings.Cut(block, "\n"); first != call[2] {
+			t.Errorf("%q begins with %q, want %q", call[1], first, call[2])
+		}
+		if !strings.Contains(section, "\n| it shows | what it means | what to do |\n") {
+			t.Errorf("%q does not say what the output means", call[1])
+		}
+	}
+}
+
+// Everything that the runbook quotes from an output is in the source of the server.
+func TestRunbook_OutputsExist(t *testing.T) {
+	t.Parallel()
+	source := serverSource(t)
+	tables := regexp.MustCompile(`(?m)^\| it shows \|.*\n\|---.*\n((?:\|.*\n)+)`).
+		FindAllStringSubmatch(runbookText(t), -1)
+	quote, found := regexp.MustCompile("`([^`]+)`"), 0
+	for _, table := range tables {
+		for row := range strings.Lines(table[1]) {
+			shows, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+			for _, quoted := range quote.FindAllStringSubmatch(shows, -1) {
+				found++
+				for part := range strings.SplitSeq(quoted[1], "…") {
+					if !strings.Contains(source, part) {
+						t.Errorf("the server never shows %q: %s", quoted[1], row)
+					}
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d quotations are found", found)
 	}
 }
 
