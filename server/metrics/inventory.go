@@ -51,6 +51,14 @@ var (
 		"codes_overdue",
 		"Access codes that an online device has not set for more than 10 minutes. Considers 100,000 codes.",
 	)
+	failing = describe(
+		"codes_failing",
+		"Access codes with an error: their device refuses them, or fails to set or remove them. Considers 100,000 codes.",
+	)
+	removalOverdue = describe(
+		"codes_removal_overdue",
+		"Access codes that an online device has not removed for more than 10 minutes. Considers 100,000 codes.",
+	)
 	oldestUnset = describe(
 		"oldest_unset_code_seconds",
 		"How long the oldest unset access code of an online device has waited; 0: none waits.",
@@ -96,8 +104,8 @@ func newInventory(s InventorySources, log *slog.Logger) *inventory {
 
 func (i *inventory) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		buildInfo, devices, battery, accounts, codes, overdue, oldestUnset, acsUsers, lastBackup,
-		deviceOnline, deviceBattery, deviceUnset,
+		buildInfo, devices, battery, accounts, codes, overdue, failing, removalOverdue, oldestUnset,
+		acsUsers, lastBackup, deviceOnline, deviceBattery, deviceUnset,
 	} {
 		out <- d
 	}
@@ -128,6 +136,8 @@ func (i *inventory) Collect(out chan<- prometheus.Metric) {
 		gauge(codes, float64(n), status)
 	}
 	gauge(overdue, float64(now.Overdue))
+	gauge(failing, float64(now.Failing))
+	gauge(removalOverdue, float64(now.RemovalOverdue))
 	gauge(oldestUnset, now.OldestUnset.Seconds())
 	gauge(acsUsers, float64(now.UsersPending), "pending")
 	gauge(acsUsers, float64(now.UsersFailing), "failing")

@@ -162,6 +162,23 @@ var cases = []struct {
 		deviceaccess_access_codes{instance="a", status="setting"} 3x120
 		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
 
+	{"DeviceAccessCodeFails", true, "a lock refuses a code, which is not overdue", `
+		deviceaccess_codes_failing{instance="a"} 0x10 1x6 0x104
+		deviceaccess_codes_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="unset"} 0x10 1x6 0x104`},
+	{"DeviceAccessCodeFails", false, "a code that was changed at the keypad is restored, and another waits for its turn", `
+		deviceaccess_codes_failing{instance="a"} 0x10 1x4 0x106
+		deviceaccess_access_codes{instance="a", status="unset"} 1x120`},
+
+	{"DeviceAccessCodeNotRemoved", true, "a lock keeps a code", `
+		deviceaccess_codes_removal_overdue{instance="a"} 0x10 1x6 0x104
+		deviceaccess_codes_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="removing"} 0x10 1x6 0x104`},
+	{"DeviceAccessCodeNotRemoved", false, "a code stays on a lock that is offline for a quarter of an hour", `
+		deviceaccess_codes_removal_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="removing"} 1x120
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
+
 	{"DeviceAccessBatteryLow", true, "a battery becomes critical", `
 		deviceaccess_devices_battery{instance="a", level="low"} 1x10 0x110
 		deviceaccess_devices_battery{instance="a", level="critical"} 0x10 1x110`},
