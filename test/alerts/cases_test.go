@@ -179,6 +179,18 @@ var cases = []struct {
 		deviceaccess_access_codes{instance="a", status="removing"} 1x120
 		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
 
+	{"DeviceAccessInventoryUnknown", true, "counting takes too long", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x11 1x99
+		deviceaccess_database_up{instance="a"} 1x120
+		deviceaccess_codes_overdue{instance="a"} 0x10 _x11 0x99`},
+	{"DeviceAccessInventoryUnknown", false, "one of two servers fails to count, and later both do for nine minutes", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x110
+		deviceaccess_inventory_up{instance="b"} 1x50 0x9 1x60
+		deviceaccess_database_up{instance="a"} 1x120`},
+	{"DeviceAccessDatabaseDown", true, "nothing is counted, because no server reaches the database", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x30 1x80
+		deviceaccess_database_up{instance="a"} 1x10 0x30 1x80`},
+
 	{"DeviceAccessBatteryLow", true, "a battery becomes critical", `
 		deviceaccess_devices_battery{instance="a", level="low"} 1x10 0x110
 		deviceaccess_devices_battery{instance="a", level="critical"} 0x10 1x110`},
