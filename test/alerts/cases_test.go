@@ -1,5 +1,7 @@
 package alerts
 
+import "strings"
+
 // cases are the states of servers over time. Each alert has some cases in which it fires, and similar ones in which it
 // does not. The series are those of a real server, except for the address that Prometheus adds.
 var cases = []struct {
@@ -196,6 +198,13 @@ var cases = []struct {
 		deviceaccess_devices_battery{instance="a", level="critical"} 0x10 1x110`},
 	{"DeviceAccessBatteryLow", false, "a lock reports a low battery while it is cold", `
 		deviceaccess_devices_battery{instance="a", level="low"} 0x10 1x25 0x85`},
+
+	{"DeviceAccessCertificateExpires", true, "one of two servers keeps a certificate that expires in 7 days", `
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="a"} 606600x120
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="b"} 8000000x120`},
+	{"DeviceAccessCertificateExpires", false, "a certificate is renewed in time, and a server has no HTTPS", `
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="a"} 605100x14 8000000x106
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="b"}` + strings.Repeat(" Inf", 121)},
 
 	{"DeviceAccessBackupTooOld", true, "the last backup is 36 hours old", `
 		deviceaccess_last_backup_timestamp_seconds{instance="a"} -128000+0x120`},
