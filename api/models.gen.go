@@ -2608,8 +2608,14 @@ type GrantClientSessionAccessRequest struct {
 
 // HealthAttention Counts of what needs attention at the locks, up to 30 seconds old and up to 100,000 each. They do not change the health of the service. Missing while they are unknown.
 type HealthAttention struct {
+	// AccessCodesFailing Access codes with an error: their device refuses them, or fails to set or remove them.
+	AccessCodesFailing int `json:"access_codes_failing"`
+
 	// AccessCodesOverdue Access codes that an online device has not set for more than 10 minutes.
 	AccessCodesOverdue int `json:"access_codes_overdue"`
+
+	// AccessCodesRemovalOverdue Access codes that an online device has not removed for more than 10 minutes.
+	AccessCodesRemovalOverdue int `json:"access_codes_removal_overdue"`
 
 	// AccountsDisconnected Connected accounts whose vendor refuses the credentials, or whose gateway is unreachable.
 	AccountsDisconnected int `json:"accounts_disconnected"`

@@ -45,13 +45,7 @@ func Backup(
 	log *slog.Logger,
 ) (_ backup.Manifest, err error) {
 	m := backup.Manifest{CreatedAt: time.Now().UTC().Truncate(time.Second), Program: program, Platform: platform()}
-	if c.DatabaseURL != "" {
-		return m, errExternalDatabase
-	}
-	if err := c.checkDatabase(); err != nil {
-		return m, err
-	}
-	if err := c.checkNoRestore(); err != nil {
+	if err := c.checkBackup(); err != nil {
 		return m, err
 	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
@@ -107,9 +101,23 @@ func Backup(
 	return m, w.Close()
 }
 
+// checkBackup returns an error if there is no private database that can be backed up.
+func (c Database) checkBackup() error {
+	if c.DatabaseURL != "" {
+		return errExternalDatabase
+	}
+	if err := c.checkDatabase(); err != nil {
+		return err
+	}
+	return c.checkNoRestore()
+}
+
 // RecordBackup records that a backup has ended, so that the metrics show its age. It starts the private database if no
 // server runs.
 func RecordBackup(ctx context.Context, c Database, log *slog.Logger) (err error) {
+	if err := c.checkBackup(); err != nil {
+		return err
+	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
 	if err != nil {
 		return err

@@ -153,10 +153,12 @@ func (h *monitor) attention() *api.HealthAttention {
 		return nil
 	}
 	return &api.HealthAttention{
-		DevicesOffline:        int(i.Offline),
-		DevicesWithLowBattery: int(i.BatteryLow + i.BatteryCritical),
-		AccountsDisconnected:  int(i.AccountsFailing()),
-		AccessCodesOverdue:    int(i.Overdue),
+		DevicesOffline:            int(i.Offline),
+		DevicesWithLowBattery:     int(i.BatteryLow + i.BatteryCritical),
+		AccountsDisconnected:      int(i.AccountsFailing()),
+		AccessCodesOverdue:        int(i.Overdue),
+		AccessCodesFailing:        int(i.Failing),
+		AccessCodesRemovalOverdue: int(i.RemovalOverdue),
 	}
 }
 

@@ -16,6 +16,10 @@ const (
 	responseTimeout = 60 * time.Second // handling a request and writing a short response
 	idleTimeout     = 2 * time.Minute
 	maxHeader       = 64 << 10
+	// http2Buffer is the maximum size of unread request bodies of one HTTP/2 connection, and of one request. Package
+	// admission does not count them. net/http allows no less for a connection. For a request, clients may send 65,535
+	// bytes before they know the limit (RFC 9113, section 6.9.2).
+	http2Buffer = 64 << 10
 )
 
 // newHTTP returns an HTTP server with timeouts for every phase of a connection.
@@ -26,8 +30,12 @@ func newHTTP(log *slog.Logger) *http.Server {
 		WriteTimeout:      responseTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: http2Streams},
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          http2Streams,
+			MaxReceiveBufferPerConnection: http2Buffer,
+			MaxReceiveBufferPerStream:     http2Buffer,
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 

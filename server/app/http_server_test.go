@@ -1,89 +1,70 @@
-package app_test
+package app
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
+	"crypto/tls"
+	"encoding/binary"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"strings"
+	"net/http/httptest"
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// The simulated cloud and the metrics have the same connection limits as the API.
-func TestListeners_HaveLimits(t *testing.T) {
+// An HTTP/2 connection announces small receive windows, because admission control does not count unread bodies in them.
+// The defaults of net/http are 1 MiB for a request and for a connection.
+func TestHTTPServer_ReceiveWindows(t *testing.T) {
 	t.Parallel()
-	server := apptest.Start(t, func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
-	cloud, err := app.StartCloud(
-		t.Context(),
-		app.CloudConfig{
-			Database:    app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 4},
-			Listen:      "127.0.0.1:0",
-			Connections: 64,
-			Log:         slog.New(slog.DiscardHandler),
-		},
-	)
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = newHTTP(slog.New(slog.DiscardHandler))
+	s.Config.Handler = http.NotFoundHandler()
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	config := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := cloud.Stop(t.Context()); err != nil {
-			t.Log(err)
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(testenv.Timeout(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	// RFC 9113, sections 3.4, 4.1, and 6.5 to 6.9.
+	const settings, ping, windowUpdate, initialWindowSize, ack = 4, 6, 8, 4, 1
+	const begin = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+		"\x00\x00\x00\x04\x00\x00\x00\x00\x00" + // settings
+		"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + "12345678" // ping
+	if _, err := io.WriteString(conn, begin); err != nil {
+		t.Fatal(err)
+	}
+	request, connection := uint32(65535), uint32(65535)
+	for answered := false; !answered; {
+		head := make([]byte, 9)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
 		}
-	})
-	for what, url := range map[string]string{
-		"the simulated cloud": cloud.URL,
-		"the metrics":         strings.TrimSuffix(server.App.MetricsURL, "/metrics"),
-	} {
-		t.Run(what, func(t *testing.T) {
-			address := strings.TrimPrefix(url, "http://")
-			long, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer long.Close()
-			_ = long.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
-			fmt.Fprintf(long, "GET / HTTP/1.1\r\nHost: x\r\nX-A: %s\r\n\r\n", strings.Repeat("a", 80<<10))
-			res, err := http.ReadResponse(bufio.NewReader(long), nil)
-			if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-				t.Errorf("a long header: %v %v", res, err)
-			}
-			var first net.Conn
-			for range 64 { // half of the connections are for one address
-				c, err := net.Dial("tcp", address)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				if first == nil {
-					first = c
+		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(conn, payload); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case head[3] == ping:
+			answered = true
+		case head[3] == settings && head[4]&ack == 0:
+			for ; len(payload) >= 6; payload = payload[6:] {
+				if binary.BigEndian.Uint16(payload) == initialWindowSize {
+					request = binary.BigEndian.Uint32(payload[2:])
 				}
 			}
-			_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
-			if _, err := first.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-				t.Errorf("the longest idle connection is still open: %v", err)
-			}
-		})
+		case head[3] == windowUpdate && binary.BigEndian.Uint32(head[5:]) == 0:
+			connection += binary.BigEndian.Uint32(payload)
+		}
 	}
-	res, err := http.Get(server.App.MetricsURL)
-	if err != nil {
-		t.Fatal(err)
+	if request != 64<<10 || connection > 64<<10 {
+		t.Errorf("the windows are %d bytes of a request and %d of a connection, want 64 KiB", request, connection)
 	}
-	defer res.Body.Close()
-	if b, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || len(b) == 0 {
-		t.Errorf("afterwards the metrics are %s, %d bytes, %v", res.Status, len(b), err)
-	}
-}
-
-func isTimeout(err error) bool {
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
 }

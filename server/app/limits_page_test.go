@@ -21,6 +21,7 @@ func TestLimitsPage_MatchesConstants(t *testing.T) {
 		fmt.Sprintf("| a header | %d kB, within %.0f s |", maxHeader>>10, headerTimeout.Seconds()),
 		fmt.Sprintf("| a request | within %.0f s |", requestTimeout.Seconds()),
 		fmt.Sprintf("| bytes being received or not yet read | %d MiB |", admission.DefaultHeldBytes>>20),
+		fmt.Sprintf("| unread HTTP/2 bodies of one connection | %d KiB |", http2Buffer>>10),
 		fmt.Sprintf("| an answer | the next 64 kB within %.0f s |", admission.WriteStallTimeout.Seconds()),
 		fmt.Sprintf("| requests worked on at once | %d |", admission.DefaultSlots),
 		fmt.Sprintf("| idle connections | %.0f min |", idleTimeout.Minutes()),

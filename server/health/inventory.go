@@ -12,7 +12,7 @@ import (
 const (
 	// InventoryCap is the maximum of each count in an Inventory, which bounds the cost of the queries.
 	InventoryCap = 100_000
-	// OverdueAfter is how long an online device may take to set a code before the code counts as overdue.
+	// OverdueAfter is how long an online device may take to set or remove a code before the code counts as overdue.
 	OverdueAfter = 10 * time.Minute
 	// MaxDeviceStates is the maximum number of devices that DeviceStates returns.
 	MaxDeviceStates = 10_000
@@ -35,6 +35,10 @@ type Inventory struct {
 	Codes map[string]int64
 	// Overdue are the codes that an online device has not set for more than OverdueAfter.
 	Overdue int64
+	// Failing are the codes with an error: their device refuses them, or does not take or remove them.
+	Failing int64
+	// RemovalOverdue are the codes that an online device has not removed for more than OverdueAfter.
+	RemovalOverdue int64
 	// OldestUnset is how long the oldest unset code of an online device has waited.
 	OldestUnset time.Duration
 	// UsersPending are the users of access systems with changes that the system has not confirmed.
@@ -134,6 +138,16 @@ func (s *Service) countCodes(ctx context.Context, i *Inventory) error {
 		return fmt.Errorf("find the overdue access codes: %w", err)
 	}
 	i.Overdue, i.OldestUnset = overdue.Overdue, domain.Seconds(overdue.Oldest)
+	if i.Failing, err = s.db.CountFailingCodes(ctx, InventoryCap); err != nil {
+		return fmt.Errorf("count the failing access codes: %w", err)
+	}
+	i.RemovalOverdue, err = s.db.CountOverdueRemovals(ctx, dbsqlc.CountOverdueRemovalsParams{
+		OverdueSeconds: OverdueAfter.Seconds(),
+		Most:           InventoryCap,
+	})
+	if err != nil {
+		return fmt.Errorf("count the overdue removals: %w", err)
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/recurring"
 )
 
 // InventorySources are the functions that the metrics of devices, accounts, codes, and users call on each scrape.
@@ -28,6 +29,10 @@ var (
 		"Always 1. The labels are the versions of the program and of Go.",
 		"version",
 		"go_version",
+	)
+	inventoryUp = describe(
+		"inventory_up",
+		"1 if this server counted devices, accounts, codes, and users for this scrape, otherwise 0.",
 	)
 	devices = describe("devices", "Managed devices, by state: online or offline. Counted to 100,000.", "state")
 	battery = describe(
@@ -50,6 +55,14 @@ var (
 	overdue = describe(
 		"codes_overdue",
 		"Access codes that an online device has not set for more than 10 minutes. Considers 100,000 codes.",
+	)
+	failing = describe(
+		"codes_failing",
+		"Access codes with an error: their device refuses them, or fails to set or remove them. Considers 100,000 codes.",
+	)
+	removalOverdue = describe(
+		"codes_removal_overdue",
+		"Access codes that an online device has not removed for more than 10 minutes. Considers 100,000 codes.",
 	)
 	oldestUnset = describe(
 		"oldest_unset_code_seconds",
@@ -87,7 +100,8 @@ var accountStates = []string{health.AccountConnected, "account_disconnected", "b
 // inventory collects the metrics of devices, accounts, codes, and users.
 type inventory struct {
 	InventorySources
-	log *slog.Logger
+	log      *slog.Logger
+	problems recurring.Problems
 }
 
 func newInventory(s InventorySources, log *slog.Logger) *inventory {
@@ -96,8 +110,8 @@ func newInventory(s InventorySources, log *slog.Logger) *inventory {
 
 func (i *inventory) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		buildInfo, devices, battery, accounts, codes, overdue, oldestUnset, acsUsers, lastBackup,
-		deviceOnline, deviceBattery, deviceUnset,
+		buildInfo, inventoryUp, devices, battery, accounts, codes, overdue, failing, removalOverdue, oldestUnset,
+		acsUsers, lastBackup, deviceOnline, deviceBattery, deviceUnset,
 	} {
 		out <- d
 	}
@@ -112,9 +126,12 @@ func (i *inventory) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	now, err := i.Inventory(ctx)
 	if err != nil {
-		i.log.Warn("cannot count devices and codes for the metrics", "error", err)
+		gauge(inventoryUp, 0)
+		i.problems.Warn(i.log.With("error", err), "counts", "cannot count devices and codes for the metrics")
 		return
 	}
+	gauge(inventoryUp, 1)
+	i.problems.End(i.log, "counts", "devices and codes are counted again for the metrics")
 	gauge(devices, float64(now.Online), "online")
 	gauge(devices, float64(now.Offline), "offline")
 	gauge(battery, float64(now.BatteryLow), "low")
@@ -128,6 +145,8 @@ func (i *inventory) Collect(out chan<- prometheus.Metric) {
 		gauge(codes, float64(n), status)
 	}
 	gauge(overdue, float64(now.Overdue))
+	gauge(failing, float64(now.Failing))
+	gauge(removalOverdue, float64(now.RemovalOverdue))
 	gauge(oldestUnset, now.OldestUnset.Seconds())
 	gauge(acsUsers, float64(now.UsersPending), "pending")
 	gauge(acsUsers, float64(now.UsersFailing), "failing")
@@ -157,9 +176,10 @@ func byAdapter(counts []health.AccountCount) map[string]map[string]int64 {
 func (i *inventory) collectDevices(ctx context.Context, gauge func(*prometheus.Desc, float64, ...string)) {
 	found, err := i.Devices(ctx)
 	if err != nil {
-		i.log.Warn("cannot read the states of devices for the metrics", "error", err)
+		i.problems.Warn(i.log.With("error", err), "states", "cannot read the states of devices for the metrics")
 		return
 	}
+	i.problems.End(i.log, "states", "the states of devices are read again for the metrics")
 	for _, d := range found {
 		online := 0.0
 		if d.Online {

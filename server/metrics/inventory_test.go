@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
 // What happens to locks and accounts shows in the metrics and in /health, which stays healthy.
@@ -88,6 +90,66 @@ func TestInventory_FollowsLocksAndAccounts(t *testing.T) {
 	if !health.Ok {
 		t.Errorf("a lock's problem made the server unhealthy: %+v", health)
 	}
+}
+
+// A code that its lock refuses, and one that an online lock keeps, show in the metrics and in /health.
+func TestInventory_CountsRefusedAndKeptCodes(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august", "yale"),
+		apptest.WithAccess(func(o *access.Options) { o.InventoryTTL = time.Millisecond }),
+		func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
+	august, yale := s.Device(t, "august"), s.Device(t, "yale")
+	has := func(wanted ...string) bool {
+		text := scrape(t, s.App.MetricsURL)
+		return !slices.ContainsFunc(wanted, func(w string) bool {
+			return !strings.Contains(text, "\ndeviceaccess_"+w+"\n")
+		})
+	}
+	shows := func(what string, wanted ...string) {
+		t.Helper()
+		apptest.Until(t, what, func() bool { return has(wanted...) })
+	}
+	shows("no code", "codes_failing 0", "codes_removal_overdue 0")
+
+	s.Lock(t, august).Control(t, http.MethodPut, "/faults", sandbox.Faults{FailureRate: map[string]float64{"invalid": 1}})
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": august}, nil)
+	shows("a lock refuses a code", "codes_failing 1", "codes_overdue 0", "codes_removal_overdue 0")
+
+	var made struct {
+		Code struct {
+			ID     string `json:"access_code_id"`
+			Status string
+		} `json:"access_code"`
+	}
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": yale}, &made)
+	id := map[string]any{"access_code_id": made.Code.ID}
+	apptest.Until(t, "the code is set", func() bool {
+		s.Post(t, "/access_codes/get", id, &made)
+		return made.Code.Status == "set"
+	})
+	s.Lock(t, yale).Control(t, http.MethodPut, "/faults", sandbox.Faults{FailureRate: map[string]float64{"busy": 1}})
+	s.Post(t, "/access_codes/delete", id, nil)
+	shows("a lock keeps a code for a moment", `access_codes{status="removing"} 1`, "codes_removal_overdue 0")
+	apptest.Until(t, "a lock keeps a code", func() bool { // a retry of the server may overwrite the times
+		s.Exec(t, `update devices set online_changed_at = now() - interval '2 hours' where device_id = $1`, yale)
+		s.Exec(t, `update access_codes set removing_since = now() - interval '1 hour' where device_id = $1`, yale)
+		return has("codes_removal_overdue 1", "codes_overdue 0")
+	})
+
+	var health api.HealthResponse
+	apptest.Until(t, "/health counts both", func() bool {
+		s.Exec(t, `update access_codes set removing_since = now() - interval '1 hour' where device_id = $1`, yale)
+		res := s.Send(t, http.MethodGet, "/health", nil, "", &health)
+		a := health.Attention
+		return res.StatusCode == http.StatusOK && a != nil && a.AccessCodesFailing > 0 && a.AccessCodesRemovalOverdue == 1
+	})
+	if !health.Ok {
+		t.Errorf("a lock's problem made the server unhealthy: %+v", health)
+	}
+	apptest.Until(t, "a lock that is offline cannot remove a code", func() bool {
+		s.Exec(t, `update devices set online = false where device_id = $1`, yale)
+		return has("codes_removal_overdue 0")
+	})
 }
 
 func name(t *testing.T, s *apptest.Server, device string) string {

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -184,6 +185,7 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 	for range 5 {
 		text := scrape(t, s.URL+"/metrics")
 		if !strings.Contains(text, "deviceaccess_database_up 0") ||
+			!strings.Contains(text, "deviceaccess_inventory_up 0") ||
 			!strings.Contains(text, `deviceaccess_work_in_progress{lane="device"} 2`) ||
 			!strings.Contains(text, `deviceaccess_health{part="database"} 2`) ||
 			!strings.Contains(text, `version="1.2.3"} 1`) ||
@@ -194,5 +196,53 @@ func TestBacklog_CachedAndMayFail(t *testing.T) {
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("queried %d times", n)
+	}
+}
+
+// A failure to count shows in a metric, because the counts are missing then. The log has one line about it, and one
+// about its end.
+func TestInventory_FailureIsExposedAndLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var fails atomic.Bool
+	m := metrics.New(metrics.Sources{
+		Log:     slog.New(slog.NewTextHandler(&log, nil)),
+		Health:  func() map[string]float64 { return nil },
+		Busy:    func() map[string]int { return nil },
+		Backlog: func(context.Context) (health.Backlog, error) { return health.Backlog{}, nil },
+		Inventory: metrics.InventorySources{
+			Inventory: func(context.Context) (health.Inventory, error) {
+				if fails.Load() {
+					return health.Inventory{}, errors.New("too slow")
+				}
+				return health.Inventory{Failing: 2, RemovalOverdue: 3}, nil
+			},
+		},
+	})
+	s := httptest.NewServer(m.Handler())
+	defer s.Close()
+	works := func() {
+		t.Helper()
+		text := scrape(t, s.URL+"/metrics")
+		for _, want := range []string{"inventory_up 1", "codes_failing 2", "codes_removal_overdue 3"} {
+			if !strings.Contains(text, "\ndeviceaccess_"+want+"\n") {
+				t.Errorf("no %s in\n%s", want, text)
+			}
+		}
+	}
+	works()
+	fails.Store(true)
+	for range 5 {
+		if text := scrape(t, s.URL+"/metrics"); !strings.Contains(text, "\ndeviceaccess_inventory_up 0\n") ||
+			strings.Contains(text, "\ndeviceaccess_codes_failing") {
+			t.Fatalf("without counts:\n%s", text)
+		}
+	}
+	fails.Store(false)
+	works()
+	s.Close() // all scrapes have ended
+	if n := strings.Count(log.String(), "cannot count devices and codes"); n != 1 ||
+		strings.Count(log.String(), "counted again") != 1 || !strings.Contains(log.String(), "too slow") {
+		t.Errorf("the log has %d lines about the failure:\n%s", n, &log)
 	}
 }

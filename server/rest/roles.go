@@ -23,9 +23,9 @@ var adminOperations = []string{
 	"/devices/delete",
 }
 
-// operatorReads are operations that read what lets their caller change something: links for logging in, and the tokens
-// of client sessions.
-var operatorReads = []string{
+// adminReads are operations that read credentials of others: links for logging in, and the tokens of client sessions.
+// With them, a caller could create sessions and connect accounts.
+var adminReads = []string{
 	"/connect_webviews/get", "/connect_webviews/list", "/client_sessions/get", "/client_sessions/list",
 }
 
@@ -33,8 +33,8 @@ var operatorReads = []string{
 // for administrators is for operators.
 func requiredRole(operation string) domain.Role {
 	if isRead(operation) {
-		if slices.Contains(operatorReads, operation) {
-			return domain.RoleOperator
+		if slices.Contains(adminReads, operation) {
+			return domain.RoleAdmin
 		}
 		return domain.RoleViewer
 	}
@@ -60,7 +60,7 @@ func (o *operation) authorizeRole(p domain.Principal) error {
 	}
 	may := "which only reads"
 	if p.Role == domain.RoleOperator {
-		may = "which does not change workspaces, accounts, webhooks, and sessions"
+		may = "which does not manage workspaces, accounts, webhooks, and sessions"
 	}
 	return &failure{
 		status: http.StatusForbidden,

@@ -76,7 +76,8 @@ func TestAlertsUseMetricsOfServer(t *testing.T) {
 	var broken scrape
 	s.until("all of its connections are new", func() bool {
 		broken = s.scrape()
-		return broken.of("deviceaccess_database_up") == 1 && broken.of("deviceaccess_health", "part", "devices") == 0 &&
+		return broken.of("deviceaccess_database_up") == 1 && broken.of("deviceaccess_inventory_up") == 1 &&
+			broken.of("deviceaccess_health", "part", "devices") == 0 &&
 			broken.of("deviceaccess_health", "part", "database") == 2
 	})
 

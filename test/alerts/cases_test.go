@@ -1,5 +1,7 @@
 package alerts
 
+import "strings"
+
 // cases are the states of servers over time. Each alert has some cases in which it fires, and similar ones in which it
 // does not. The series are those of a real server, except for the address that Prometheus adds.
 var cases = []struct {
@@ -162,11 +164,47 @@ var cases = []struct {
 		deviceaccess_access_codes{instance="a", status="setting"} 3x120
 		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
 
+	{"DeviceAccessCodeFails", true, "a lock refuses a code, which is not overdue", `
+		deviceaccess_codes_failing{instance="a"} 0x10 1x6 0x104
+		deviceaccess_codes_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="unset"} 0x10 1x6 0x104`},
+	{"DeviceAccessCodeFails", false, "a code that was changed at the keypad is restored, and another waits for its turn", `
+		deviceaccess_codes_failing{instance="a"} 0x10 1x4 0x106
+		deviceaccess_access_codes{instance="a", status="unset"} 1x120`},
+
+	{"DeviceAccessCodeNotRemoved", true, "a lock keeps a code", `
+		deviceaccess_codes_removal_overdue{instance="a"} 0x10 1x6 0x104
+		deviceaccess_codes_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="removing"} 0x10 1x6 0x104`},
+	{"DeviceAccessCodeNotRemoved", false, "a code stays on a lock that is offline for a quarter of an hour", `
+		deviceaccess_codes_removal_overdue{instance="a"} 0x120
+		deviceaccess_access_codes{instance="a", status="removing"} 1x120
+		deviceaccess_devices{instance="a", state="offline"} 0x10 1x15 0x95`},
+
+	{"DeviceAccessInventoryUnknown", true, "counting takes too long", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x11 1x99
+		deviceaccess_database_up{instance="a"} 1x120
+		deviceaccess_codes_overdue{instance="a"} 0x10 _x11 0x99`},
+	{"DeviceAccessInventoryUnknown", false, "one of two servers fails to count, and later both do for nine minutes", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x110
+		deviceaccess_inventory_up{instance="b"} 1x50 0x9 1x60
+		deviceaccess_database_up{instance="a"} 1x120`},
+	{"DeviceAccessDatabaseDown", true, "nothing is counted, because no server reaches the database", `
+		deviceaccess_inventory_up{instance="a"} 1x10 0x30 1x80
+		deviceaccess_database_up{instance="a"} 1x10 0x30 1x80`},
+
 	{"DeviceAccessBatteryLow", true, "a battery becomes critical", `
 		deviceaccess_devices_battery{instance="a", level="low"} 1x10 0x110
 		deviceaccess_devices_battery{instance="a", level="critical"} 0x10 1x110`},
 	{"DeviceAccessBatteryLow", false, "a lock reports a low battery while it is cold", `
 		deviceaccess_devices_battery{instance="a", level="low"} 0x10 1x25 0x85`},
+
+	{"DeviceAccessCertificateExpires", true, "one of two servers keeps a certificate that expires in 7 days", `
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="a"} 606600x120
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="b"} 8000000x120`},
+	{"DeviceAccessCertificateExpires", false, "a certificate is renewed in time, and a server has no HTTPS", `
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="a"} 605100x14 8000000x106
+		deviceaccess_tls_certificate_expiry_timestamp_seconds{instance="b"}` + strings.Repeat(" Inf", 121)},
 
 	{"DeviceAccessBackupTooOld", true, "the last backup is 36 hours old", `
 		deviceaccess_last_backup_timestamp_seconds{instance="a"} -128000+0x120`},

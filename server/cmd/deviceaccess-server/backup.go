@@ -25,12 +25,22 @@ func backupCommand() *cli.Command {
 			"master key. Its PINs and secrets are then encrypted. Keep the key elsewhere: the file is useless\n" +
 			"without it.\n\n" +
 			"FILE must not exist. - writes to standard output, for example to encrypt the backup.\n\n" +
+			"The command records when the backup ended, for the metrics. To record only backups that you verified,\n" +
+			"use --no-record, verify the file with `restore --data-dir DIR FILE`, and run `backup --record`.\n\n" +
 			"To back up a database of --database-url, use pg_dump.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "without-key", Usage: "leave out the master key; keep it elsewhere"},
+			&cli.BoolFlag{Name: "no-record", Usage: "do not record when the backup ended"},
+			&cli.BoolFlag{Name: "record", Usage: "write no backup; record that one was verified now"},
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			path := c.Args().First()
+			if c.Bool("record") {
+				if path != "" || c.Bool("no-record") || c.Bool("without-key") {
+					return usagef("--record writes no backup: omit FILE and other flags of backup")
+				}
+				return app.RecordBackup(ctx, database(c), logger(c))
+			}
 			if path == "" {
 				return usagef("missing argument: the FILE to write, or - for standard output")
 			}
@@ -57,8 +67,12 @@ func backupCommand() *cli.Command {
 	}
 }
 
-// recordBackup records the time of a complete backup for the metrics. A failure doesn't fail the backup.
+// recordBackup records the time of a complete backup for the metrics, unless a flag prevents it. A failure doesn't fail
+// the backup.
 func recordBackup(ctx context.Context, c *cli.Command) {
+	if c.Bool("no-record") {
+		return
+	}
 	if err := app.RecordBackup(ctx, database(c), logger(c)); err != nil {
 		logger(c).Warn(
 			"the backup is complete, but its time could not be recorded; the metrics show the one before",

@@ -22,7 +22,7 @@ func statusCommand() *cli.Command {
 		Name:  "status",
 		Usage: "show what is wrong now in a workspace and its server, worst first, over the API",
 		Description: "The exit code is 0 if nothing is wrong, and 1 if something is. A code counts as overdue if its device is\n" +
-			"online and has not set it for 10 minutes.",
+			"online and has not set or removed it for 10 minutes.",
 		Flags:  apiCommandFlags(),
 		Action: withClient(showStatus),
 	}
@@ -252,13 +252,22 @@ func (s *workspaceStatus) addCodes(codes []deviceCode) {
 		switch {
 		case len(problems) > 0:
 			f.rank, f.Problem, f.Since = findingCodeError, problems[0].Message, knownTime(problems[0].CreatedAt)
-		case c.managed.Status == api.Setting && c.device.Properties.Online && time.Since(c.since()) > health.OverdueAfter:
+		case c.overdue() && c.managed.Status == api.Removing:
+			f.rank, f.Since = findingCodeOverdue, knownTime(c.since())
+			f.Problem = "The device has not removed the code, which may still open the door."
+		case c.overdue():
 			f.rank, f.Problem, f.Since = findingCodeOverdue, "The device has not set the code.", knownTime(c.since())
 		default:
 			continue
 		}
 		s.Findings = append(s.Findings, f)
 	}
+}
+
+// overdue reports whether an online device takes too long to set or remove a managed code.
+func (c deviceCode) overdue() bool {
+	return c.managed != nil && (c.managed.Status == api.Setting || c.managed.Status == api.Removing) &&
+		c.device.Properties.Online && time.Since(c.since()) > health.OverdueAfter
 }
 
 func (s *workspaceStatus) addWebhooks(webhooks []api.Webhook) {

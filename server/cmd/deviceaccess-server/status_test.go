@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
 // status says what is wrong, worst first, and its exit code is that of the answer.
@@ -74,6 +77,42 @@ func TestStatus(t *testing.T) {
 	if code, out := p.exits("status", "--server", "http://127.0.0.1:1"); code != exitFailed ||
 		!strings.Contains(out, "cannot be reached") {
 		t.Errorf("no server: %d: %s", code, out)
+	}
+}
+
+// A code that an online device has not set or removed for long is a finding, and others are none.
+func TestStatus_OverdueCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		status  api.AccessCodeStatus
+		age     time.Duration
+		offline bool
+		want    string
+	}{
+		{name: "removing for long", status: api.Removing, age: time.Hour, want: "may still open the door"},
+		{name: "setting for long", status: api.Setting, age: time.Hour, want: "has not set the code"},
+		{name: "removing for a minute", status: api.Removing, age: time.Minute},
+		{name: "removing at an offline device", status: api.Removing, age: time.Hour, offline: true},
+		{name: "set for long", status: api.Set, age: time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			code := deviceCode{managed: &api.AccessCode{
+				Status:           c.status,
+				CreatedAt:        time.Now().Add(-24 * time.Hour),
+				PendingMutations: []api.PendingMutation{{CreatedAt: time.Now().Add(-c.age)}},
+			}}
+			code.device.Properties.Online = !c.offline
+			var s workspaceStatus
+			s.addCodes([]deviceCode{code})
+			switch {
+			case c.want == "" && len(s.Findings) > 0:
+				t.Errorf("found %q", s.Findings[0].Problem)
+			case c.want != "" && (len(s.Findings) != 1 || !strings.Contains(s.Findings[0].Problem, c.want)):
+				t.Errorf("found %+v, want one that says %q", s.Findings, c.want)
+			}
+		})
 	}
 }
 

@@ -127,6 +127,47 @@ func (q *Queries) CountDevices(ctx context.Context, most int32) (CountDevicesRow
 	return i, err
 }
 
+const CountFailingCodes = `-- name: CountFailingCodes :one
+select count(*)::bigint as codes
+from (
+  select c.device_id from access_codes c
+  where c.is_managed and not c.in_pool and c.error_code is not null limit $1::integer) c
+join devices d using (device_id)
+where d.removed_at is null and d.is_managed
+`
+
+// Codes with an error, up to a maximum.
+func (q *Queries) CountFailingCodes(ctx context.Context, most int32) (int64, error) {
+	row := q.db.QueryRow(ctx, CountFailingCodes, most)
+	var codes int64
+	err := row.Scan(&codes)
+	return codes, err
+}
+
+const CountOverdueRemovals = `-- name: CountOverdueRemovals :one
+select count(*)::bigint as codes
+from (
+  select c.removing_since, c.device_id from access_codes c
+  where c.is_managed and not c.in_pool and c.status <> 'set' and c.status = 'removing' order by c.desired_at limit $1::integer) c
+join devices d using (device_id)
+where d.online and d.removed_at is null
+  and greatest(c.removing_since, d.online_changed_at) < now() - make_interval(secs => $2::double precision)
+`
+
+type CountOverdueRemovalsParams struct {
+	Most           int32
+	OverdueSeconds float64
+}
+
+// Codes that have been removing for longer than so many seconds while their device was online. Considers the oldest
+// codes, up to a maximum.
+func (q *Queries) CountOverdueRemovals(ctx context.Context, arg CountOverdueRemovalsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, CountOverdueRemovals, arg.Most, arg.OverdueSeconds)
+	var codes int64
+	err := row.Scan(&codes)
+	return codes, err
+}
+
 const CountPendingAcsUsers = `-- name: CountPendingAcsUsers :one
 select count(*) filter (where error_code is null and blocked_gen < desired_gen)::bigint as waiting,
   count(*) filter (where error_code is not null or blocked_gen >= desired_gen)::bigint as failing

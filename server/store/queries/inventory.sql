@@ -42,6 +42,26 @@ select count(*) filter (where since < now() - make_interval(secs => @overdue_sec
   greatest(coalesce(extract(epoch from now() - min(since)), 0), 0)::double precision as oldest
 from waiting;
 
+-- name: CountFailingCodes :one
+-- Codes with an error, up to a maximum.
+select count(*)::bigint as codes
+from (
+  select c.device_id from access_codes c
+  where c.is_managed and not c.in_pool and c.error_code is not null limit @most::integer) c
+join devices d using (device_id)
+where d.removed_at is null and d.is_managed;
+
+-- name: CountOverdueRemovals :one
+-- Codes that have been removing for longer than so many seconds while their device was online. Considers the oldest
+-- codes, up to a maximum.
+select count(*)::bigint as codes
+from (
+  select c.removing_since, c.device_id from access_codes c
+  where c.is_managed and not c.in_pool and c.status <> 'set' and c.status = 'removing' order by c.desired_at limit @most::integer) c
+join devices d using (device_id)
+where d.online and d.removed_at is null
+  and greatest(c.removing_since, d.online_changed_at) < now() - make_interval(secs => @overdue_seconds::double precision);
+
 -- name: CountPendingAcsUsers :one
 -- Managed users whose changes are not on their access system yet: those with an error, and the others, up to a maximum.
 select count(*) filter (where error_code is null and blocked_gen < desired_gen)::bigint as waiting,
