@@ -76,7 +76,12 @@ func TestDoctor_OldBackup(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := p.exits("doctor", "--listen", listen); code != exitFailed || !strings.Contains(out, "at least daily") {
+	if code, out := p.exits(
+		"doctor",
+		"--listen",
+		listen,
+	); code != exitFailed ||
+		!strings.Contains(out, "at least daily") {
 		t.Errorf("an old backup: %d: %s", code, out)
 	}
 }
