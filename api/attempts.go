@@ -50,15 +50,28 @@ func (e *AttemptError) Error() string {
 // Unwrap returns the error that ended the waiting.
 func (e *AttemptError) Unwrap() error { return e.Err }
 
+// ErrOutcomeUnknown reports that the server does not know an action attempt, so the attempt may have succeeded or
+// failed.
+var ErrOutcomeUnknown = errors.New("the server does not know the action attempt")
+
 // Await waits until an action attempt ends. It returns an *AttemptError if the attempt fails or the context ends
 // first.
 //
-// Some servers return no attempt, or forget an attempt. Await treats both as success, because callers read the
-// resource afterwards.
+// Some servers return no attempt, or forget an attempt. Await treats both as success, so its callers must read the
+// resource afterwards. AwaitKnown reports both.
 func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
-	if attempt.ActionAttemptID == "" {
-		return nil
+	if err := c.AwaitKnown(ctx, attempt); !errors.Is(err, ErrOutcomeUnknown) {
+		return err
 	}
+	return nil
+}
+
+// AwaitKnown waits like Await, but returns ErrOutcomeUnknown if the server returned no attempt or does not know it.
+func (c *Client) AwaitKnown(ctx context.Context, attempt ActionAttempt) error {
+	if attempt.ActionAttemptID == "" {
+		return ErrOutcomeUnknown
+	}
+	unknown := false
 	asked := false // the first look uses the attempt as the caller received it
 	// Consecutive 404s without a reason come from a proxy that has lost its server, or from a server without the
 	// operation.
@@ -78,7 +91,7 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 			return false, nil
 		}
 		if IsNotFound(err) || IsNoRoute(err) {
-			attempt.Status = ActionAttemptStatusSuccess
+			unknown = true
 			return true, nil
 		}
 		bare = 0
@@ -88,7 +101,10 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 		attempt.Status, attempt.Error = answer.ActionAttempt.Status, answer.ActionAttempt.Error
 		return ended(attempt), nil
 	})
-	if err == nil && attempt.Status == ActionAttemptStatusSuccess {
+	switch {
+	case err == nil && unknown:
+		return ErrOutcomeUnknown
+	case err == nil && attempt.Status == ActionAttemptStatusSuccess:
 		return nil
 	}
 	return &AttemptError{

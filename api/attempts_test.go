@@ -120,6 +120,50 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// A caller that does not read the resource afterwards learns that the outcome is unknown.
+func TestAwaitKnown_OutcomeUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempt ActionAttempt
+		answers []func(*http.Request) (*http.Response, error)
+		unknown bool
+	}{
+		"no attempt": {attempt: ActionAttempt{}, unknown: true},
+		"bare 404s of a proxy": {
+			attempt: pendingAttempt,
+			answers: slices.Repeat([]func(*http.Request) (*http.Response, error){says(404, "<h1>404</h1>")}, maxBare404s+1),
+			unknown: true,
+		},
+		"no such operation": {
+			attempt: pendingAttempt,
+			answers: []func(*http.Request) (*http.Response, error){
+				says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`),
+			},
+			unknown: true,
+		},
+		"a forgotten attempt": {
+			attempt: pendingAttempt,
+			answers: []func(*http.Request) (*http.Response, error){
+				says(404, `{"ok": false, "error": {"type": "action_attempt_not_found", "message": "No"}}`),
+			},
+			unknown: true,
+		},
+		"success": {
+			attempt: pendingAttempt,
+			answers: []func(*http.Request) (*http.Response, error){says(200, attempt("success", "null"))},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := scripted(t, c.answers...)
+				err := client.AwaitKnown(t.Context(), c.attempt)
+				if c.unknown != errors.Is(err, ErrOutcomeUnknown) || !c.unknown && err != nil {
+					t.Errorf("the outcome is unknown: %v, want %v: %v", !c.unknown, c.unknown, err)
+				}
+			})
+		})
+	}
+}
+
 func TestAwait_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

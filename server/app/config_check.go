@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func Check(ctx context.Context, c Config) []CheckResult {
 	}{
 		{"listen", func() (string, error) { return checkAddress(ctx, c.Listen, "--listen") }},
 		{"metrics", func() (string, error) { return checkAddress(ctx, c.MetricsListen, "--metrics-listen") }},
-		{"tls", c.TLS.check},
+		{"tls", func() (string, error) { return c.checkTLS(ctx) }},
 		{"public url", c.checkPublicURL},
 		{"data directory", c.checkDataDir},
 		{"database", func() (string, error) {
@@ -51,7 +52,7 @@ func Check(ctx context.Context, c Config) []CheckResult {
 		}},
 		{"master key", func() (string, error) {
 			detail, err := c.checkKeyOf(ctx, dsn)
-			return detail, c.explainUnusable(err)
+			return detail, cmp.Or(c.explainUnusable(err), c.checkKeyReadable(ctx))
 		}},
 	}
 	results := make([]CheckResult, len(checks))
@@ -93,7 +94,8 @@ func checkAddress(ctx context.Context, address, flag string) (string, error) {
 	return address, nil
 }
 
-func (o TLSOptions) check() (string, error) {
+func (c Config) checkTLS(ctx context.Context) (string, error) {
+	o := c.TLS
 	cert, err := newCertificate(o, slog.New(slog.DiscardHandler))
 	if err != nil || cert == nil {
 		return "off", err
@@ -101,6 +103,11 @@ func (o TLSOptions) check() (string, error) {
 	end := cert.expiry()
 	if time.Now().After(end) {
 		return "", fmt.Errorf("the certificate %s has expired at %s: renew it", o.CertFile, end.Format(time.RFC3339))
+	}
+	for _, file := range []string{o.CertFile, o.KeyFile} {
+		if err := c.CheckReadable(ctx, file); err != nil {
+			return "", err
+		}
 	}
 	return fmt.Sprintf("%s, expires %s", o.CertFile, end.Format(time.RFC3339)), nil
 }
@@ -208,4 +215,14 @@ func (c Config) checkKeyOf(ctx context.Context, dsn string) (string, error) {
 		return "", c.checkData()
 	}
 	return "can be read", err
+}
+
+// checkKeyReadable checks that the server can read the master key in the data directory. Other sources of the key may be
+// files of root that systemd passes on.
+func (c Config) checkKeyReadable(ctx context.Context) error {
+	file := filepath.Join(c.DataDir, keyName)
+	if _, err := os.Stat(file); c.MasterKey != "" || err != nil { // the check of the key reports a missing one
+		return nil //nolint:nilerr // see above
+	}
+	return c.CheckReadable(ctx, file)
 }

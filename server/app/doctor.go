@@ -46,7 +46,7 @@ func Diagnose(ctx context.Context, c Config) []CheckResult {
 		{"server", func() (string, error) { return c.diagnoseServer(ctx) }},
 		{"public url answers", func() (string, error) { return c.diagnosePublicURL(ctx) }},
 		{"disk space", c.diagnoseDisk},
-		{"backup", func() (string, error) { return diagnoseBackup(ctx, dsn) }},
+		{"backup", func() (string, error) { return c.diagnoseBackup(ctx, dsn) }},
 		{"clock", func() (string, error) { return diagnoseClock(ctx, dsn) }},
 	} {
 		detail, err := one.check()
@@ -196,7 +196,12 @@ func (c Config) diagnoseDisk() (string, error) {
 	return detail, nil
 }
 
-func diagnoseBackup(ctx context.Context, dsn string) (string, error) {
+// diagnoseBackup checks the age of the last backup of the private database. The server does not know the backups of an
+// external one, because the command backup refuses it.
+func (c Config) diagnoseBackup(ctx context.Context, dsn string) (string, error) {
+	if c.DatabaseURL != "" {
+		return "not known: back up your PostgreSQL with its own tools, such as pg_dump, and the master key separately", nil
+	}
 	var last time.Time
 	detail, err := onDatabase(ctx, dsn, func(db *store.DB) (err error) {
 		last, err = db.GetLastBackup(ctx)

@@ -31,7 +31,7 @@ func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*encryptio
 		masters, err = file(filepath.Join(c.DataDir, keyName))
 	}
 	if err != nil {
-		return nil, err
+		return nil, ExplainPermission(err)
 	}
 	return encryption.New(masters...)
 }

@@ -65,11 +65,11 @@ func newCertificate(o TLSOptions, log *slog.Logger) (*certificate, error) {
 func (c *certificate) load() error {
 	cert, err := os.ReadFile(c.options.CertFile)
 	if err != nil {
-		return fmt.Errorf("read the certificate: %w; set --tls-cert to a PEM file", err)
+		return fmt.Errorf("read the certificate: %w; set --tls-cert to a PEM file", ExplainPermission(err))
 	}
 	key, err := os.ReadFile(c.options.KeyFile)
 	if err != nil {
-		return fmt.Errorf("read the key of the certificate: %w; set --tls-key to a PEM file", err)
+		return fmt.Errorf("read the key of the certificate: %w; set --tls-key to a PEM file", ExplainPermission(err))
 	}
 	content := slices.Concat(cert, key)
 	if bytes.Equal(content, c.read) {

@@ -82,10 +82,10 @@ func connectionOf(ctx context.Context, c *cli.Command) (connection, error) {
 		return out, err
 	}
 	if out.key == "" && p.KeyFile != "" {
-		if !strings.EqualFold(out.server, strings.TrimRight(p.Server, "/")) {
+		if of := strings.TrimRight(cmp.Or(p.Server, defaultServer), "/"); !strings.EqualFold(out.server, of) {
 			return out, usagef(
 				"the key of the profile is for %s, not for %s: set --key-file or %s",
-				p.Server,
+				of,
 				out.server,
 				keyVariable,
 			)

@@ -183,7 +183,8 @@ func TestAPIClient_Connection(t *testing.T) {
 	p.write("deviceaccess/home.key", r.APIKey+"\n")
 	p.write("deviceaccess/profiles.yaml", "default: home\nprofiles:\n"+
 		"  home: {server: "+r.URL+"/, key-file: home.key}\n"+
-		"  away: {server: \"http://127.0.0.1:1\", key-file: home.key}\n")
+		"  away: {server: \"http://127.0.0.1:1\", key-file: home.key}\n"+
+		"  here: {key-file: none.key}\n")
 	home := []string{"HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir}
 	wrong := p.write("wrong", "seam_Wrong123_"+strings.Repeat("x", 24))
 	token := s.ok("keys", "create", "--kind", "pat", "--workspace", r.Workspace)
@@ -193,11 +194,18 @@ func TestAPIClient_Connection(t *testing.T) {
 		code int
 		want string
 	}{
-		"default profile": {nil, nil, 0, ""},
-		"named profile":   {nil, []string{"--profile", "home"}, 0, ""},
-		"other profile":   {nil, []string{"--profile", "away"}, exitFailed, "cannot be reached"},
-		"other server":    {nil, []string{"--server", "http://127.0.0.1:2"}, exitUsage, "the key of the profile is for"},
-		"variable wins":   {[]string{keyVariable + "=seam_none"}, nil, exitRefused, "the key is that of " + keyVariable},
+		"default profile":        {nil, nil, 0, ""},
+		"named profile":          {nil, []string{"--profile", "home"}, 0, ""},
+		"other profile":          {nil, []string{"--profile", "away"}, exitFailed, "cannot be reached"},
+		"other server":           {nil, []string{"--server", "http://127.0.0.1:2"}, exitUsage, "the key of the profile is for"},
+		"profile without server": {nil, []string{"--profile", "here"}, exitUsage, "none.key does not exist"},
+		"profile without server, other server": {
+			nil,
+			[]string{"--profile", "here", "--server", r.URL},
+			exitUsage,
+			"the key of the profile is for " + defaultServer + ", not for " + r.URL,
+		},
+		"variable wins": {[]string{keyVariable + "=seam_none"}, nil, exitRefused, "the key is that of " + keyVariable},
 		"file wins": {
 			[]string{keyVariable + "=seam_none"}, []string{"--key-file", wrong}, exitRefused, "the key is that of " + wrong,
 		},

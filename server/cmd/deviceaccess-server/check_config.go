@@ -14,7 +14,7 @@ import (
 
 // checkConfig prints the result of each check of a configuration. It returns an error if a check fails.
 func checkConfig(ctx context.Context, c *cli.Command, config app.Config) error {
-	results := append([]app.CheckResult{{Name: "settings", Detail: settingsSource(c)}}, app.Check(ctx, config)...)
+	results := append(checkSettings(ctx, c, config), app.Check(ctx, config)...)
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	failed := 0
 	for _, r := range results {
@@ -34,11 +34,18 @@ func checkConfig(ctx context.Context, c *cli.Command, config app.Config) error {
 	return nil
 }
 
-// settingsSource describes where the settings come from.
-func settingsSource(c *cli.Command) string {
+// checkSettings describes where the settings come from, and checks that the server can read the files that this command
+// has read for it.
+func checkSettings(ctx context.Context, c *cli.Command, config app.Config) []app.CheckResult {
+	settings := app.CheckResult{Name: "settings", Detail: "flags and variables"}
 	path := cmp.Or(c.String("config"), defaultConfig)
-	if _, err := os.Stat(path); err != nil {
-		return "flags and variables"
+	if _, err := os.Stat(path); err == nil {
+		settings.Detail = "flags, variables, and " + path
+		settings.Err = config.CheckReadable(ctx, path)
 	}
-	return "flags, variables, and " + path
+	results := []app.CheckResult{settings}
+	if len(c.StringSlice("vendor-client-secret-file")) > 0 {
+		results = append(results, checkVendorSecrets(ctx, c, config))
+	}
+	return results
 }

@@ -63,6 +63,70 @@ func TestCheckConfig(t *testing.T) {
 	check(exitUsage, nil, "--tls-cert", "/none")
 }
 
+// Root can read all files, so serve --check-config and doctor try them as the owner of the data directory.
+func TestCheckConfig_AsRoot(t *testing.T) {
+	t.Parallel()
+	owner := unprivileged(t)
+	p := newProgram(t)
+	p.env = []string{"INVOCATION_ID="}
+	data, inHome := filepath.Join(p.dir, "data"), filepath.Join(p.dir, "home", "tls.key")
+	if err := errors.Join(
+		os.Mkdir(data, 0o700), os.Chown(data, int(owner.Uid), int(owner.Gid)), os.Mkdir(filepath.Dir(inHome), 0o700),
+	); err != nil {
+		t.Fatal(err)
+	}
+	cert, key := clientCertificate(t)
+	write := func(path, text string, mode os.FileMode) string {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	at := func(name string) string { return filepath.Join(p.dir, name) }
+	certFile, good := write(at("tls.crt"), cert, 0o644), write(at("good.key"), key, 0o644)
+	closed, secret := write(at("closed.key"), key, 0o600), write(at("secret"), "hidden", 0o600)
+	grouped := write(at("grouped.key"), key, 0o640)
+	config := write(at("config.yaml"), "offline-debounce: 10m\n", 0o600)
+	write(inHome, key, 0o644)
+	if err := os.Chown(grouped, 0, int(owner.Gid)); err != nil {
+		t.Fatal(err)
+	}
+	tls := func(key string) []string { return []string{"--tls-cert", certFile, "--tls-key", key} }
+	refused := func(part, file string) string {
+		return part + " +user " + otherUser + ", the owner of the data directory, cannot read " + file + ".*chgrp.*LoadCredential"
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"all may read":      {tls(good), `ok +tls +` + certFile},
+		"the group may":     {tls(grouped), `ok +tls +` + certFile},
+		"key of root":       {tls(closed), "FAILED +" + refused("tls", closed)},
+		"directory of root": {tls(inHome), "FAILED +" + refused("tls", inHome)},
+		"vendor secret": {
+			[]string{"--vendor-client", "seam=a", "--vendor-client-secret-file", "seam=" + secret},
+			"FAILED +" + refused("vendor client secrets", secret),
+		},
+		"configuration": {[]string{"--config", config}, "FAILED +" + refused("settings", config)},
+		"passed by systemd": {
+			[]string{"--master-key-file", write(at("key"), base64.StdEncoding.EncodeToString(encryption.NewMaster()), 0o600)},
+			`ok +master key`,
+		},
+	} {
+		for _, command := range [][]string{{"serve", "--check-config"}, {"doctor", "--listen", "127.0.0.1:0"}} {
+			_, out := p.exits(slices.Concat(command, c.args)...)
+			if !regexp.MustCompile(`(?m)^` + c.want).MatchString(out) {
+				t.Errorf("%s: %v: no line %q in %s", name, command, c.want, out)
+			}
+		}
+	}
+	out, err := p.as(owner, p.command(append([]string{"serve", "--check-config"}, tls(closed)...)...)).CombinedOutput()
+	if err == nil || !regexp.MustCompile("FAILED +tls .*user "+otherUser+" cannot read the file; .*chgrp").Match(out) {
+		t.Errorf("the owner: %v: %s", err, out)
+	}
+}
+
 // emptySchema returns a URL of the database with an empty schema.
 func (p *program) emptySchema() string {
 	p.Helper()

@@ -335,7 +335,7 @@ func createCode(ctx context.Context, c *cli.Command, to *client) error {
 	}
 	id := answer.AccessCode.AccessCodeID
 	if !c.Bool("no-wait") {
-		if err := to.await(ctx, c, answer.ActionAttempt); err != nil {
+		if err := to.await(ctx, c, answer.ActionAttempt, to.codeArrives(id)); err != nil {
 			return fmt.Errorf(
 				"the code %s was created, but its device does not have it yet: %w; `deviceaccess-server codes "+
 					"get %s` shows its state",
@@ -379,7 +379,7 @@ func deleteCode(ctx context.Context, c *cli.Command, to *client, code deviceCode
 		fmt.Println("Deleting", code.id())
 		return nil
 	}
-	if err := to.await(ctx, c, answer.ActionAttempt); err != nil {
+	if err := to.await(ctx, c, answer.ActionAttempt, to.codeLeaves(code.id())); err != nil {
 		return fmt.Errorf("the code may still open the door: %w; the server keeps trying to remove it", err)
 	}
 	fmt.Println("Deleted", code.id())
@@ -409,9 +409,39 @@ func retryCode(ctx context.Context, c *cli.Command, to *client, code deviceCode)
 		fmt.Println("Retrying", code.id())
 		return nil
 	}
-	if err := to.await(ctx, c, answer.ActionAttempt); err != nil {
+	if err := to.await(ctx, c, answer.ActionAttempt, to.codeArrives(code.id())); err != nil {
 		return err
 	}
 	fmt.Println("The device has the code", code.id())
 	return nil
+}
+
+// codeArrives is the change of a code that its device gets, or that starts later.
+func (o *client) codeArrives(id string) change {
+	return change{
+		done: func(ctx context.Context) (bool, error) {
+			code, err := o.code(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			starts, _ := code.frame()
+			scheduled := code.managed.Status == api.Unset && starts != nil && starts.After(time.Now())
+			return scheduled || code.managed.Status == api.Set && len(code.managed.PendingMutations) == 0, nil
+		},
+		show: "codes get " + id,
+	}
+}
+
+// codeLeaves is the change of a code that is removed from its device.
+func (o *client) codeLeaves(id string) change {
+	return change{
+		done: func(ctx context.Context) (bool, error) {
+			_, err := o.code(ctx, id)
+			if api.IsNotFound(err) {
+				return true, nil
+			}
+			return false, err
+		},
+		show: "codes get " + id,
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -289,7 +290,14 @@ func moveBolt(
 		if err != nil {
 			return err
 		}
-		if err := to.await(ctx, c, answer.ActionAttempt); err != nil {
+		moved := change{
+			done: func(ctx context.Context) (bool, error) {
+				now, err := to.findDevice(ctx, d.DeviceID)
+				return err == nil && boltState(now) == done, err
+			},
+			show: "devices get " + d.DeviceID,
+		}
+		if err := to.await(ctx, c, answer.ActionAttempt, moved); err != nil {
 			return err
 		}
 		fmt.Printf("%s is %s.\n", named(d.DisplayName, d.DeviceID), done)
@@ -297,11 +305,33 @@ func moveBolt(
 	}
 }
 
-// await waits until an action attempt ends, for at most --timeout.
-func (o *client) await(ctx context.Context, c *cli.Command, attempt api.ActionAttempt) error {
-	waiting, cancel := context.WithTimeout(ctx, c.Duration("timeout"))
+// change is what an action attempt changes, which tells the outcome of an attempt that the server does not know.
+type change struct {
+	// done reports whether the server shows the change.
+	done func(context.Context) (bool, error)
+	// show is the command that shows the state, without the name of the program.
+	show string
+}
+
+// await waits until an action attempt ends, for at most --timeout. If the server does not know the attempt, await waits
+// until the server shows the change.
+func (o *client) await(ctx context.Context, c *cli.Command, attempt api.ActionAttempt, to change) error {
+	timeout := c.Duration("timeout")
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return o.Await(waiting, attempt)
+	err := o.AwaitKnown(waiting, attempt)
+	if !errors.Is(err, api.ErrOutcomeUnknown) {
+		return err
+	}
+	if err = api.Poll(waiting, func() (bool, error) { return to.done(waiting) }); err == nil {
+		return nil
+	}
+	reason := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		reason = fmt.Sprintf("the change did not show within %s%s", timeout, api.PollFailureSuffix(err))
+	}
+	return exitError{fmt.Errorf("the outcome is unknown: %w, and %s; run `deviceaccess-server %s` to see the state",
+		api.ErrOutcomeUnknown, reason, to.show), exitFailed}
 }
 
 // listCodesOfDevice lists the managed and the unmanaged codes of a device.

@@ -41,7 +41,7 @@ func doctor(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	results := append([]app.CheckResult{{Name: "settings", Detail: settingsSource(c)}}, app.Diagnose(ctx, config)...)
+	results := append(checkSettings(ctx, c, config), app.Diagnose(ctx, config)...)
 	records, failed := make([]checkRecord, len(results)), 0
 	for i, r := range results {
 		records[i] = checkRecord{r.Name, r.Err == nil, r.Detail}

@@ -52,6 +52,30 @@ func TestDoctor(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	if code, out := p.exits("doctor", "--listen", listen); code != 0 ||
+		!strings.Contains(out, "not known: back up your PostgreSQL with its own tools") {
+		t.Errorf("the backup of an external database: %d: %s", code, out)
+	}
+	p.stop(cmd)
+	if _, err := os.Stat(filepath.Join(p.dir, "data", "postgres")); !os.IsNotExist(err) {
+		t.Errorf("the doctor has created a database: %v", err)
+	}
+}
+
+// The doctor finds that the last backup of a private database is too old.
+func TestDoctor_OldBackup(t *testing.T) {
+	t.Parallel()
+	p := newPrivate(t)
+	r, _ := p.serve("--sandbox=false")
+	listen := strings.TrimPrefix(r.URL, "http://")
+	p.until("the server is healthy", func() bool { code, _ := p.exits("doctor", "--listen", listen); return code == 0 })
+	p.untilYes("true")
+	if _, err := p.conn.Exec(
+		t.Context(),
+		"insert into last_backup (finished_at) values (now() - interval '3 days')",
+	); err != nil {
+		t.Fatal(err)
+	}
 	if code, out := p.exits(
 		"doctor",
 		"--listen",
@@ -59,9 +83,5 @@ func TestDoctor(t *testing.T) {
 	); code != exitFailed ||
 		!strings.Contains(out, "at least daily") {
 		t.Errorf("an old backup: %d: %s", code, out)
-	}
-	p.stop(cmd)
-	if _, err := os.Stat(filepath.Join(p.dir, "data", "postgres")); !os.IsNotExist(err) {
-		t.Errorf("the doctor has created a database: %v", err)
 	}
 }

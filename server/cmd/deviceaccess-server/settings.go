@@ -15,6 +15,8 @@ import (
 
 	yaml "github.com/oasdiff/yaml3"
 	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
 // A setting comes from the first of these sources that has it: the flag, the environment variable, the configuration
@@ -123,7 +125,7 @@ func applySecret(c *cli.Command, name string) error {
 	}
 	secret, mode, err := readSecret(file)
 	if err != nil {
-		return usagef("%s: %w", source, err)
+		return usagef("%s: %w", source, app.ExplainPermission(err))
 	}
 	if mode&0o004 != 0 {
 		logger(c).Warn("every user of this machine can read the file of a secret: run chmod 600 on it",

@@ -22,7 +22,7 @@ func statusCommand() *cli.Command {
 		Name:  "status",
 		Usage: "show what is wrong now in a workspace and its server, worst first, over the API",
 		Description: "The exit code is 0 if nothing is wrong, and 1 if something is. A code counts as overdue if its device is\n" +
-			"online and has not set or removed it for 10 minutes.",
+			"online and has not set or removed it for 10 minutes. While a part of the server is down, only the server is shown.",
 		Flags:  apiCommandFlags(),
 		Action: withClient(showStatus),
 	}
@@ -56,11 +56,12 @@ type finding struct {
 
 // workspaceStatus is what status prints.
 type workspaceStatus struct {
-	Server    string       `json:"server"`
-	Workspace namedObject  `json:"workspace"`
-	Counts    statusCounts `json:"counts"`
-	OK        bool         `json:"ok"`
-	Findings  []finding    `json:"findings"`
+	Server string `json:"server"`
+	// Workspace and Counts are nil if a part of the server is down.
+	Workspace *namedObject  `json:"workspace,omitempty"`
+	Counts    *statusCounts `json:"counts,omitempty"`
+	OK        bool          `json:"ok"`
+	Findings  []finding     `json:"findings"`
 }
 
 type namedObject struct {
@@ -94,6 +95,10 @@ func (s *workspaceStatus) print(c *cli.Command) error {
 	case outputJSON, outputYAML:
 		return printDocument(os.Stdout, format, s)
 	case outputTable:
+		if s.Workspace == nil {
+			fmt.Printf("A part of the server at %s is down, so its workspace was not checked.\n\n", printable(s.Server))
+			break
+		}
 		fmt.Printf(
 			"%s at %s: %d accounts, %d devices, %d codes, %d webhooks\n",
 			named(s.Workspace.Name, s.Workspace.ID),
@@ -141,12 +146,16 @@ func (o *client) status(ctx context.Context) (*workspaceStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.addServer(parts)
+	if s.addServer(parts); s.down() {
+		s.sort()
+		return s, nil
+	}
+	s.Counts = &statusCounts{}
 	workspace, err := api.Call[api.WorkspaceResponse](ctx, o.GetWorkspace, api.EmptyRequest{})
 	if err != nil {
 		return nil, err
 	}
-	s.Workspace = namedObject{workspace.Workspace.WorkspaceID, workspace.Workspace.Name}
+	s.Workspace = &namedObject{workspace.Workspace.WorkspaceID, workspace.Workspace.Name}
 	accounts, err := api.Collect(o.ConnectedAccounts(ctx, api.ListConnectedAccountsRequest{}))
 	if err != nil {
 		return nil, err
@@ -167,11 +176,21 @@ func (o *client) status(ctx context.Context) (*workspaceStatus, error) {
 		return nil, err
 	}
 	s.addWebhooks(webhooks)
+	s.sort()
+	s.OK = len(s.Findings) == 0
+	return s, nil
+}
+
+// sort orders the findings, worst first.
+func (s *workspaceStatus) sort() {
 	slices.SortStableFunc(s.Findings, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), compareSince(a.Since, b.Since))
 	})
-	s.OK = len(s.Findings) == 0
-	return s, nil
+}
+
+// down reports whether a part of the server is down, so that calls of the API would fail after long retries.
+func (s *workspaceStatus) down() bool {
+	return slices.ContainsFunc(s.Findings, func(f finding) bool { return f.rank == findingServerDown })
 }
 
 // compareSince orders older findings first, and those of unknown age last.

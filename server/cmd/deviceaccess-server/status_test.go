@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ func TestStatus(t *testing.T) {
 		return slices.ContainsFunc(found.Findings, func(f finding) bool { return f.Kind == kind && f.ID == id })
 	}
 	s.until("the server is healthy", func() bool { look(); return !has("server", "") })
+	if found.Workspace == nil || found.Counts == nil {
+		t.Fatalf("the status is %+v", found)
+	}
 	if found.Server != r.URL || found.Workspace.ID != r.Workspace || found.Counts.Devices == 0 ||
 		found.Counts.Accounts == 0 {
 		t.Errorf("the status is %+v", found)
@@ -113,6 +117,41 @@ func TestStatus_OverdueCodes(t *testing.T) {
 				t.Errorf("found %+v, want one that says %q", s.Findings, c.want)
 			}
 		})
+	}
+}
+
+// While a part of the server is down, status says so and calls no operation, because that would fail after long retries.
+func TestStatus_ServerDown(t *testing.T) {
+	t.Parallel()
+	s := newEmpty(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			t.Errorf("status calls %s", r.URL.Path)
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		if err := json.NewEncoder(w).Encode(api.HealthResponse{ServiceHealthStatuses: []api.ServiceHealth{
+			{Service: "server", Status: api.Healthy},
+			{Service: "work", Status: api.Degraded, Description: "Work is late."},
+			{Service: "database", Status: api.Down, Description: "The database does not respond."},
+		}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p := s.remote(ready{URL: server.URL, APIKey: "seam_test"})
+	code, out := p.exits("status")
+	down, late := strings.Index(out, "The database does not respond."), strings.Index(out, "Work is late.")
+	if code != exitFailed || down < 0 || late < down || !strings.Contains(out, "is down") ||
+		strings.Contains(out, "0 devices") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	text, _ := p.command("status", "--output", "json").Output()
+	var found workspaceStatus
+	if err := json.Unmarshal(text, &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.OK || found.Workspace != nil || found.Counts != nil || len(found.Findings) != 2 {
+		t.Errorf("the JSON is %s", text)
 	}
 }
 

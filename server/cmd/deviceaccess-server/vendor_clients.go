@@ -56,7 +56,7 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		}
 		secret, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
-			return nil, usagef("--vendor-client-secret-file: %w", err)
+			return nil, usagef("--vendor-client-secret-file: %w", app.ExplainPermission(err))
 		}
 		if one.Secret = strings.TrimSpace(string(secret)); one.Secret == "" {
 			return nil, usagef(
@@ -68,6 +68,19 @@ func vendorClients(c *cli.Command) (map[string]adapter.Client, error) {
 		clients[name] = one
 	}
 	return clients, nil
+}
+
+// checkVendorSecrets checks that the server can read the client secrets.
+func checkVendorSecrets(ctx context.Context, c *cli.Command, config app.Config) app.CheckResult {
+	files := c.StringSlice("vendor-client-secret-file")
+	result := app.CheckResult{Name: "vendor client secrets", Detail: fmt.Sprintf("%d can be read", len(files))}
+	for _, text := range files {
+		_, file, _ := strings.Cut(text, "=")
+		if result.Err = config.CheckReadable(ctx, file); result.Err != nil {
+			break
+		}
+	}
+	return result
 }
 
 // checkAdapter fails unless a vendor has the adapter.
