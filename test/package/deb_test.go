@@ -176,12 +176,12 @@ type home struct {
 // with returns the home for a part of the test.
 func (h *home) with(t *testing.T) *home {
 	part, d := *h, *h.tree
-	d.T, part.tree = t, &d
+	d.T, part.tree, part.guide = t, &d, h.guide.with(t)
 	return &part
 }
 
-// install follows the guide until a lock has a code. Only the ports differ, since other programs of this machine may use
-// those of the guide.
+// install follows the guide until a lock has a code. Only the ports differ, since other programs of this machine may
+// use those of the guide.
 func (h *home) install(gateway string) {
 	d, g := h.tree, h.guide
 	for _, version := range []string{"0.1.0", "0.2.0"} {
@@ -201,7 +201,8 @@ func (h *home) install(gateway string) {
 		h.Errorf("the installation does not say what to do next: %s", said)
 	}
 	h.Logf("installed the package in %s", time.Since(begun).Round(time.Second))
-	d.write(configFile, g.replace(d.read(configFile), "listen: 127.0.0.1:8500", fmt.Sprint("listen: 127.0.0.1:", h.port)), 0o644)
+	config := g.replace(d.read(configFile), "listen: 127.0.0.1:8500", fmt.Sprint("listen: 127.0.0.1:", h.port))
+	d.write(configFile, config, 0o644)
 	if out := d.shell(g.next("3. Configure"), ""); strings.Contains(out, "FAILED") {
 		h.Errorf("the installed configuration: %s", out)
 	}

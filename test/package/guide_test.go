@@ -38,8 +38,15 @@ func readGuide(t *testing.T) *guide {
 	return g
 }
 
-// next returns the next block of a section. Replacements are pairs of a text in the block, such as the name of a lock, and
-// what this machine has instead.
+// with returns the guide for a part of the test.
+func (g *guide) with(t *testing.T) *guide {
+	part := *g
+	part.T = t
+	return &part
+}
+
+// next returns the next block of a section. Replacements are pairs of a text in the block, such as the name of a lock,
+// and what this machine has instead.
 func (g *guide) next(section string, replacements ...string) string {
 	g.Helper()
 	i := g.used[section]

@@ -121,7 +121,7 @@ func (h *home) publish(httpsPort int) (key string) {
 		ID        string `json:"workspace_id"`
 		IsSandbox bool   `json:"is_sandbox"`
 	}
-	list := h.shell("deviceaccess-server workspaces list --quiet --output json", "")
+	list := h.run("deviceaccess-server", "workspaces", "list", "--quiet", "--output", "json")
 	if err := json.Unmarshal([]byte(list), &workspaces); err != nil {
 		h.Fatalf("%v: %s", err, list)
 	}

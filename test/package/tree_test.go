@@ -159,7 +159,7 @@ func (d *tree) command(args ...string) *exec.Cmd {
 // shell runs commands of the guide in /root, with input at the keyboard, and returns their output.
 func (d *tree) shell(script, input string) string {
 	d.Helper()
-	cmd := d.command("bash", "-euo", "pipefail", "-c", "cd /root\n"+script)
+	cmd := d.command("env", "--chdir=/root", "bash", "-euo", "pipefail", "-c", script)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
