@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// The image runs without a shell, as its own user, on a read-only file system, serves a database of the machine, and sets
-// a code on a lock, with the commands of the guide "Run it".
+// The image runs without a shell, as its own user, on a read-only file system, serves a database of the machine, and
+// sets a code on a lock, with the commands of the guide "Run it".
 func TestImage(t *testing.T) {
 	need(t, "podman", "runc")
 	lab := zwave.Start(t, zwave.Plain)
@@ -53,16 +54,49 @@ func TestImage(t *testing.T) {
 	t.Logf("followed the guide from the image to a code on a lock in %s", time.Since(begun).Round(time.Second))
 
 	image := strings.TrimSpace(c.podman("inspect", "--format={{.ImageName}}", "deviceaccess"))
-	if user := strings.TrimSpace(c.podman("image", "inspect", "--format={{.Config.User}}", image)); user != "65532:65532" {
+	if user := strings.TrimSpace(
+		c.podman("image", "inspect", "--format={{.Config.User}}", image),
+	); user != "65532:65532" {
 		t.Errorf("the image runs as %s", user)
 	}
 	t.Log(c.podman(append(append([]string{"run", "--rm", "--read-only"}, c.limits...), image, "version")...))
-	shell := slices.Concat(c.global, []string{"run", "--rm", "--entrypoint=/bin/sh"}, c.limits, []string{image, "-c", "true"})
+	shell := slices.Concat(c.global, []string{"run", "--rm", "--entrypoint=/bin/sh"}, c.limits,
+		[]string{image, "-c", "true"})
 	if out, err := exec.CommandContext(t.Context(), "podman", shell...).CombinedOutput(); err == nil {
 		t.Errorf("the image has a shell: %s", out)
 	}
 	c.stop()
+	t.Run("standalone", func(t *testing.T) { standalone(t, g, zwave.Start(t, zwave.Plain)) })
 	g.finish("Containers")
+}
+
+// standalone runs the image with PostgreSQL, whose data survives the container.
+func standalone(t *testing.T, g *guide, lab *zwave.Gateway) {
+	g, c := g.with(t), newContainers(t)
+	archive := c.archive("deviceaccess-server_*_image_standalone_" + runtime.GOARCH + ".tar")
+	start := g.next("Containers",
+		"deviceaccess-server_0.1.0_image_standalone_amd64.tar", archive,
+		"--publish 127.0.0.1:8500:8500", c.options(),
+		"deviceaccess-server:0.1.0-", "deviceaccess-server:"+version(archive)+"-")
+	g.used["Containers"] = 1 // the commands that connect a lock are the same
+	begun := time.Now()
+	c.shell(start, "")
+	key, code := c.connect(g, lab)
+	g.used["Containers"]++
+	took := time.Since(begun).Round(time.Second)
+	t.Logf("followed the guide from the image with PostgreSQL to a code on a lock in %s", took)
+	if user := strings.TrimSpace(c.podman("exec", "deviceaccess", "id", "--user")); user != "65532" {
+		t.Errorf("the image runs as user %s", user)
+	}
+	c.podman("exec", "deviceaccess", "test", "-s", "/var/lib/deviceaccess/master.key")
+	c.stop()
+	c.podman("rm", "deviceaccess")
+	c.shell(start[strings.Index(start, "podman run"):], "")
+	c.await()
+	if status := codeStatus(t, c.url, key, code); status != "set" {
+		t.Errorf("in a new container with the same volume, the code is %q", status)
+	}
+	c.stop()
 }
 
 // containers runs podman with its own storage.
