@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -35,22 +36,12 @@ func deb(t *testing.T, version string) string {
 	t.Setenv("CGO_ENABLED", "0")
 	run(t, "go", "tool", "-modfile=tools/go.mod", "nfpm", "package", "--config", "packaging/nfpm.yaml",
 		"--packager", "deb", "--target", dir)
-	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("nfpm writes %v: %v", found, err)
-	}
-	return found[0]
+	return filepath.Join(dir, debName(version))
 }
 
-// install installs a package in the tree.
-func (d *tree) install(path string) string {
-	d.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		d.Fatal(err)
-	}
-	d.write("/root/server.deb", string(b), 0o644)
-	return d.run("dpkg", "--install", "/root/server.deb")
+// debName returns the name of the file of a package.
+func debName(version string) string {
+	return fmt.Sprintf("deviceaccess-server_%s_%s.deb", version, runtime.GOARCH)
 }
 
 // api calls an operation of a server, which must succeed.
@@ -105,105 +96,160 @@ func codeStatus(t *testing.T, url, key, id string) string {
 	return out.AccessCode.Status
 }
 
-// The Debian package is installed, used, backed up, put behind proxies, upgraded, restored, removed, and purged, as the guide
-// "Run it" says.
+// The Debian package is installed, connected to a lock, backed up, put behind proxies, upgraded, restored, removed, and
+// purged with the commands of the guide "Run it".
 func TestDebianPackage(t *testing.T) {
 	need(t, "mmdebstrap", "systemd-analyze", "nsenter")
-	older, newer := deb(t, "0.0.9"), deb(t, "0.1.0")
-	d := newTree(t, "postgresql", "systemd", "nginx-light", "caddy", "ca-certificates")
-	begun := time.Now()
+	lab := zwave.Start(t, zwave.Plain)
+	g := readGuide(t)
+	h := &home{tree: newTree(t, "systemd", "nginx-light", "caddy"), guide: g, lock: lab.Locks()[0]}
+	d := h.tree
+	h.install(lab.URL)
+	masterKey := d.read(keyFile)
+	h.checkFiles()
+	t.Run("units", func(t *testing.T) { checkUnits(t, d.root) })
 
-	said := d.install(older)
-	if !strings.Contains(said, "systemctl enable --now") || !strings.Contains(said, keyFile) {
-		t.Errorf("the installation does not say what to do next: %s", said)
+	listed := d.shell(g.next("9. Back up"), "")
+	backups := d.list(backupDir)
+	if len(backups) != 1 || !strings.HasSuffix(backups[0], ".tar.gz") || !strings.Contains(listed, backupUnit) {
+		t.Fatalf("the backup unit leaves %v; the timers are %s", backups, listed)
 	}
+	t.Run("proxies", func(t *testing.T) { h.with(t).proxies() })
+	config := d.read(configFile)
+	later := createCode(t, h.url, h.key)
+
+	before := d.property("MainPID")
+	d.shell(g.next("10. Upgrade", "amd64", runtime.GOARCH), "")
+	if d.read(keyFile) != masterKey || d.read(configFile) != config {
+		t.Error("the upgrade replaces the master key or the configuration")
+	}
+	if state, after := d.property("ActiveState"), d.property("MainPID"); state != "active" || after == before {
+		t.Errorf("after the upgrade, the server is %s, and its process %s was %s", state, after, before)
+	}
+	h.checkCode("after the upgrade")
+	t.Run("watchdog", func(t *testing.T) { h.with(t).freeze() })
+
+	d.shell(g.next("9. Back up", "deviceaccess-2026-11-22T030000Z.tar.gz", backups[0]), "")
+	h.checkCode("after the restore")
+	if status := codeStatus(t, h.url, h.key, later); status != "" {
+		t.Errorf("after the restore, a code from after the backup is %q", status)
+	}
+
+	uninstall := lines(g.next("11. Uninstall"))
+	d.shell(uninstall[0], "")
+	if d.has("/usr/bin/deviceaccess-server") || !d.has(dataDir+"/postgres") || d.read(keyFile) != masterKey ||
+		d.read(configFile) != config {
+		t.Error("the removal keeps the program, or deletes data, key, or configuration")
+	}
+	d.run("apt-get", "install", "/root/"+debName("0.2.0"))
+	d.systemctl("start", serverUnit)
+	h.checkCode("after a new installation")
+	backups = d.list(backupDir)
+	d.shell(uninstall[1], "")
+	for _, path := range []string{dataDir, "/etc/deviceaccess"} {
+		if d.has(path) {
+			t.Errorf("the purge leaves %s: %v", path, d.list(path))
+		}
+	}
+	if kept := d.list(backupDir); len(kept) == 0 || !slices.Equal(kept, backups) {
+		t.Errorf("the purge keeps %v of the backups %v", kept, backups)
+	}
+	for section := range g.blocks {
+		if section != "Containers" {
+			g.finish(section)
+		}
+	}
+}
+
+// home is a tree with the server, a lock, and a code on it.
+type home struct {
+	*tree
+	guide *guide
+	lock  *zwave.Lock
+	port  int
+	url   string
+	key   string
+	pin   string
+	code  string
+}
+
+// with returns the home for a part of the test.
+func (h *home) with(t *testing.T) *home {
+	part, d := *h, *h.tree
+	d.T, part.tree, part.guide = t, &d, h.guide.with(t)
+	return &part
+}
+
+// install follows the guide until a lock has a code. Only the ports differ, since other programs of this machine may
+// use those of the guide.
+func (h *home) install(gateway string) {
+	d, g := h.tree, h.guide
+	for _, version := range []string{"0.1.0", "0.2.0"} {
+		b, err := os.ReadFile(deb(h.T, version))
+		if err != nil {
+			h.Fatal(err)
+		}
+		d.write("/root/"+debName(version), string(b), 0o644)
+	}
+	h.port, h.pin = freePort(h.T), "4713"
+	h.url = fmt.Sprintf("http://127.0.0.1:%d", h.port)
+	d.env = append(d.env, "DEVICEACCESS_SERVER="+h.url)
+
+	begun := time.Now()
+	said := d.shell(g.next("2. Install", "amd64", runtime.GOARCH), "")
+	if !strings.Contains(said, "systemctl enable --now") || !strings.Contains(said, keyFile) {
+		h.Errorf("the installation does not say what to do next: %s", said)
+	}
+	h.Logf("installed the package in %s", time.Since(begun).Round(time.Second))
+	config := g.replace(d.read(configFile), "listen: 127.0.0.1:8500", fmt.Sprint("listen: 127.0.0.1:", h.port))
+	d.write(configFile, config, 0o644)
+	if out := d.shell(g.next("3. Configure"), ""); strings.Contains(out, "FAILED") {
+		h.Errorf("the installed configuration: %s", out)
+	}
+	d.shell(g.next("4. Start"), "")
+	d.shell(g.next("6. Create a workspace and a key"), "")
+	h.key = strings.TrimSpace(d.read("/root/api-key"))
+	d.shell(g.next("7. Connect locks", "ws://127.0.0.1:3000", gateway), "")
+	name := lockName(h.T, h.url, h.key)
+	h.code = lastID(h.T, d.shell(g.next("7. Connect locks", "Front Door", name), h.pin+"\n"))
+	took := time.Since(begun).Round(time.Second)
+	h.checkCode("at the end of the guide")
+	h.Logf("followed the guide from the installation to a code on a lock in %s", took)
+	if took > guideLimit {
+		h.Errorf("the guide takes %s until a lock has a code, more than %s", took, guideLimit)
+	}
+	g.skip("2. Install", "dnf ")   // needs another distribution
+	g.skip("3. Configure", "psql") // needs another PostgreSQL, which TestImage has
+}
+
+// checkFiles checks owners and permissions.
+func (h *home) checkFiles() {
 	for path, want := range map[string]string{
 		keyFile:                        "root:root 600",
 		configFile:                     "root:root 644",
 		"/etc/deviceaccess":            "root:root 755",
 		dataDir:                        "deviceaccess:deviceaccess 700",
 		backupDir:                      "deviceaccess:deviceaccess 700",
+		"/root/api-key":                "root:root 600",
 		"/usr/bin/deviceaccess-server": "root:root 755",
 		"/usr/share/man/man8/deviceaccess-server.8.gz":               "root:root 644",
 		"/usr/share/bash-completion/completions/deviceaccess-server": "root:root 644",
 		"/usr/share/zsh/vendor-completions/_deviceaccess-server":     "root:root 644",
 		"/usr/share/doc/deviceaccess-server/examples/nginx.conf":     "root:root 644",
 	} {
-		if mode := d.mode(path); mode != want {
-			t.Errorf("%s has %s, expected %s", path, mode, want)
+		if mode := h.mode(path); mode != want {
+			h.Errorf("%s has %s, expected %s", path, mode, want)
 		}
 	}
-	masterKey := d.read(keyFile)
-	t.Run("units", func(t *testing.T) { checkUnits(t, d.root) })
+}
 
-	port, httpsPort := freePort(t), freePort(t)
-	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	config := strings.NewReplacer(
-		"listen: 127.0.0.1:8500", fmt.Sprintf("listen: 127.0.0.1:%d", port),
-		"#public-url: https://locks.example.com", fmt.Sprintf("public-url: https://locks.example.com:%d", httpsPort),
-		"#trust-proxy:", "trust-proxy:",
-	).Replace(d.read(configFile)) + "sandbox: true\nsandbox-speed: 20\n"
-	d.write(configFile, config, 0o644)
-	if out := d.run("deviceaccess-server", "serve", "--check-config"); strings.Contains(out, "FAILED") {
-		t.Errorf("the installed configuration: %s", out)
+// checkCode fails if the server or the lock does not have the code.
+func (h *home) checkCode(when string) {
+	h.Helper()
+	if status := codeStatus(h.T, h.url, h.key, h.code); status != "set" {
+		h.Errorf("%s, the code is %q", when, status)
 	}
-	d.systemctl("enable", "deviceaccess-server-backup.timer")
-	d.systemctl("enable", serverUnit)
-	d.systemctl("start", serverUnit)
-	key := keyIn(t, d.run("deviceaccess-server", "keys", "create", "--name", "test", "--quiet"))
-	id := createCode(t, url, key)
-	t.Logf("installed, started, and set a code in %s", time.Since(begun).Round(time.Second))
-
-	d.systemctl("start", backupUnit)
-	backups := d.list(backupDir)
-	if len(backups) != 1 || !strings.HasSuffix(backups[0], ".tar.gz") {
-		t.Fatalf("the backup unit leaves %v", backups)
-	}
-	t.Run("proxies", func(t *testing.T) { (&tree{t, d.root, d.init}).proxies(httpsPort, port, key) })
-
-	before := d.property("MainPID")
-	d.install(newer)
-	if d.read(keyFile) != masterKey || d.read(configFile) != config {
-		t.Error("the upgrade replaces the master key or the configuration")
-	}
-	if state, after := d.property("ActiveState"), d.property("MainPID"); state != "active" ||
-		after == before {
-		t.Errorf("after the upgrade, the server is %s, and its process %s was %s", state, after, before)
-	}
-	if status := codeStatus(t, url, key, id); status != "set" {
-		t.Errorf("after the upgrade, the code is %q", status)
-	}
-	t.Run("watchdog", func(t *testing.T) { (&tree{t, d.root, d.init}).freeze() })
-
-	d.systemctl("stop", serverUnit)
-	d.run("mv", dataDir, dataDir+".before")
-	d.run("install", "--directory", "--owner=deviceaccess", "--group=deviceaccess", "--mode=0700", dataDir)
-	d.run("deviceaccess-server", "restore", backupDir+"/"+backups[0])
-	d.systemctl("start", serverUnit)
-	if status := codeStatus(t, url, key, id); status != "set" {
-		t.Errorf("after the restore, the code is %q", status)
-	}
-
-	d.run("dpkg", "--remove", "deviceaccess-server")
-	if d.has("/usr/bin/deviceaccess-server") || !d.has(dataDir+"/postgres") || d.read(keyFile) != masterKey ||
-		d.read(configFile) != config {
-		t.Error("the removal keeps the program, or deletes data, key, or configuration")
-	}
-	d.install(newer)
-	d.systemctl("start", serverUnit)
-	if status := codeStatus(t, url, key, id); status != "set" {
-		t.Errorf("after a new installation, the code is %q", status)
-	}
-	d.run("dpkg", "--purge", "deviceaccess-server")
-	for _, path := range []string{dataDir, "/etc/deviceaccess"} {
-		if d.has(path) {
-			t.Errorf("the purge leaves %s: %v", path, d.list(path))
-		}
-	}
-	if !slices.Equal(d.list(backupDir), backups) {
-		t.Error("the purge deletes backups")
-	}
-	t.Logf("took %s", time.Since(begun).Round(time.Second))
+	checkPIN(h.T, h.lock, h.pin, when)
 }
 
 // checkUnits checks the installed units, and how much they isolate the programs.
@@ -238,36 +284,32 @@ func (d *tree) freeze() {
 	d.run("systemctl", "daemon-reload")
 }
 
-// createCode creates an access code on a simulated lock and waits until the lock has it.
+// device is what a server lists of a lock.
+type device struct {
+	DeviceID    string `json:"device_id"`
+	DisplayName string `json:"display_name"`
+}
+
+func devicesOf(t *testing.T, url, key string) []device {
+	t.Helper()
+	var out struct{ Devices []device }
+	api(t, http.DefaultClient, url, key, "/devices/list", object{}, &out)
+	return out.Devices
+}
+
+// createCode creates an access code on the first lock, and waits until the lock has it.
 func createCode(t *testing.T, url, key string) (id string) {
 	t.Helper()
-	var devices struct {
-		Devices []struct {
-			DeviceID               string `json:"device_id"`
-			CanProgramOnlineAccess bool   `json:"can_program_online_access_codes"`
-		}
+	var out struct {
+		AccessCode struct {
+			AccessCodeID string `json:"access_code_id"`
+		} `json:"access_code"`
 	}
-	testenv.Until(t, "the sandbox has locks", func() bool {
-		api(t, http.DefaultClient, url, key, "/devices/list", object{}, &devices)
-		return len(devices.Devices) > 0
-	})
-	for _, device := range devices.Devices {
-		if !device.CanProgramOnlineAccess {
-			continue
-		}
-		var out struct {
-			AccessCode struct {
-				AccessCodeID string `json:"access_code_id"`
-			} `json:"access_code"`
-		}
-		api(t, http.DefaultClient, url, key, "/access_codes/create",
-			object{"device_id": device.DeviceID, "name": "Guest"}, &out)
-		id = out.AccessCode.AccessCodeID
-		testenv.Until(t, "the lock has the code", func() bool { return codeStatus(t, url, key, id) == "set" })
-		return id
-	}
-	t.Fatal("no simulated lock takes codes")
-	return ""
+	api(t, http.DefaultClient, url, key, "/access_codes/create",
+		object{"device_id": devicesOf(t, url, key)[0].DeviceID, "name": "Later guest"}, &out)
+	id = out.AccessCode.AccessCodeID
+	testenv.Until(t, "the lock has the code", func() bool { return codeStatus(t, url, key, id) == "set" })
+	return id
 }
 
 var apiKey = regexp.MustCompile(`(?m)^seam_\S+$`)

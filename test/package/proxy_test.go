@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -109,15 +110,41 @@ func (a authority) client(t *testing.T) *http.Client {
 	}
 }
 
+// publish configures the server for a proxy, with a sandbox besides the workspace, and returns a key of the sandbox.
+func (h *home) publish(httpsPort int) (key string) {
+	config := h.guide.replace(h.read(configFile),
+		"#public-url: https://"+host, fmt.Sprintf("public-url: https://%s:%d", host, httpsPort),
+		"#trust-proxy:", "trust-proxy:")
+	h.write(configFile, config+"sandbox: true\n", 0o644)
+	h.systemctl("restart", serverUnit)
+	var workspaces []struct {
+		ID        string `json:"workspace_id"`
+		IsSandbox bool   `json:"is_sandbox"`
+	}
+	list := h.run("deviceaccess-server", "workspaces", "list", "--quiet", "--output", "json")
+	if err := json.Unmarshal([]byte(list), &workspaces); err != nil {
+		h.Fatalf("%v: %s", err, list)
+	}
+	for _, w := range workspaces {
+		if w.IsSandbox {
+			return keyIn(h.T, h.run("deviceaccess-server", "keys", "create", "--workspace", w.ID, "--quiet"))
+		}
+	}
+	h.Fatalf("there is no sandbox: %s", list)
+	return ""
+}
+
 // proxies starts nginx and Caddy with the examples of packaging/proxy, one after the other, and connects an account on a
 // connect page through each.
-func (d *tree) proxies(httpsPort, serverPort int, key string) {
+func (h *home) proxies() {
+	d, httpsPort := h.tree, freePort(h.T)
+	key := h.publish(httpsPort)
 	a := newAuthority(d.T)
 	cert, private := a.certificate(d.T)
 	const examples, certs = "/usr/share/doc/deviceaccess-server/examples/", "/etc/ssl/deviceaccess/"
 	d.write(certs+"tls.crt", cert, 0o644)
 	d.write(certs+"tls.key", private, 0o600)
-	backend := fmt.Sprintf("127.0.0.1:%d", serverPort)
+	backend := fmt.Sprintf("127.0.0.1:%d", h.port)
 
 	httpPort := freePort(d.T)
 	d.write("/etc/nginx/conf.d/deviceaccess.conf", strings.NewReplacer(

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,8 +47,9 @@ func run(t *testing.T, name string, args ...string) string {
 // tree is a Debian system with a running systemd. It shares the network with this machine.
 type tree struct {
 	*testing.T
-	root string // directory
-	init string // number of its first process on this machine
+	root string   // directory
+	init string   // number of its first process on this machine
+	env  []string // variables of commands
 }
 
 // newTree installs Debian with packages and boots it. It starts no services of these packages.
@@ -59,9 +61,15 @@ func newTree(t *testing.T, packages ...string) *tree {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // the mounts are in namespaces that have ended
 	d := &tree{T: t, root: filepath.Join(dir, "root")}
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy"} {
+		if value := os.Getenv(name); value != "" {
+			d.env = append(d.env, name+"="+value)
+		}
+	}
 	begun := time.Now()
 	if tree := os.Getenv("DEBIAN_TREE"); tree != "" { // from an earlier run, to save minutes
 		run(t, "cp", "--archive", tree, d.root)
+		d.prepareApt()
 		d.boot(filepath.Join(dir, "boot.log"))
 		return d
 	}
@@ -79,8 +87,21 @@ func newTree(t *testing.T, packages ...string) *tree {
 	}
 	run(t, "mmdebstrap", args...)
 	t.Logf("installed Debian in %s", time.Since(begun).Round(time.Second))
+	d.prepareApt()
 	d.boot(filepath.Join(dir, "boot.log"))
 	return d
+}
+
+// prepareApt lets apt reach the mirrors, and answers its questions with yes.
+func (d *tree) prepareApt() {
+	d.Helper()
+	servers, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		d.Fatal(err)
+	}
+	_ = os.Remove(d.path("/etc/resolv.conf")) // it may be a link to a file of a service
+	d.write("/etc/resolv.conf", string(servers), 0o644)
+	d.write("/etc/apt/apt.conf.d/90test", "APT::Get::Assume-Yes \"true\";\nAcquire::Retries \"5\";\n", 0o644)
 }
 
 // boot starts systemd.
@@ -128,11 +149,24 @@ func (d *tree) path(inside string) string { return filepath.Join(d.root, inside)
 // command returns a command in the tree, which runs as root.
 func (d *tree) command(args ...string) *exec.Cmd {
 	d.Helper()
-	return exec.CommandContext(d.Context(), "nsenter", append([]string{
+	return exec.CommandContext(d.Context(), "nsenter", slices.Concat([]string{
 		"--target", d.init, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--wd=/",
 		"/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
 		"DEBIAN_FRONTEND=noninteractive",
-	}, args...)...)
+	}, d.env, args)...)
+}
+
+// shell runs commands of the guide in /root, with input at the keyboard, and returns their output.
+func (d *tree) shell(script, input string) string {
+	d.Helper()
+	cmd := d.command("env", "--chdir=/root", "bash", "-euo", "pipefail", "-c", script)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		log, _ := d.try("journalctl", "--no-pager", "--lines=100", "--unit=deviceaccess-server*")
+		d.Fatalf("%s: %v\n%s\n%s", script, err, out, log)
+	}
+	return string(out)
 }
 
 // try runs a command in the tree and returns its output.

@@ -4,12 +4,14 @@
 //
 //	image -version 0.1.0 -commit 0123abc -out dist/image.tar amd64=dist/linux_amd64/deviceaccess-server arm64=...
 //
+// With -rootfs, the image contains the program and a file system of one architecture, which has the certificates, the
+// user, and PostgreSQL. -variant then ends the tag of the image.
+//
 // The same inputs and SOURCE_DATE_EPOCH give the same archive.
 package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -42,6 +44,8 @@ func main() {
 	commit := flag.String("commit", "", "commit of the source")
 	certificates := flag.String("certificates", "/etc/ssl/certs/ca-certificates.crt", "root certificates as PEM")
 	license := flag.String("license", "LICENSE", "license file")
+	rootfs := flag.String("rootfs", "", "tar archive of the file system to put the program into")
+	variant := flag.String("variant", "", "end of the tag of the image, such as standalone")
 	out := flag.String("out", "image.tar", "OCI archive to write")
 	flag.Parse()
 	i := image{
@@ -49,7 +53,12 @@ func main() {
 		commit:       *commit,
 		certificates: *certificates,
 		license:      *license,
+		rootfs:       *rootfs,
+		tag:          *version,
 		created:      created(),
+	}
+	if *variant != "" {
+		i.tag += "-" + *variant
 	}
 	if err := i.write(*out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
@@ -65,8 +74,9 @@ func created() time.Time {
 
 // image describes an image of several architectures.
 type image struct {
-	version, commit, certificates, license string
-	created                                time.Time
+	version, commit, certificates, license, rootfs, tag string
+
+	created time.Time
 }
 
 // write writes an OCI archive with an image for each program, given as ARCHITECTURE=FILE.
@@ -74,13 +84,21 @@ func (i image) write(out string, programs []string) (err error) {
 	if len(programs) == 0 {
 		return errors.New("name the programs, such as amd64=dist/linux_amd64/deviceaccess-server")
 	}
+	if i.rootfs != "" && len(programs) > 1 {
+		return errors.New("-rootfs is of one architecture: name one program")
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(out), ".image-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range programs {
 		arch, file, ok := strings.Cut(p, "=")
 		if !ok {
 			return fmt.Errorf("%q is not ARCHITECTURE=FILE", p)
 		}
-		img, err := i.of(arch, file)
+		img, err := i.of(arch, file, dir)
 		if err != nil {
 			return err
 		}
@@ -89,29 +107,25 @@ func (i image) write(out string, programs []string) (err error) {
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(out), ".image-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path, err := layout.Write(dir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	archived := filepath.Join(dir, "layout")
+	path, err := layout.Write(archived, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
 	if err != nil {
 		return err
 	}
 	const name = "deviceaccess-server"
 	named := layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": name + ":" + i.version,                        // for podman
-		"io.containerd.image.name":          "docker.io/library/" + name + ":" + i.version, // for docker
+		"org.opencontainers.image.ref.name": name + ":" + i.tag,                        // for podman
+		"io.containerd.image.name":          "docker.io/library/" + name + ":" + i.tag, // for docker
 	})
 	if err := path.AppendIndex(index, named); err != nil {
 		return err
 	}
-	return i.archive(out, dir)
+	return i.archive(out, archived)
 }
 
-// of returns the image of one architecture.
-func (i image) of(arch, file string) (v1.Image, error) {
-	layer, err := i.layer(file)
+// of returns the image of one architecture. Its layer is in a file of dir.
+func (i image) of(arch, file, dir string) (v1.Image, error) {
+	layer, err := i.layer(file, filepath.Join(dir, arch+".tar"))
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +153,7 @@ func (i image) of(arch, file string) (v1.Image, error) {
 		ExposedPorts: map[string]struct{}{"8500/tcp": {}},
 		Volumes:      map[string]struct{}{dataDir: {}},
 		Env: []string{
-			"PATH=/usr/bin",
+			"PATH=/usr/bin:/bin",
 			"DEVICEACCESS_LISTEN=0.0.0.0:8500",
 			"DEVICEACCESS_DATA_DIR=" + dataDir,
 		},
@@ -154,31 +168,67 @@ func (i image) of(arch, file string) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// layer returns the file system of the image.
-func (i image) layer(file string) (v1.Layer, error) {
-	var b bytes.Buffer
-	t := &tarWriter{Writer: tar.NewWriter(&b), at: i.created}
+// layer returns the file system of the image, which it writes to the file out.
+func (i image) layer(file, out string) (v1.Layer, error) {
+	f, err := os.Create(out)
+	if err != nil {
+		return nil, err
+	}
+	t := &tarWriter{Writer: tar.NewWriter(f), at: i.created}
+	if i.rootfs == "" {
+		i.base(t)
+	} else {
+		t.err = i.copyRootfs(t)
+	}
+	t.dir("etc/deviceaccess", 0, 0o755)
+	t.dir("usr/share/doc/deviceaccess-server", 0, 0o755)
+	t.dir(dataDir[1:], uid, 0o700)
+	t.copy("usr/share/doc/deviceaccess-server/copyright", 0o644, i.license)
+	t.copy(program[1:], 0o755, file)
+	if err := errors.Join(t.err, t.Close(), f.Close()); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromFile(out, tarball.WithMediaType(types.OCILayer))
+}
+
+// base writes what the program needs.
+func (i image) base(t *tarWriter) {
 	for _, dir := range []string{
-		"etc", "etc/deviceaccess", "etc/ssl", "etc/ssl/certs", "usr", "usr/bin", "usr/share", "usr/share/doc",
-		"usr/share/doc/deviceaccess-server", "var", "var/lib",
+		"etc", "etc/ssl", "etc/ssl/certs", "usr", "usr/bin", "usr/share", "usr/share/doc", "var", "var/lib",
 	} {
 		t.dir(dir, 0, 0o755)
 	}
-	t.dir(dataDir[1:], uid, 0o700)
 	t.dir("tmp", 0, 0o1777)
 	t.file("etc/passwd", 0o644, strings.NewReader(fmt.Sprintf(
 		"root:x:0:0:root:/:/usr/sbin/nologin\ndeviceaccess:x:%d:%d::%s:/usr/sbin/nologin\n", uid, uid, dataDir)))
 	t.file("etc/group", 0o644, strings.NewReader(fmt.Sprintf("root:x:0:\ndeviceaccess:x:%d:\n", uid)))
 	t.copy("etc/ssl/certs/ca-certificates.crt", 0o644, i.certificates)
-	t.copy("usr/share/doc/deviceaccess-server/copyright", 0o644, i.license)
-	t.copy(program[1:], 0o755, file)
-	if err := errors.Join(t.err, t.Close()); err != nil {
-		return nil, err
+}
+
+// copyRootfs writes the file system of -rootfs, without devices, which only root can create.
+func (i image) copyRootfs(t *tarWriter) error {
+	f, err := os.Open(i.rootfs)
+	if err != nil {
+		return err
 	}
-	return tarball.LayerFromOpener(
-		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
-		tarball.WithMediaType(types.OCILayer),
-	)
+	defer f.Close()
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read %s: %w", i.rootfs, err)
+		case h.Typeflag == tar.TypeChar || h.Typeflag == tar.TypeBlock || strings.HasPrefix(h.Name, "./dev/"):
+			continue
+		}
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(t, r); err != nil {
+			return err
+		}
+	}
 }
 
 // archive writes a directory as a tar archive.
