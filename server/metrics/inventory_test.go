@@ -111,7 +111,8 @@ func TestInventory_CountsRefusedAndKeptCodes(t *testing.T) {
 	}
 	shows("no code", "codes_failing 0", "codes_removal_overdue 0")
 
-	s.Lock(t, august).Control(t, http.MethodPut, "/faults", sandbox.Faults{FailureRate: map[string]float64{"invalid": 1}})
+	s.Lock(t, august).
+		Control(t, http.MethodPut, "/faults", sandbox.Faults{FailureRate: map[string]float64{"invalid": 1}})
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": august}, nil)
 	shows("a lock refuses a code", "codes_failing 1", "codes_overdue 0", "codes_removal_overdue 0")
 
@@ -141,7 +142,8 @@ func TestInventory_CountsRefusedAndKeptCodes(t *testing.T) {
 		s.Exec(t, `update access_codes set removing_since = now() - interval '1 hour' where device_id = $1`, yale)
 		res := s.Send(t, http.MethodGet, "/health", nil, "", &health)
 		a := health.Attention
-		return res.StatusCode == http.StatusOK && a != nil && a.AccessCodesFailing > 0 && a.AccessCodesRemovalOverdue == 1
+		return res.StatusCode == http.StatusOK && a != nil && a.AccessCodesFailing > 0 &&
+			a.AccessCodesRemovalOverdue == 1
 	})
 	if !health.Ok {
 		t.Errorf("a lock's problem made the server unhealthy: %+v", health)

@@ -168,9 +168,14 @@ var cases = []struct {
 		deviceaccess_codes_failing{instance="a"} 0x10 1x6 0x104
 		deviceaccess_codes_overdue{instance="a"} 0x120
 		deviceaccess_access_codes{instance="a", status="unset"} 0x10 1x6 0x104`},
-	{"DeviceAccessCodeFails", false, "a code that was changed at the keypad is restored, and another waits for its turn", `
+	{
+		"DeviceAccessCodeFails",
+		false,
+		"a code that was changed at the keypad is restored, and another waits for its turn",
+		`
 		deviceaccess_codes_failing{instance="a"} 0x10 1x4 0x106
-		deviceaccess_access_codes{instance="a", status="unset"} 1x120`},
+		deviceaccess_access_codes{instance="a", status="unset"} 1x120`,
+	},
 
 	{"DeviceAccessCodeNotRemoved", true, "a lock keeps a code", `
 		deviceaccess_codes_removal_overdue{instance="a"} 0x10 1x6 0x104

@@ -78,7 +78,12 @@ exec "$PROGRAM" "$@"
 	}
 	p.untilYes("(select count(*) = 1 from last_backup)")
 
-	if code, out := p.exits("backup", "--record", at("file")); code != exitUsage || !strings.Contains(out, "omit FILE") {
+	if code, out := p.exits(
+		"backup",
+		"--record",
+		at("file"),
+	); code != exitUsage ||
+		!strings.Contains(out, "omit FILE") {
 		t.Errorf("--record with a FILE: exit code %d: %s", code, out)
 	}
 	p.stop(serving)
