@@ -13,6 +13,7 @@ umask 077
 
 name=$dir/deviceaccess-$(date -u +%Y-%m-%dT%H%M%SZ).tar.gz
 scratch=$(mktemp -d "$dir/.verify-XXXXXX")
+chmod 711 "$scratch"
 trap 'rm -rf "$scratch" "$name.unverified"' EXIT
 trap 'exit 1' HUP INT TERM
 # left by runs that were killed
@@ -20,7 +21,8 @@ find "$dir" -maxdepth 1 \( -name '.verify-*' -o -name '.*.incomplete-*' -o -name
 	-exec rm -rf {} +
 
 "$server" backup --no-record "$name.unverified"
-"$server" restore --quiet --data-dir "$scratch/data" "$name.unverified" >/dev/null
+# If root runs the script, the database runs as another user, which must enter the directories of the restore.
+(umask 022 && "$server" restore --quiet --data-dir "$scratch/data" "$name.unverified" >/dev/null)
 mv "$name.unverified" "$name"
 echo "Verified $name: it restores, and the master key opens it."
 failed=0

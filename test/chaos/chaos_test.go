@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -154,6 +155,19 @@ func (r *receiver) missing(events []uuid.UUID) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// databaseTime returns the time of the database. The transactions of earlier events may have begun before a change that
+// was committed before the call; those of later events see the change.
+func databaseTime(t testing.TB, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+},
+) (now time.Time) {
+	t.Helper()
+	if err := db.QueryRow(t.Context(), "select clock_timestamp()").Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	return now
 }
 
 // Clients of the server and another process without deliveries write events without a pause, while the server is killed

@@ -100,6 +100,7 @@ func (a *alone) connect(f *field) {
 	for _, path := range f.paths {
 		a.ask("/webhooks/create", map[string]any{"url": f.endpoints.URL + path})
 	}
+	a.subscribed = databaseTime(a, a.database())
 	until(a, "the locks have been read", func() bool {
 		var n int
 		err := a.database().
@@ -173,8 +174,7 @@ func (a *alone) allIsDone(f *field, names []string) {
 		return err == nil && n == 0
 	})
 	rows, err := a.database().
-		Query(a.Context(), "select event_id from events e where created_at >= (select max(created_at) from webhooks w "+
-			"where w.workspace_id = e.workspace_id)")
+		Query(a.Context(), "select event_id from events where created_at >= $1", a.subscribed)
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -190,6 +190,7 @@ type alone struct {
 	cmd                    *exec.Cmd
 	log                    *os.File
 	pool                   *pgxpool.Pool
+	subscribed             time.Time // all endpoints receive the events of later transactions
 }
 
 func newAlone(t testing.TB, program string) *alone {

@@ -283,7 +283,8 @@ func (s *storm) events() (ids []uuid.UUID) {
 	s.Helper()
 	rows, err := s.pool.Query(
 		s.Context(),
-		"select event_id from events where created_at >= (select max(created_at) from webhooks)",
+		"select event_id from events where created_at >= $1",
+		s.subscribed,
 	)
 	if err != nil {
 		s.Fatal(err)

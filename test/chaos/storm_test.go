@@ -39,6 +39,7 @@ type storm struct {
 	endpoints      *gate
 	witness        *witness
 	webhooks       map[string]string // leases of endpoints, by their names at the witness
+	subscribed     time.Time         // both endpoints receive the events of later transactions
 	frozen, killed []absence
 	locks          []string // device_ids
 	receiver       *receiver
@@ -282,6 +283,7 @@ func (s *storm) people(locks int) {
 		}
 		s.webhooks["endpoint:"+path] = "endpoint:" + a.text("webhook", "webhook_id")
 	}
+	s.subscribed = databaseTime(s, s.pool)
 	var devices []string
 	until(s, "the locks are there", func() bool {
 		devices = nil

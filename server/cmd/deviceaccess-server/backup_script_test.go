@@ -31,7 +31,7 @@ exec "$PROGRAM" "$@"
 		os.Mkdir(at("bin"), 0o755),
 		os.WriteFile(at("bin/deviceaccess-server"), []byte(program), 0o755), //nolint:gosec // a program
 		os.WriteFile(at("damage"), nil, 0o600),
-		os.Mkdir(at("backups"), 0o700),
+		os.Mkdir(at("backups"), 0o711), //nolint:gosec // the database may run as another user
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestStatus_OverdueCodes(t *testing.T) {
 				PendingMutations: []api.PendingMutation{{CreatedAt: time.Now().Add(-c.age)}},
 			}}
 			code.device.Properties.Online = !c.offline
-			var s workspaceStatus
+			s := workspaceStatus{Counts: &statusCounts{}}
 			s.addCodes([]deviceCode{code})
 			switch {
 			case c.want == "" && len(s.Findings) > 0:
