@@ -188,7 +188,7 @@ func (c Config) diagnoseDisk() (string, error) {
 	detail := fmt.Sprintf("%d MiB (%d %%) free on the disk of %s", free>>20, percent, dir)
 	if free < minDiskBytes || percent < minDiskPercent {
 		return "", fmt.Errorf(
-			"%s: free at least 1 GiB and %d %%, or move the data to another disk",
+			"%s: free at least 1 GiB and %d %%, or mount a larger disk there",
 			detail,
 			minDiskPercent,
 		)
