@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // bolt is a vendor of these tests with an API key ("key-of-" and the user) and OAuth.
@@ -188,7 +188,7 @@ type boltBed struct {
 	*apptest.Server
 	cloud *bolt
 	key   string
-	log   *lockedBuffer
+	log   *testenv.Buffer
 	// browser is the person's.
 	browser *http.Client
 }
@@ -203,27 +203,9 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
-// lockedBuffer is a log that requests write concurrently.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func newBoltBed(t *testing.T) *boltBed {
 	t.Helper()
-	b := &boltBed{T: t, cloud: &bolt{Server: oauthtest.Start(t)}, log: &lockedBuffer{}, browser: newBrowser(t)}
+	b := &boltBed{T: t, cloud: &bolt{Server: oauthtest.Start(t)}, log: &testenv.Buffer{}, browser: newBrowser(t)}
 	b.cloud.Mux.HandleFunc("/me", func(w http.ResponseWriter, r *http.Request) {
 		user, isKey := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer key-of-")
 		if !isKey {

@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest/openapi"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const (
@@ -283,24 +283,7 @@ type bundle struct {
 	*testing.T
 	url     string
 	handler http.Handler
-	log     *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log     *testenv.Buffer
 }
 
 func setup(t *testing.T, adjust ...func(*answers)) bundle {
@@ -309,7 +292,7 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 	for _, f := range adjust {
 		f(&a)
 	}
-	log := &lockedBuffer{}
+	log := &testenv.Buffer{}
 	handler, err := newEdge(
 		a,
 		knownKeys,

@@ -12,13 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/registry"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // planted begins all credentials of this test. A message that is cut may show its beginning only.
@@ -103,25 +103,6 @@ func (plantedLogin) Rotate(ctx context.Context, _ string, seen []byte, renew ada
 	return renew(ctx, seen)
 }
 
-// lockedBuffer is a log that an adapter may still write after its end.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // uses are what an account does with its credentials.
 func uses(t *testing.T, v adapter.Vendor) map[string]func(adapter.Env) error {
 	t.Helper()
@@ -183,7 +164,7 @@ func TestAll_ErrorsShowNoCredential(t *testing.T) {
 				for _, status := range []int{200, 400, 401, 403, 404, 409, 422, 429, 500} {
 					for value := range 8 {
 						for _, before := range []int{0, 190} {
-							var log lockedBuffer
+							var log testenv.Buffer
 							e := echo{status, value, before, &quoted}
 							err := uses(t, v)[what](adapter.Env{
 								Log: slog.New(
