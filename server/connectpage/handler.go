@@ -25,6 +25,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/web"
 )
 
 // Vendor describes how a person logs in to a vendor.
@@ -118,7 +119,7 @@ func New(o Options) http.Handler {
 	h := &handler{o}
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead) // link checkers receive the same status as browsers
-	router.Get(assetsPath+"{file}", asset)
+	router.Get(assetsPath+"{file}", files.ServeHTTP)
 	router.Get("/connect/{token}", h.onWebview(h.showChoice))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.showLogin))
 	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
@@ -184,7 +185,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			begun:          start,
 		}
 		seen.Header().Set("Seam-Request-Id", seen.request.String())
-		setSecurityHeaders(seen.Header())
+		web.SetSecurityHeaders(seen.Header())
 		defer func() {
 			thrown := recover()
 			if thrown != nil &&
@@ -216,7 +217,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 				panic(thrown)
 			}
 		}()
-		if !h.ownOrigin(r) {
+		if !h.address().OwnOrigin(r) {
 			h.render(seen, r, http.StatusForbidden, gonePage(pathToRoot(r)))
 			return
 		}

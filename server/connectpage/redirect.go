@@ -107,11 +107,10 @@ func (h *handler) ownURL(r *http.Request) string {
 		return strings.TrimRight(h.PublicURL, "/")
 	}
 	scheme := "http"
-	if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ","); r.TLS != nil ||
-		h.TrustForwarded && strings.TrimSpace(first) == "https" {
+	if h.address().IsSecure(r) {
 		scheme = "https"
 	}
-	return scheme + "://" + h.host(r)
+	return scheme + "://" + h.address().Host(r)
 }
 
 // comeBack receives a person from the vendor's pages, in the browser that started the login. It then redirects, so that

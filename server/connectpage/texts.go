@@ -8,11 +8,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
 
-// htmxConfig disables the features of htmx that the content security policy forbids, and shows error responses like
-// others.
-const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
-	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
-
 // productNames names what the person connects with one of the vendors, such as "locks or access systems".
 func productNames(vendors ...Vendor) string {
 	var names []string

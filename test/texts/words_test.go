@@ -23,7 +23,7 @@ var exempt = []string{
 	rules,
 	"test/texts/words_test.go",
 	"LICENSE",
-	"server/connectpage/assets/htmx.min.js",
+	"server/web/assets/htmx.min.js",
 	"package-lock.json",
 	"go.sum",
 }
