@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -71,6 +72,7 @@ type Services struct {
 	Retention    *retention.Service
 	ServerKeys   *keyrotation.Service
 	Webhooks     *webhook.Service
+	Overview     *overview.Service
 	Phones       *phone.Service
 	Thermostats  *thermostat.Service
 }
@@ -93,6 +95,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		),
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
+	r.Overview = overview.New(db)
 	r.Phones = phone.New(db, r.Events)
 	r.Auth = auth.New(
 		db,

@@ -1,0 +1,5 @@
+package console
+
+func (h *handler) accessRoutes() []route { return nil }
+
+var accessNotices = map[string]string{}

@@ -1,0 +1,5 @@
+package console
+
+func (h *handler) accountRoutes() []route { return nil }
+
+var accountNotices = map[string]string{}

@@ -1,0 +1,5 @@
+package console
+
+func (h *handler) climateRoutes() []route { return nil }
+
+var climateNotices = map[string]string{}

@@ -1,0 +1,68 @@
+// Package console serves the pages on which operators see and change what is in a workspace: what is wrong now, locks,
+// codes, people, accounts, webhooks, and who may do what. The pages are complete without JavaScript; with it, they
+// refresh themselves and have keyboard shortcuts.
+//
+// Handlers call the same operations of the domain as the API, with the operator as principal. The package must not
+// decide about resources, and must not show PINs, except in reveal.go.
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/web"
+)
+
+// Path is the path of all pages.
+const Path = "/console"
+
+// Operators says who an operator is and what the operator may do.
+type Operators interface {
+	// Session returns the session of a token. It fails with Unauthorized.
+	Session(ctx context.Context, token string) (operator.Session, error)
+	// Principal returns the operator as the actor in a workspace, or false if the operator has no role there.
+	Principal(s operator.Session, workspace uuid.UUID) (domain.Principal, bool)
+}
+
+// Options configures New.
+type Options struct {
+	Access    *access.Services
+	ACS       *acs.Service
+	Operators Operators
+	// Health returns the state of the server's parts. It can be nil.
+	Health func(context.Context) []Part
+	// Address says how browsers reach the server.
+	Address web.Address
+	// Version is the version of the program.
+	Version string
+	// Log receives the access log and errors. If nil, nothing is logged.
+	Log *slog.Logger
+	// Observe receives each request: "console", its status, and its duration. It can be nil.
+	Observe func(operation string, status int, took time.Duration)
+	// Now is the clock. If nil, it is time.Now.
+	Now func() time.Time
+}
+
+type handler struct {
+	Options
+}
+
+// New returns the handler of all paths below Path.
+func New(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	h := &handler{o}
+	return h.observe(h.router())
+}

@@ -1,0 +1,5 @@
+package console
+
+func (h *handler) peopleRoutes() []route { return nil }
+
+var peopleNotices = map[string]string{}

@@ -1,0 +1,5 @@
+package console
+
+func (h *handler) webhookRoutes() []route { return nil }
+
+var webhookNotices = map[string]string{}

@@ -1,0 +1,121 @@
+-- Lists of the console: newest first, with optional conditions, planned for each call. They return identifiers, which
+-- the domain packages then read.
+
+-- name: OverviewDevices :many
+select d.device_id, d.created_at from devices d
+where d.workspace_id = @workspace_id and d.removed_at is null and d.is_managed = @is_managed
+  and (d.created_at, d.device_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('connected_account_id')::uuid is null or d.connected_account_id = sqlc.narg('connected_account_id')::uuid)
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'thermostat' then d.capabilities ? 'thermostat'
+    when 'noise_detection' then d.capabilities ? 'noise_sensor' else not d.capabilities ?| array['thermostat', 'noise_sensor'] end)
+  and (sqlc.narg('online')::boolean is null or d.online = sqlc.narg('online')::boolean)
+  and (sqlc.narg('battery_below')::double precision is null or d.battery_level < sqlc.narg('battery_below')::double precision)
+  and (sqlc.narg('provider')::text is null or d.provider = sqlc.narg('provider')::text)
+  and (sqlc.narg('pattern')::text is null or coalesce(d.nickname, d.name) ~ sqlc.narg('pattern')::text)
+order by d.created_at desc, d.device_id desc
+limit @max_rows::integer;
+
+-- name: OverviewCodes :many
+select c.access_code_id, c.created_at from access_codes c
+where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool
+  and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'offline' then c.offline_kind is not null
+    when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
+    else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
+order by c.created_at desc, c.access_code_id desc
+limit @max_rows::integer;
+
+-- name: OverviewCodesNotSet :many
+-- OverviewCodes for one of the states other than set, which have an index.
+select c.access_code_id, c.created_at from access_codes c
+where c.is_managed and not c.in_pool and c.status <> 'set' and c.status = @status and c.workspace_id = @workspace_id
+  and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
+  and (sqlc.narg('changed_before')::timestamptz is null or c.desired_at < sqlc.narg('changed_before')::timestamptz)
+order by c.created_at desc, c.access_code_id desc
+limit @max_rows::integer;
+
+-- name: OverviewCodesFailing :many
+-- OverviewCodes for codes with an error.
+select c.access_code_id, c.created_at from access_codes c
+where c.is_managed and not c.in_pool and c.error_code is not null and c.workspace_id = @workspace_id
+  and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
+order by c.created_at desc, c.access_code_id desc
+limit @max_rows::integer;
+
+-- name: CountCodesOfDevices :many
+-- Managed codes of each device, and those of them that are set.
+select device_id, count(*)::bigint as codes, count(*) filter (where status = 'set')::bigint as set
+from access_codes where device_id = any(@device_ids::uuid[]) and is_managed and not in_pool
+group by device_id;
+
+-- name: NameDevices :many
+select device_id, coalesce(nickname, name)::text as name, coalesce(reported_time_zone, '')::text as time_zone
+from devices where workspace_id = @workspace_id and device_id = any(@device_ids::uuid[]);
+
+-- name: OfflineDevices :many
+select device_id, coalesce(nickname, name)::text as name, online_changed_at from devices
+where removed_at is null and is_managed and not online and workspace_id = @workspace_id
+order by online_changed_at limit @max_rows::integer;
+
+-- name: LowBatteries :many
+select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level from devices
+where removed_at is null and is_managed and battery_level < 0.25 and workspace_id = @workspace_id
+order by battery_level limit @max_rows::integer;
+
+-- name: FailingAccounts :many
+select connected_account_id, display_name, provider, error_message, error_at from connected_accounts
+where deleted_at is null and workspace_id = @workspace_id and error_code is not null
+order by error_at limit @max_rows::integer;
+
+-- name: OverdueCodes :many
+-- Codes that an online device has not set or removed for so many seconds, oldest first.
+select c.access_code_id, c.name, c.status, d.device_id, coalesce(d.nickname, d.name)::text as device_name,
+  greatest(coalesce(c.removing_since, c.desired_at), d.online_changed_at)::timestamptz as since
+from access_codes c join devices d using (device_id)
+where c.is_managed and not c.in_pool and c.status <> 'set' and c.status in ('setting', 'removing') and c.workspace_id = @workspace_id
+  and d.online and d.removed_at is null
+  and greatest(coalesce(c.removing_since, c.desired_at), d.online_changed_at) < now() - make_interval(secs => @overdue_seconds::double precision)
+order by since limit @max_rows::integer;
+
+-- name: FailingCodes :many
+select c.access_code_id, c.name, c.error_message, c.error_at, d.device_id, coalesce(d.nickname, d.name)::text as device_name
+from access_codes c join devices d using (device_id)
+where c.is_managed and not c.in_pool and c.error_code is not null and c.workspace_id = @workspace_id
+  and d.removed_at is null and d.is_managed
+order by c.error_at limit @max_rows::integer;
+
+-- name: FailingWebhooks :many
+select webhook_id, url, failing_since, consecutive_failures, disabled_at from webhooks
+where workspace_id = @workspace_id and (disabled_at is not null or failing_since is not null)
+order by coalesce(failing_since, disabled_at) limit @max_rows::integer;
+
+-- name: FailingUsers :many
+-- Users of access systems whose changes failed, or that have waited for so many seconds.
+select u.acs_user_id, u.full_name, u.error_message, u.changed_at, s.name as system_name
+from acs_users u join acs_systems s using (acs_system_id)
+where u.is_managed and (u.desired_gen > u.written_gen or u.deleting_at is not null) and u.workspace_id = @workspace_id
+  and (u.error_code is not null or u.blocked_gen >= u.desired_gen
+    or u.changed_at < now() - make_interval(secs => @overdue_seconds::double precision))
+order by u.changed_at limit @max_rows::integer;
+
+-- name: CodesStarting :many
+select c.access_code_id, c.name, c.status, c.starts_at::timestamptz as at, d.device_id, coalesce(d.nickname, d.name)::text as device_name,
+  coalesce(d.reported_time_zone, '')::text as time_zone
+from access_codes c join devices d using (device_id)
+where c.is_managed and c.starts_at is not null and not c.in_pool and c.workspace_id = @workspace_id
+  and c.starts_at >= @since::timestamptz and c.starts_at < @until::timestamptz
+order by c.starts_at limit @max_rows::integer;
+
+-- name: CodesEnding :many
+select c.access_code_id, c.name, c.status, c.ends_at::timestamptz as at, d.device_id, coalesce(d.nickname, d.name)::text as device_name,
+  coalesce(d.reported_time_zone, '')::text as time_zone
+from access_codes c join devices d using (device_id)
+where c.is_managed and c.ends_at is not null and not c.in_pool and c.workspace_id = @workspace_id
+  and c.ends_at >= @since::timestamptz and c.ends_at < @until::timestamptz
+order by c.ends_at limit @max_rows::integer;
