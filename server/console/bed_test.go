@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"context"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -68,18 +67,15 @@ func (b *bed) signIn(role domain.Role) browser.Step {
 	return browser.Cookie(b.console, "deviceaccess", string(role))
 }
 
+// session returns the token and the secret of a session of a role. The role none has no role in any workspace.
+func (b *bed) session(t *testing.T, role domain.Role) (token, secret string) {
+	t.Helper()
+	return string(role), "csrf-of-" + string(role)
+}
+
 // get requests a page as a role and returns the status.
 func (b *bed) get(t *testing.T, role domain.Role, url string) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: string(role)})
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode
+	status, _ := b.read(t, role, url)
+	return status
 }

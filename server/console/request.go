@@ -163,7 +163,7 @@ func (rq *request) findWorkspaces() error {
 }
 
 func (rq *request) checkRole() error {
-	inWorkspace := strings.HasPrefix(rq.route.pattern, workspacePrefix)
+	inWorkspace := rq.route.inWorkspace()
 	switch {
 	case rq.route.public || rq.route.role == "":
 		return nil
@@ -183,7 +183,7 @@ func (rq *request) checkRole() error {
 
 // may reports whether the operator has a role in the workspace of the page or, outside of workspaces, everywhere.
 func (rq *request) may(role domain.Role) bool {
-	if strings.HasPrefix(rq.route.pattern, workspacePrefix) {
+	if rq.route.inWorkspace() {
 		return rq.principal.Role.Includes(role)
 	}
 	return rq.session.Operator.RoleIn(uuid.Nil).Includes(role)

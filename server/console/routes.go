@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -27,6 +28,9 @@ type route struct {
 
 // workspacePrefix is the start of the patterns of pages of a workspace.
 const workspacePrefix = "/w/{workspace}"
+
+// inWorkspace reports whether the route belongs to a workspace.
+func (r route) inWorkspace() bool { return strings.HasPrefix(r.pattern, workspacePrefix) }
 
 // routes returns all routes. Tests derive the matrix of roles from them.
 func (h *handler) routes() []route {

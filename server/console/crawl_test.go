@@ -1,0 +1,117 @@
+package console_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
+)
+
+// PINs are in no page, fragment, and export: not those of managed codes, of changed ones, of unmanaged ones, and of codes
+// that the lock refuses.
+func TestPages_ContainNoPIN(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, apptest.WithProfiles("august", "schlage"))
+	var pins secretscan.Ledger
+	b.plantPINs(t, &pins)
+	seen := b.crawl(t, domain.RoleAdmin, func(at string, body []byte) {
+		for _, found := range pins.Find(body) {
+			t.Errorf("%s contains a PIN: %s", at, found)
+		}
+	})
+	for _, r := range console.Routes() {
+		if r.Method != http.MethodGet || r.Public || r.Pattern == "/w/{workspace}/live" {
+			continue
+		}
+		pattern := "^/console" + regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.Pattern), "[^/]+") + "$"
+		if !slices.ContainsFunc(seen, regexp.MustCompile(pattern).MatchString) {
+			t.Errorf("no link leads to %s", r.Pattern)
+		}
+	}
+}
+
+// plantPINs makes codes with PINs of all kinds on the locks.
+func (b *bed) plantPINs(t *testing.T, pins *secretscan.Ledger) {
+	t.Helper()
+	august, schlage := b.Device(t, "august"), b.Device(t, "schlage")
+	create := func(device, name, pin string) (out api.AccessCodeResponse) {
+		pins.Learn("PIN of "+name, pin)
+		in := map[string]any{"device_id": device, "name": name, "code": pin, "sync": true}
+		if status := b.Post(t, "/access_codes/create", in, &out); status != http.StatusOK {
+			t.Fatalf("create %s: %d", name, status)
+		}
+		return out
+	}
+	create(august, "Set", "739164")
+	changed := create(schlage, "Changed", "8295")
+	pins.Learn("new PIN", "6147")
+	b.Post(t, "/access_codes/update", map[string]any{
+		"access_code_id": changed.AccessCode.AccessCodeID, "code": "6147", "name": "Changed again", "sync": true,
+	}, nil)
+	pins.Learn("PIN of an unmanaged code", "4938")
+	b.Post(t, "/access_codes/simulate/create_unmanaged_access_code",
+		map[string]any{"device_id": schlage, "name": "Keypad", "code": "4938"}, nil)
+	apptest.Until(t, "the unmanaged code is found", func() bool { return len(b.UnmanagedCodes(t, schlage)) > 0 })
+}
+
+var link = regexp.MustCompile(`(?:href|action|src|hx-get|sse-connect)="([^"]+)"`)
+
+// crawl requests all pages that links and forms that only read lead to, and returns their paths.
+func (b *bed) crawl(t *testing.T, role domain.Role, check func(at string, body []byte)) (paths []string) {
+	t.Helper()
+	next, known := []string{b.page("")}, map[string]bool{}
+	for len(next) > 0 && len(known) < 400 {
+		at := next[0]
+		next = next[1:]
+		u, err := url.Parse(at)
+		if err != nil || known[at] || strings.HasSuffix(u.Path, "/live") || strings.Contains(u.Path, "/assets/") {
+			continue
+		}
+		known[at] = true
+		status, body := b.read(t, role, at)
+		if status >= 500 {
+			t.Errorf("%s: status %d", at, status)
+		}
+		paths = append(paths, u.Path)
+		check(at, body)
+		for _, m := range link.FindAllSubmatch(body, -1) {
+			to, err := u.Parse(html.UnescapeString(string(m[1])))
+			if err == nil && to.Host == u.Host && strings.HasPrefix(to.Path, "/console") {
+				to.Fragment = ""
+				next = append(next, to.String())
+			}
+		}
+	}
+	return paths
+}
+
+// read requests a page as a role.
+func (b *bed) read(t *testing.T, role domain.Role, at string) (int, []byte) {
+	t.Helper()
+	token, _ := b.session(t, role)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
+	resp, err := http.DefaultTransport.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, body
+}
