@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -56,6 +57,7 @@ type Options struct {
 	RefusedAddress         func(netip.Addr) bool
 	Providers              func(account.Workspace) []account.Provider
 	Unverified             map[string]string // as for account.Options
+	Operators              operator.Options
 }
 
 // Services are the services of the domain, one per package.
@@ -68,6 +70,7 @@ type Services struct {
 	Health       *health.Service
 	Idempotency  *idempotency.Service
 	NoiseSensors *noisesensor.Service
+	Operators    *operator.Service
 	Retention    *retention.Service
 	ServerKeys   *keyrotation.Service
 	Webhooks     *webhook.Service
@@ -93,6 +96,8 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		),
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
+	opt.Operators.Now, opt.Operators.Log = opt.Now, opt.Log
+	r.Operators = operator.New(db, keys, opt.Operators)
 	r.Phones = phone.New(db, r.Events)
 	r.Auth = auth.New(
 		db,
@@ -157,6 +162,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	)
 	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
+		Operators:   r.Operators,
 		Webhooks:    r.Webhooks,
 		Devices:     r.Devices,
 		Idempotency: r.Idempotency,
