@@ -104,3 +104,8 @@ func (h *hasher) matches(ctx context.Context, hash, password string) (bool, erro
 	}
 	return subtle.ConstantTimeCompare(key, want) == 1 && possible, nil
 }
+
+// CheckCredentials fails with Invalid for an email address or a password that CreateOperator refuses.
+func CheckCredentials(email, password string) error {
+	return domain.All(checkEmail(email), CheckPassword(password))
+}
