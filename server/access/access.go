@@ -17,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/noisesensor"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/phone"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -57,6 +58,7 @@ type Options struct {
 	RefusedAddress         func(netip.Addr) bool
 	Providers              func(account.Workspace) []account.Provider
 	Unverified             map[string]string // as for account.Options
+	Operators              operator.Options
 }
 
 // Services are the services of the domain, one per package.
@@ -69,6 +71,7 @@ type Services struct {
 	Health       *health.Service
 	Idempotency  *idempotency.Service
 	NoiseSensors *noisesensor.Service
+	Operators    *operator.Service
 	Retention    *retention.Service
 	ServerKeys   *keyrotation.Service
 	Webhooks     *webhook.Service
@@ -96,6 +99,8 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 		ServerKeys: keyrotation.New(db, keys, keyrotation.Options{RotationWait: opt.RotationWait}),
 	}
 	r.Overview = overview.New(db)
+	opt.Operators.Now, opt.Operators.Log = opt.Now, opt.Log
+	r.Operators = operator.New(db, keys, opt.Operators)
 	r.Phones = phone.New(db, r.Events)
 	r.Auth = auth.New(
 		db,
@@ -160,6 +165,7 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	)
 	r.Retention = retention.New(db, retention.Services{
 		Auth:        r.Auth,
+		Operators:   r.Operators,
 		Webhooks:    r.Webhooks,
 		Devices:     r.Devices,
 		Idempotency: r.Idempotency,

@@ -22,7 +22,7 @@ type NewWorkspace struct {
 }
 
 // AddWorkspace creates a workspace and lets the credential of p enter it. The server itself has no credential
-// and creates one that no credential may enter yet. It fails with Invalid, also where the credential may enter
+// and creates one that no credential may enter yet, and so does an operator. It fails with Invalid, also where the credential may enter
 // the maximum already.
 func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWorkspace) (w Workspace, err error) {
 	if err := domain.All(
@@ -48,7 +48,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWor
 		}); err != nil {
 			return err
 		}
-		if p.CredentialID != uuid.Nil {
+		if hasWorkspaceList(p) {
 			if err := s.auth.GrantWorkspace(ctx, tx, p.CredentialID, id); err != nil {
 				return err
 			}
@@ -69,10 +69,16 @@ func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWor
 	return w, domain.Wrap(err, "create a workspace")
 }
 
+// hasWorkspaceList reports whether p is a credential that may enter certain workspaces. The server itself may enter all,
+// and the roles of an operator say which ones.
+func hasWorkspaceList(p domain.Principal) bool {
+	return p.CredentialID != uuid.Nil && p.Kind != domain.OperatorAccount
+}
+
 // roomForWorkspace fails with Invalid where the credential may enter the maximum number of workspaces.
 // Concurrent requests may exceed it slightly.
 func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p domain.Principal) error {
-	if p.CredentialID == uuid.Nil {
+	if !hasWorkspaceList(p) {
 		return nil
 	}
 	most := s.opt.MaxWorkspaces

@@ -89,9 +89,10 @@ func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, er
 	return toWorkspace(r.Workspace, r.PublishableKey), nil
 }
 
-// ListWorkspaces lists the workspaces that the credential may enter.
+// ListWorkspaces lists the workspaces that the credential may enter. For an operator, that is the one that it acts in;
+// its roles say which others it may enter.
 func (s *Service) ListWorkspaces(ctx context.Context, p domain.Principal) ([]Workspace, error) {
-	if p.Kind == domain.EndUser { // belongs to one workspace
+	if p.Kind == domain.EndUser || p.Kind == domain.OperatorAccount { // acts in one workspace
 		w, err := s.GetWorkspace(ctx, p.WorkspaceID)
 		return []Workspace{w}, err
 	}

@@ -54,6 +54,8 @@ type Config struct {
 	Sandboxing Sandboxing
 	// Connecting says what people can connect on connect pages.
 	Connecting Connecting
+	// Console configures the pages for operators.
+	Console ConsoleOptions
 	// Access configures the domain.
 	Access access.Options
 	// Reconcile configures the reconciliation of devices.
@@ -91,6 +93,8 @@ type Config struct {
 type App struct {
 	// URL is where the server listens, reachable from this machine.
 	URL string
+	// ConsoleURL is where the console is, reachable from this machine.
+	ConsoleURL string
 	// Access is the domain of devices, codes, and webhooks.
 	Access *access.Services
 	// ACS is the domain of access systems.
@@ -130,6 +134,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Log, c.Work.Traces, c.traced = spans.Logger(c.Log), spans, spans != nil
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Retention.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
+	c.Access.Operators = c.Console.operators()
 	c.Access.Providers, c.Access.Unverified = c.Connecting.providers, c.Connecting.unverified()
 	a := &App{
 		log:    c.Log,
@@ -171,6 +176,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		}
 		local = a.local.url
 	}
+	a.ConsoleURL = a.URL
 	measured, err := listenForMetrics(ctx, c.MetricsListen)
 	if err != nil {
 		return nil, err
@@ -184,6 +190,9 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.Access, a.ACS = a.db.services(c.Access)
+	if err := c.Console.createFirst(asked, a.Access.Operators, c.Log); err != nil {
+		return nil, err
+	}
 	if a.Sandbox, err = newSandbox(
 		ctx,
 		a.Access,

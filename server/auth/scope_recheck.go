@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
@@ -16,6 +17,9 @@ import (
 func (s *Service) Recheck(ctx context.Context, p domain.Principal) (domain.Principal, error) {
 	if p.CredentialID == uuid.Nil { // the server itself
 		return p, nil
+	}
+	if p.Kind == domain.OperatorAccount {
+		return s.recheckOperator(ctx, p)
 	}
 	now, err := s.db.StandingNow(
 		ctx,
@@ -36,6 +40,31 @@ func (s *Service) Recheck(ctx context.Context, p domain.Principal) (domain.Princ
 	if p.Scope != nil {
 		p.Scope = append([]uuid.UUID{}, now.Scope...) // nil would mean all accounts
 	}
+	return p, nil
+}
+
+// recheckOperator is Recheck for an operator. The principal gets the current role. It fails with Unauthorized where the
+// operator was deleted or disabled, or has no role in the workspace any more.
+func (s *Service) recheckOperator(ctx context.Context, p domain.Principal) (domain.Principal, error) {
+	now, err := s.db.OperatorStanding(
+		ctx,
+		dbsqlc.OperatorStandingParams{OperatorID: p.CredentialID, WorkspaceID: p.WorkspaceID},
+	)
+	if err != nil && !store.IsNoRows(err) {
+		return p, fmt.Errorf("recheck the operator: %w", err)
+	}
+	role := domain.StrongerRole(domain.Role(now.Role), domain.Role(now.RoleEverywhere))
+	switch {
+	case err != nil || !now.Good || role == "":
+		return p, &domain.Error{
+			Kind:    domain.Unauthorized,
+			Type:    "unauthorized",
+			Message: "Your access ended while the request waited. Ask an administrator.",
+		}
+	case now.IsSuspended && !p.Suspended:
+		return p, WorkspaceSuspended()
+	}
+	p.Role = role
 	return p, nil
 }
 

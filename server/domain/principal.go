@@ -16,6 +16,8 @@ const (
 	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
 	PublishableKey CredentialKind = "publishable_key" // seam_pk1<8>_<24>, public, bound to one workspace
 	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
+	// OperatorAccount is a person who has signed in to the console. CredentialID is the identifier of the operator.
+	OperatorAccount CredentialKind = "operator"
 )
 
 // Role is what a key may do in its workspaces. The zero value allows nothing.
@@ -35,6 +37,14 @@ var Roles = []Role{RoleAdmin, RoleOperator, RoleViewer}
 func (r Role) Includes(needed Role) bool {
 	has := slices.Index(Roles, r)
 	return has >= 0 && has <= slices.Index(Roles, needed)
+}
+
+// StrongerRole returns the role that includes the other one. An empty role is the weakest.
+func StrongerRole(a, b Role) Role {
+	if b == "" || a.Includes(b) {
+		return a
+	}
+	return b
 }
 
 // Principal is the caller of a request: a credential, and the workspace that it acts in.

@@ -1,5 +1,5 @@
 // Package retention deletes rows whose retention period has passed: events with their deliveries, ended client sessions,
-// rotated secrets, stored answers, and entries of the audit log. It must not know HTTP or any device.
+// rotated secrets, stored answers, expired sessions of operators, and entries of the audit log. It must not know HTTP or any device.
 package retention
 
 import (
@@ -89,6 +89,9 @@ func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace
 		return 0, err
 	}
 	if err := l.access.DropExpiredLogins(ctx); err != nil {
+		return 0, err
+	}
+	if err := l.access.operators.DropExpired(ctx); err != nil {
 		return 0, err
 	}
 	if err := l.dropAudit(ctx, at); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/idempotency"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
@@ -17,6 +18,7 @@ import (
 // Services are the other services that a Service calls.
 type Services struct {
 	Auth        *auth.Service
+	Operators   *operator.Service
 	Webhooks    *webhook.Service
 	Devices     *device.Service
 	Idempotency *idempotency.Service
@@ -27,6 +29,7 @@ type Services struct {
 type Service struct {
 	db          *store.DB
 	auth        *auth.Service
+	operators   *operator.Service
 	webhooks    *webhook.Service
 	devices     *device.Service
 	idempotency *idempotency.Service
@@ -50,6 +53,7 @@ func New(db *store.DB, r Services, now func() time.Time, log *slog.Logger) *Serv
 		log:         cmp.Or(log, slog.New(slog.DiscardHandler)),
 		db:          db,
 		auth:        r.Auth,
+		operators:   r.Operators,
 		webhooks:    r.Webhooks,
 		devices:     r.Devices,
 		idempotency: r.Idempotency,

@@ -47,6 +47,7 @@ func SealedColumns() []SealedColumn {
 		{"access_codes", "applied_sealed", "'access_codes.applied/' || access_code_id"},
 		{"events", "pin_sealed", "'events.pin/' || event_id"},
 		{"client_sessions", "token_sealed", "'client_sessions.token/' || client_session_id"},
+		{"operators", "totp_sealed", "'operators.totp/' || operator_id"},
 		{"idempotency_keys", "answer_sealed", "'idempotency_keys.answer/' || idempotency_key_id"},
 		{"delivery_attempts", "excerpt_sealed", "'delivery_attempts.excerpt/' || webhook_id || '/' || event_id"},
 		{"access_codes", "pin_mac", hashed},
@@ -55,6 +56,10 @@ func SealedColumns() []SealedColumn {
 		{"credentials", "mac", hashed},
 		{"credential_workspaces", "mac", hashed},
 		{"client_sessions", "mac", hashed},
+		{"operators", "mac", hashed},
+		{"operator_sessions", "mac", hashed},
+		{"operator_passkeys", "mac", hashed},
+		{"operator_links", "mac", hashed},
 	}
 }
 

@@ -28,7 +28,8 @@ type arg struct {
 // subjectKinds are the kinds of identifiers in the audit log.
 var subjectKinds = []string{
 	"access_code_id", "acs_access_group_id", "acs_system_id", "acs_user_id", "action_attempt_id", "client_session_id",
-	"connect_webview_id", "connected_account_id", "credential_id", "device_id", "user_identity_id", "webhook_id",
+	"connect_webview_id", "connected_account_id", "credential_id", "device_id", "operator_id", "user_identity_id",
+	"webhook_id",
 }
 
 // IsSubject reports whether the audit log includes identifiers of that name.
@@ -37,7 +38,7 @@ func IsSubject(name string) bool { return slices.Contains(subjectKinds, name) }
 const workspaceID = "workspace_id"
 
 // unaudited are tables whose changes are not audited.
-var unaudited = []string{"audit_log", "idempotency_keys", "leases", "server_keys"}
+var unaudited = []string{"audit_log", "idempotency_keys", "leases", "operator_challenges", "server_keys"}
 
 var (
 	written     = regexp.MustCompile(`\b(?:insert into|delete from) (\w+)|\bupdate (\w+) (?:(?:as )?\w+ )?set\b`)

@@ -50,6 +50,7 @@ func auditCommand() *cli.Command {
 							string(domain.ConsoleSession),
 							string(domain.EndUser),
 							string(domain.PublishableKey),
+							string(domain.OperatorAccount),
 							audit.ByPage,
 							audit.ByCommandLine,
 						},

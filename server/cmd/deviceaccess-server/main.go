@@ -77,6 +77,7 @@ func command() *cli.Command {
 			eventsCommand(),
 			accountsCommand(),
 			keysCommand(),
+			operatorsCommand(),
 			auditCommand(),
 			webhooksCommand(),
 			workspacesCommand(),

@@ -245,7 +245,7 @@ func serveCommand() *cli.Command {
 				Usage: "use the simulated cloud at `URL`, run by sandbox serve, for servers that share a database " +
 					"(default: simulate the locks in this process)",
 			},
-		}, databaseFlags()...),
+		}, append(consoleFlags(), databaseFlags()...)...),
 		Action: serve,
 	}
 }
@@ -334,6 +334,10 @@ func serverConfig(c *cli.Command) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, exitError{err, exitUsage}
 	}
+	console, err := consoleOptions(c)
+	if err != nil {
+		return app.Config{}, err
+	}
 	return app.Config{
 		Database:   withDatabaseConnections(database(c), c.Int("database-connections")),
 		Listen:     c.String("listen"),
@@ -360,6 +364,7 @@ func serverConfig(c *cli.Command) (app.Config, error) {
 			AllowPrefixes: prefixes(c, "allow-gateway-prefix"),
 			Clients:       clients,
 		},
+		Console:     console,
 		Connections: c.Int("client-connections"),
 		Limits: ratelimit.Limits{
 			FailuresPerMinute:        c.Int("auth-failures-per-minute"),
@@ -400,6 +405,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 	if !config.Sandbox {
 		if err := logFirstSteps(ctx, c, a.Access.Accounts, log); err != nil {
 			log.Warn("cannot say what to do next", "error", err)
+		}
+	}
+	if !config.Console.Disabled {
+		if err := logFirstOperator(ctx, a, config.PublicURL, log); err != nil {
+			log.Warn("cannot make the link for the first operator", "error", err)
 		}
 	}
 	err = announce(ctx, a, c.String("ready-file"))

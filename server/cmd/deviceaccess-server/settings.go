@@ -27,7 +27,7 @@ const defaultConfig = "/etc/deviceaccess/config.yaml"
 
 // secretFlags are the flags whose values are secrets. Each has a second flag NAME-file, and is also the name of a
 // systemd credential.
-var secretFlags = []string{"database-url", "master-key"}
+var secretFlags = []string{"database-url", "master-key", "admin-password", "oidc-client-secret"}
 
 // maxSettingsFile is the maximum size in bytes of a configuration file and of a file with a secret.
 const maxSettingsFile = 1 << 20
@@ -81,6 +81,9 @@ func applySettings(c *cli.Command) error {
 		}
 	}
 	for _, name := range secretFlags {
+		if !hasFlag(c, name) {
+			continue
+		}
 		if err := applySecret(c, name); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func TestSettingsPage_IsFresh(t *testing.T) {
 func settingsReference() string {
 	var out strings.Builder
 	known := settingFlags()
-	for _, category := range []string{"Server", "Data", "Sandbox", "Log"} {
+	for _, category := range []string{"Server", "Console", "Data", "Sandbox", "Log"} {
 		fmt.Fprintf(&out, "\n### %s\n\n", category)
 		for _, f := range serveCommand().Flags {
 			if c, ok := f.(cli.CategorizableFlag); !ok || c.GetCategory() != category {

@@ -420,6 +420,59 @@ type NoiseThreshold struct {
 	AwaitUntil       *time.Time
 }
 
+type Operator struct {
+	OperatorID   uuid.UUID
+	Email        string
+	Name         string
+	Roles        []byte
+	PasswordHash *string
+	TotpSealed   []byte
+	Issuer       *string
+	Subject      *string
+	Mac          []byte
+	CreatedAt    time.Time
+	DisabledAt   *time.Time
+	LastSignInAt *time.Time
+	TotpStep     int64
+	TotpFailures int32
+	TotpFailedAt *time.Time
+}
+
+type OperatorLink struct {
+	OperatorLinkID uuid.UUID
+	OperatorID     *uuid.UUID
+	Purpose        string
+	TokenHash      []byte
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+	Mac            []byte
+}
+
+type OperatorPasskey struct {
+	OperatorPasskeyID uuid.UUID
+	OperatorID        uuid.UUID
+	WebauthnID        []byte
+	Name              string
+	Credential        string
+	Mac               []byte
+	CreatedAt         time.Time
+	LastUsedAt        *time.Time
+}
+
+type OperatorSession struct {
+	OperatorSessionID uuid.UUID
+	OperatorID        uuid.UUID
+	TokenHash         []byte
+	Method            string
+	Agent             string
+	Address           string
+	CreatedAt         time.Time
+	SeenAt            time.Time
+	SignedInAt        time.Time
+	ExpiresAt         time.Time
+	Mac               []byte
+}
+
 type PendingLogin struct {
 	PendingLoginID   uuid.UUID
 	ConnectWebviewID uuid.UUID
