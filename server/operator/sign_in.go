@@ -57,10 +57,10 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c Client) 
 // byEmail returns the operator of an email address. If there is none, or its row was forged, it returns an empty record,
 // which matches no password.
 func (s *Service) byEmail(ctx context.Context, email string) (record, error) {
-	if len(email) > maxEmail {
+	if len(email) > maxEmail || email != domain.Storable(email) {
 		email = ""
 	}
-	row, err := s.db.GetOperatorByEmail(ctx, domain.Storable(email))
+	row, err := s.db.GetOperatorByEmail(ctx, email)
 	if store.IsNoRows(err) {
 		return record{}, nil
 	}

@@ -148,7 +148,7 @@ func (q *Queries) DeleteSetupLinks(ctx context.Context) error {
 
 const DropExpiredOperatorChallenges = `-- name: DropExpiredOperatorChallenges :execrows
 delete from operator_challenges where challenge_hash in (
-  select c.challenge_hash from operator_challenges c where c.expires_at < $1::timestamptz limit $2::integer for update skip locked)
+  select c.challenge_hash from operator_challenges c where c.expires_at <= $1::timestamptz limit $2::integer for update skip locked)
 `
 
 type DropExpiredOperatorChallengesParams struct {
@@ -166,7 +166,7 @@ func (q *Queries) DropExpiredOperatorChallenges(ctx context.Context, arg DropExp
 
 const DropExpiredOperatorLinks = `-- name: DropExpiredOperatorLinks :execrows
 delete from operator_links where operator_link_id in (
-  select l.operator_link_id from operator_links l where l.expires_at < $1::timestamptz limit $2::integer for update skip locked)
+  select l.operator_link_id from operator_links l where l.expires_at <= $1::timestamptz limit $2::integer for update skip locked)
 `
 
 type DropExpiredOperatorLinksParams struct {
@@ -184,7 +184,7 @@ func (q *Queries) DropExpiredOperatorLinks(ctx context.Context, arg DropExpiredO
 
 const DropExpiredOperatorSessions = `-- name: DropExpiredOperatorSessions :execrows
 delete from operator_sessions where operator_session_id in (
-  select s.operator_session_id from operator_sessions s where s.expires_at < $1::timestamptz or s.seen_at < $2::timestamptz
+  select s.operator_session_id from operator_sessions s where s.expires_at <= $1::timestamptz or s.seen_at <= $2::timestamptz
   limit $3::integer for update skip locked)
 `
 

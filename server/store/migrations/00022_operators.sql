@@ -1,6 +1,7 @@
 -- +goose Up
 -- The people who sign in to the console. Every row has a keyed hash of what it allows, so that writing to the database
 -- makes no operator, widens no role, and opens no session.
+set local lock_timeout = '200ms';
 
 create table operators (
   operator_id     uuid primary key,
@@ -38,6 +39,7 @@ create table operator_sessions (
 );
 create index on operator_sessions (operator_id, created_at);
 create index on operator_sessions (expires_at);
+create index on operator_sessions (seen_at);
 
 create table operator_passkeys (
   operator_passkey_id uuid primary key,
@@ -63,6 +65,7 @@ create table operator_links (
 );
 create index on operator_links (operator_id);
 create index on operator_links (expires_at);
+create unique index operator_links_setup on operator_links (purpose) where purpose = 'setup';
 
 -- Challenges of sign-ins that were used, until they expire.
 create table operator_challenges (

@@ -122,16 +122,16 @@ insert into operator_challenges (challenge_hash, expires_at) values (@challenge_
 
 -- name: DropExpiredOperatorSessions :execrows
 delete from operator_sessions where operator_session_id in (
-  select s.operator_session_id from operator_sessions s where s.expires_at < @now::timestamptz or s.seen_at < @idle_since::timestamptz
+  select s.operator_session_id from operator_sessions s where s.expires_at <= @now::timestamptz or s.seen_at <= @idle_since::timestamptz
   limit @max_rows::integer for update skip locked);
 
 -- name: DropExpiredOperatorLinks :execrows
 delete from operator_links where operator_link_id in (
-  select l.operator_link_id from operator_links l where l.expires_at < @now::timestamptz limit @max_rows::integer for update skip locked);
+  select l.operator_link_id from operator_links l where l.expires_at <= @now::timestamptz limit @max_rows::integer for update skip locked);
 
 -- name: DropExpiredOperatorChallenges :execrows
 delete from operator_challenges where challenge_hash in (
-  select c.challenge_hash from operator_challenges c where c.expires_at < @now::timestamptz limit @max_rows::integer for update skip locked);
+  select c.challenge_hash from operator_challenges c where c.expires_at <= @now::timestamptz limit @max_rows::integer for update skip locked);
 
 -- name: LockOperatorPasskey :one
 select * from operator_passkeys where webauthn_id = @webauthn_id for update;
