@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -20,6 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/audit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/keyrotation"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
@@ -113,8 +115,9 @@ type App struct {
 	adapters *reconcile.Adapters
 	driver   *acsreconcile.Reconciler
 	http     *http.Server
-	local    *localServer // serves the simulated cloud of a server with TLS
-	follow   func()       // ends following the files of the certificate
+	console  *consoleServer // nil: on the address of the API, or off
+	local    *localServer   // serves the simulated cloud of a server with TLS
+	follow   func()         // ends following the files of the certificate
 	served   chan error
 	health   *monitor
 	traces   *traces.Traces
@@ -177,6 +180,13 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		local = a.local.url
 	}
 	a.ConsoleURL = a.URL
+	if a.console, err = listenForConsole(ctx, c.Console, c.Log); err != nil {
+		return nil, err
+	}
+	if a.console != nil {
+		scheme, _, _ := strings.Cut(a.URL, "://")
+		a.ConsoleURL = scheme + "://" + reachable(a.console.l.Addr())
+	}
 	measured, err := listenForMetrics(ctx, c.MetricsListen)
 	if err != nil {
 		return nil, err
@@ -256,13 +266,12 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 			"limit", files, "connections", connections,
 		)
 	}
-	clients := admission.New(
-		admission.Limits{
-			Connections:   connections,
-			IsProxy:       c.TrustProxy.Trusts,
-			ClientAddress: clientAddress,
-		},
-	)
+	limits := admission.Limits{
+		Connections:   connections,
+		IsProxy:       c.TrustProxy.Trusts,
+		ClientAddress: clientAddress,
+	}
+	clients := admission.New(limits)
 	mux := http.NewServeMux()
 	mux.Handle(vendorsPath, admission.Middleware(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
@@ -279,7 +288,15 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Observe:        observeRequest,
 		Traces:         spans,
 	}))
-	mux.Handle("/", api)
+	root := api
+	if pages := a.newConsole(behindProxy, observeRequest); a.console != nil {
+		a.console.serve(c.TrustProxy.Middleware(pages), limits, a.http.TLSConfig)
+	} else if pages != nil {
+		mux.Handle(console.Path, pages)
+		mux.Handle(console.Path+"/", pages)
+		root = leadBrowsers(api)
+	}
+	mux.Handle("/", root)
 	a.http.Handler = a.closeConnections(c.TrustProxy.Middleware(clients.Limit(mux)))
 	if a.local != nil {
 		cloud := http.NewServeMux()
@@ -349,6 +366,9 @@ func (a *App) Stop(ctx context.Context) error {
 		if err := a.http.Shutdown(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("wait for running requests: %w", err), a.http.Close())
 		}
+	}
+	if a.console != nil {
+		errs = append(errs, a.console.close(ctx))
 	}
 	if a.metrics != nil {
 		errs = append(errs, a.metrics.stop(ctx))

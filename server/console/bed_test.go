@@ -1,60 +1,33 @@
 package console_test
 
 import (
-	"context"
-	"net/http/httptest"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
-// fakeOperators knows one operator per role. The token of a session is the role.
-type fakeOperators struct{}
-
-func (fakeOperators) Session(_ context.Context, token string) (operator.Session, error) {
-	return operator.Session{
-		ID:         uuid.New(),
-		CSRF:       "csrf-of-" + token,
-		SignedInAt: time.Now(),
-		Operator: operator.Operator{
-			ID:    uuid.New(),
-			Email: token + "@example.com",
-			Roles: map[uuid.UUID]domain.Role{uuid.Nil: domain.Role(token)},
-		},
-	}, nil
-}
-
-func (fakeOperators) Principal(s operator.Session, workspace uuid.UUID) (domain.Principal, bool) {
-	return domain.Principal{
-		WorkspaceID:  workspace,
-		CredentialID: s.Operator.ID,
-		Kind:         "operator",
-		Role:         s.Operator.RoleIn(workspace),
-		Name:         s.Operator.Email,
-	}, true
-}
-
-// bed is a console in front of a server.
+// bed is a server with a console, and operators that are signed in.
 type bed struct {
 	*apptest.Server
 	console string // URL
+
+	mu       sync.Mutex
+	sessions map[domain.Role]session
 }
+
+// session is the token and the secret of an operator's session.
+type session struct{ token, secret string }
 
 func newBed(t *testing.T, opts ...apptest.Option) *bed {
 	t.Helper()
 	s := apptest.Start(t, opts...)
-	c := httptest.NewServer(
-		console.New(console.Options{Access: s.App.Access, ACS: s.App.ACS, Operators: fakeOperators{}}),
-	)
-	t.Cleanup(c.Close)
-	return &bed{s, c.URL}
+	return &bed{Server: s, console: s.URL, sessions: map[domain.Role]session{}}
 }
 
 // page returns the URL of a page of the workspace.
@@ -63,14 +36,61 @@ func (b *bed) page(path string) string {
 }
 
 // signIn gives a browser the session of a role.
-func (b *bed) signIn(role domain.Role) browser.Step {
-	return browser.Cookie(b.console, "deviceaccess", string(role))
+func (b *bed) signIn(t *testing.T, role domain.Role) browser.Step {
+	t.Helper()
+	token, _ := b.session(t, role)
+	return browser.Cookie(b.console, "deviceaccess", token)
 }
 
-// session returns the token and the secret of a session of a role. The role none has no role in any workspace.
+// none is the role of operators without a role in the workspace: they are administrators of another one.
+const none domain.Role = "none"
+
+// session returns the token and the secret of a session of a role. Without a role, they are those of no session.
 func (b *bed) session(t *testing.T, role domain.Role) (token, secret string) {
 	t.Helper()
-	return string(role), "csrf-of-" + string(role)
+	if role == "" {
+		return "", ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, found := b.sessions[role]
+	if !found {
+		s = b.newSession(t, role)
+		b.sessions[role] = s
+	}
+	return s.token, s.secret
+}
+
+// newSession creates an operator and signs it in.
+func (b *bed) newSession(t *testing.T, role domain.Role) session {
+	t.Helper()
+	operators := b.App.Access.Operators
+	n := operator.NewOperator{Email: string(role) + "@example.com", Roles: map[uuid.UUID]domain.Role{uuid.Nil: role}}
+	if role == none {
+		other, err := b.App.Access.Accounts.CreateWorkspace(t.Context(), "Other", "Other", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Roles = map[uuid.UUID]domain.Role{other.ID: domain.RoleAdmin}
+	}
+	_, link, err := operators.CreateOperator(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := operators.AcceptLink(
+		t.Context(),
+		link,
+		operator.Acceptance{Password: uuid.NewString()},
+		operator.Client{},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := operators.Session(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session{token, opened.CSRF}
 }
 
 // get requests a page as a role and returns the status.

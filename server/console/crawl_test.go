@@ -33,7 +33,9 @@ func TestPages_ContainNoPIN(t *testing.T) {
 		if r.Method != http.MethodGet || r.Public || r.Pattern == "/w/{workspace}/live" {
 			continue
 		}
-		pattern := "^/console" + regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.Pattern), "[^/]+") + "$"
+		pattern := "^/console" + regexp.MustCompile(`\\\{[^}]*\\\}`).
+			ReplaceAllString(regexp.QuoteMeta(r.Pattern), "[^/]+") +
+			"$"
 		if !slices.ContainsFunc(seen, regexp.MustCompile(pattern).MatchString) {
 			t.Errorf("no link leads to %s", r.Pattern)
 		}

@@ -23,7 +23,7 @@ func checkLooks(t *testing.T, b *bed, visits ...visit) {
 		t.Run(look.name, func(t *testing.T) {
 			t.Parallel()
 			w := browser.Open(t)
-			w.Do(b.signIn(domain.RoleAdmin), browser.Size(look.width, 844), browser.Scheme(look.scheme))
+			w.Do(b.signIn(t, domain.RoleAdmin), browser.Size(look.width, 844), browser.Scheme(look.scheme))
 			for _, v := range visits {
 				w.Do(chromedp.Navigate(b.page(v.path)), chromedp.WaitVisible(chromedp.CSS("main h1")))
 				w.CheckFits(v.name)

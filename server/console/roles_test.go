@@ -26,7 +26,7 @@ func (b *bed) routeURL(pattern string) string {
 func TestRoles_EveryRouteEveryRole(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	for _, role := range append([]domain.Role{"", "none"}, domain.Roles...) {
+	for _, role := range append([]domain.Role{"", none}, domain.Roles...) {
 		t.Run("role "+string(role), func(t *testing.T) {
 			t.Parallel()
 			for _, r := range console.Routes() {
@@ -54,7 +54,7 @@ func expected(r console.Route, role domain.Role) func(status int, to string) boo
 		return signIn
 	case r.Role == "" || role.Includes(r.Role):
 		return admitted
-	case r.InWorkspace && role == "none":
+	case r.InWorkspace && role == none:
 		return func(status int, _ string) bool { return status == http.StatusNotFound }
 	}
 	return func(status int, _ string) bool { return status == http.StatusForbidden }

@@ -214,6 +214,9 @@ func Until(t testing.TB, what string, ok func() bool) {
 	testenv.Until(t, what, ok)
 }
 
+// WithConsole configures the console.
+func WithConsole(o app.ConsoleOptions) Option { return func(c *app.Config) { c.Console = o } }
+
 // WithConnecting sets what people can connect on connect pages.
 func WithConnecting(c app.Connecting) Option { return func(o *app.Config) { o.Connecting = c } }
 
