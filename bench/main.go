@@ -50,6 +50,9 @@ var parts = []part{
 	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},
+	{"console", false, func(ctx context.Context, o options) ([]figure, error) {
+		return measureConsole(ctx, o.rounds, o.rows, o.only)
+	}},
 	{"hostile", false, measureHostile},
 }
 
