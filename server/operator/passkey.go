@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -33,8 +34,22 @@ const (
 	passkeyPurpose      = "passkey sign-in"
 )
 
-// relyingParty returns the relying party of an origin such as https://locks.example.com.
+// CanUsePasskeys reports whether browsers allow passkeys at an origin: by HTTPS or on the same machine, and with a name
+// instead of an address.
+func CanUsePasskeys(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	_, notAnAddress := netip.ParseAddr(u.Hostname())
+	return notAnAddress != nil && (u.Scheme == "https" || u.Hostname() == "localhost")
+}
+
+// relyingParty returns the relying party of an origin such as https://locks.example.com. It fails with Invalid.
 func relyingParty(origin string) (*webauthn.WebAuthn, error) {
+	if !CanUsePasskeys(origin) {
+		return nil, domain.Invalidf("", "Passkeys need HTTPS and a host name. Open the console by its name.")
+	}
 	u, err := url.Parse(origin)
 	if err != nil {
 		return nil, fmt.Errorf("read the origin of the console: %w", err)
