@@ -289,7 +289,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		Traces:         spans,
 	}))
 	root := api
-	if pages := a.newConsole(behindProxy, observeRequest); a.console != nil {
+	if pages := a.newConsole(behindProxy, limiter, observeRequest); a.console != nil {
 		a.console.serve(c.TrustProxy.Middleware(pages), limits, a.http.TLSConfig)
 	} else if pages != nil {
 		mux.Handle(console.Path, pages)

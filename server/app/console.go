@@ -17,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/web"
 )
 
@@ -61,21 +62,30 @@ func (o ConsoleOptions) createFirst(ctx context.Context, s *operator.Service, lo
 }
 
 // newConsole returns the handler of the console. It is nil if the console is off.
-func (a *App) newConsole(behindProxy bool, observe func(string, int, time.Duration)) http.Handler {
+func (a *App) newConsole(
+	behindProxy bool,
+	limiter *ratelimit.Limiter,
+	observe func(string, int, time.Duration),
+) http.Handler {
 	c := a.config
 	if c.Console.Disabled {
 		return nil
 	}
+	address := func(r *http.Request) string { return ratelimit.AddressOf(r, behindProxy) }
 	o := console.Options{
-		Access:    a.Access,
-		ACS:       a.ACS,
-		Operators: a.Access.Operators,
-		Address:   web.Address{PublicURL: c.PublicURL, TrustForwarded: behindProxy},
-		Version:   c.Version,
-		Health:    a.parts,
-		Log:       c.Log,
-		Observe:   observe,
-		Now:       c.Access.Now,
+		Access:        a.Access,
+		ACS:           a.ACS,
+		Operators:     a.Access.Operators,
+		Address:       web.Address{PublicURL: c.PublicURL, TrustForwarded: behindProxy},
+		ClientAddress: address,
+		Guess: func(r *http.Request) (time.Duration, func(bool)) {
+			return limiter.Guess(address(r))
+		},
+		Version: c.Version,
+		Health:  a.parts,
+		Log:     c.Log,
+		Observe: observe,
+		Now:     c.Access.Now,
 	}
 	if c.Console.Listen != "" {
 		o.Address.PublicURL = "" // that is the URL of the API

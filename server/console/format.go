@@ -138,7 +138,7 @@ var pages = []navItem{
 // navigation returns the pages of the workspace, and those of the server for administrators.
 func (rq *request) navigation() (items []navItem) {
 	if rq.workspace.ID == uuid.Nil {
-		return nil
+		return append([]navItem{{name: "Workspaces", icon: "today", url: Path}}, rq.serverNavigation()...)
 	}
 	here := strings.TrimPrefix(rq.route.pattern, workspacePrefix)
 	for _, item := range pages {
@@ -146,7 +146,20 @@ func (rq *request) navigation() (items []navItem) {
 		item.current = here == item.path || item.path != "" && strings.HasPrefix(here, item.path+"/")
 		items = append(items, item)
 	}
-	return items
+	return append(items, rq.serverNavigation()...)
+}
+
+// serverNavigation returns the pages of the whole server for its administrators.
+func (rq *request) serverNavigation() []navItem {
+	if !rq.session.Operator.IsAdminOfAll() {
+		return nil
+	}
+	return []navItem{{
+		name:    "Access",
+		icon:    "access",
+		url:     accessPath,
+		current: strings.HasPrefix(rq.route.pattern, "/access"),
+	}}
 }
 
 // back returns where the "Back" link of an error page leads: the page with the form, or else the start.

@@ -30,6 +30,9 @@ func TestRoles_EveryRouteEveryRole(t *testing.T) {
 		t.Run("role "+string(role), func(t *testing.T) {
 			t.Parallel()
 			for _, r := range console.Routes() {
+				if r.Pattern == "/sign-out" { // ends the session of the other routes
+					continue
+				}
 				status, to := b.try(t, r, role, nil)
 				if want := expected(r, role); !want(status, to) {
 					t.Errorf("%s %s as %q: status %d to %s", r.Method, r.Pattern, role, status, to)

@@ -28,10 +28,11 @@ var client = operator.Client{Agent: "Firefox", Address: "192.0.2.1"}
 type bed struct {
 	*testing.T
 	*operator.Service
-	db  *store.DB
-	mu  sync.Mutex
-	now time.Time
-	log bytes.Buffer
+	db   *store.DB
+	keys *encryption.Keys
+	mu   sync.Mutex
+	now  time.Time
+	log  bytes.Buffer
 }
 
 func newBed(t *testing.T, opt operator.Options) *bed {
@@ -47,7 +48,7 @@ func newBed(t *testing.T, opt operator.Options) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{T: t, db: db, now: time.Now().Truncate(time.Microsecond)}
+	b := &bed{T: t, db: db, keys: keys, now: time.Now().Truncate(time.Microsecond)}
 	opt.Now, opt.Log = b.clock, slog.New(slog.NewTextHandler(&b.log, nil))
 	b.Service = operator.New(db, keys, opt)
 	return b

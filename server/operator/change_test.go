@@ -167,7 +167,10 @@ func TestFirstRunLink_CreatesOneAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := b.session(session); !s.Operator.IsAdminOfAll() || s.Operator.Email != a.Email || s.Method != operator.ByLink {
+	if s := b.session(
+		session,
+	); !s.Operator.IsAdminOfAll() || s.Operator.Email != a.Email ||
+		s.Method != operator.ByLink {
 		t.Errorf("%+v", s)
 	}
 	_, err = b.AcceptLink(t.Context(), token, operator.Acceptance{Email: "joe@example.com", Password: password}, client)

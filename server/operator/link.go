@@ -134,7 +134,12 @@ func linkNotFound() *domain.Error {
 }
 
 // checkLink fails with NotFound for a link that cannot be used. r is the operator of the link; empty for Setup.
-func (s *Service) checkLink(ctx context.Context, q *dbsqlc.Queries, row dbsqlc.OperatorLink, missing error) (r record, err error) {
+func (s *Service) checkLink(
+	ctx context.Context,
+	q *dbsqlc.Queries,
+	row dbsqlc.OperatorLink,
+	missing error,
+) (r record, err error) {
 	switch {
 	case store.IsNoRows(missing):
 		return r, linkNotFound()

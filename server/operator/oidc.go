@@ -227,7 +227,13 @@ func withoutTokens(err error) error {
 }
 
 // addUserInfo adds the claims that the provider has only at its userinfo endpoint, if a needed one is missing.
-func (s *Service) addUserInfo(ctx context.Context, p *oidc.Provider, t *oauth2.Token, subject string, claims map[string]any) error {
+func (s *Service) addUserInfo(
+	ctx context.Context,
+	p *oidc.Provider,
+	t *oauth2.Token,
+	subject string,
+	claims map[string]any,
+) error {
 	wanted := s.opt.OIDC.Roles.Claim
 	if p.UserInfoEndpoint() == "" ||
 		claims["email"] != nil && (wanted == "" || findClaim(claims, wanted) != nil) {
@@ -254,7 +260,7 @@ func (s *Service) addUserInfo(ctx context.Context, p *oidc.Provider, t *oauth2.T
 
 // admit signs an identified person in.
 func (s *Service) admit(ctx context.Context, challenge string, who identity, c Client) (token string, err error) {
-	refused := error(nil)
+	var refused error
 	id := domain.NewID() // of a new operator
 	actor := Operator{ID: id, Email: who.email}
 	if known, err := s.findIdentity(ctx, s.db.Queries, who); err == nil && known.row.OperatorID != uuid.Nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -33,8 +34,22 @@ const (
 	passkeyPurpose      = "passkey sign-in"
 )
 
-// relyingParty returns the relying party of an origin such as https://locks.example.com.
+// CanUsePasskeys reports whether browsers allow passkeys at an origin: by HTTPS or on the same machine, and with a name
+// instead of an address.
+func CanUsePasskeys(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	_, notAnAddress := netip.ParseAddr(u.Hostname())
+	return notAnAddress != nil && (u.Scheme == "https" || u.Hostname() == "localhost")
+}
+
+// relyingParty returns the relying party of an origin such as https://locks.example.com. It fails with Invalid.
 func relyingParty(origin string) (*webauthn.WebAuthn, error) {
+	if !CanUsePasskeys(origin) {
+		return nil, domain.Invalidf("", "Passkeys need HTTPS and a host name. Open the console by its name.")
+	}
 	u, err := url.Parse(origin)
 	if err != nil {
 		return nil, fmt.Errorf("read the origin of the console: %w", err)
@@ -134,22 +149,30 @@ func (s *Service) BeginRegistration(
 	return options, state, err
 }
 
+// NewPasskey is the end of a registration.
+type NewPasskey struct {
+	Name   string // by which the operator knows it
+	Origin string // as for BeginRegistration
+	State  string // of BeginRegistration
+	Answer []byte // of navigator.credentials.create, as JSON
+}
+
 // FinishRegistration stores the passkey of an answer of the browser. It fails with Invalid, and with Unauthorized for a
 // state that has expired.
-func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, origin, state, name string, answer []byte) error {
-	if err := domain.CheckLabel("name", name); err != nil {
+func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, n NewPasskey) error {
+	if err := domain.CheckLabel("name", n.Name); err != nil {
 		return err
 	}
-	party, err := relyingParty(origin)
+	party, err := relyingParty(n.Origin)
 	if err != nil {
 		return err
 	}
 	var session webauthn.SessionData
-	challenge, err := s.openChallenge(registrationPurpose, state, &session)
+	challenge, err := s.openChallenge(registrationPurpose, n.State, &session)
 	if err != nil {
 		return err
 	}
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(n.Answer)
 	if err != nil {
 		return badPasskey()
 	}
@@ -174,7 +197,7 @@ func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, 
 			OperatorPasskeyID: domain.NewID(),
 			OperatorID:        operatorID,
 			WebauthnID:        credential.ID,
-			Name:              name,
+			Name:              n.Name,
 			Credential:        string(domain.MustJSON(credential)),
 		}
 		return tx.InsertOperatorPasskey(ctx, dbsqlc.InsertOperatorPasskeyParams{
@@ -216,43 +239,27 @@ func (s *Service) BeginPasskeySignIn(_ context.Context, origin string) (options 
 	return options, state, err
 }
 
+// PasskeyAnswer is the end of a sign-in with a passkey.
+type PasskeyAnswer struct {
+	Origin string // as for BeginPasskeySignIn
+	State  string // of BeginPasskeySignIn
+	Answer []byte // of navigator.credentials.get, as JSON
+}
+
 // FinishPasskeySignIn signs in the operator whose passkey has answered. It returns the token of a new session. It fails
 // with Unauthorized.
-func (s *Service) FinishPasskeySignIn(ctx context.Context, origin, state string, answer []byte, c Client) (token string, err error) {
+func (s *Service) FinishPasskeySignIn(ctx context.Context, a PasskeyAnswer, c Client) (token string, err error) {
 	if err := s.localOff(); err != nil {
 		return "", err
 	}
-	refused := unauthorized("sign_in_failed", "This passkey is not known here. Sign in another way.")
-	party, err := relyingParty(origin)
-	if err != nil {
-		return "", err
-	}
 	var session webauthn.SessionData
-	challenge, err := s.openChallenge(passkeyPurpose, state, &session)
+	challenge, err := s.openChallenge(passkeyPurpose, a.State, &session)
 	if err != nil {
 		return "", err
 	}
-	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
-	if err != nil {
-		return "", refused
-	}
-	id, err := uuid.FromBytes(parsed.Response.UserHandle)
-	if err != nil {
-		return "", refused
-	}
-	u, err := s.webauthnUser(ctx, s.db.Queries, id)
-	if e, ok := domain.AsError(err); ok && e.Kind == domain.NotFound {
-		return "", refused
-	}
+	u, credential, err := s.checkPasskey(ctx, a, session)
 	if err != nil {
 		return "", err
-	}
-	_, credential, err := party.ValidatePasskeyLogin(
-		func(_, _ []byte) (webauthn.User, error) { return u, nil }, session, parsed,
-	)
-	if err != nil || u.row.DisabledAt != nil || credential.Authenticator.CloneWarning {
-		s.opt.Log.Info("refused a passkey", "operator_id", id, "error", err)
-		return "", refused
 	}
 	ctx = acting(ctx, u.operator(), c, signInOperation)
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -265,6 +272,42 @@ func (s *Service) FinishPasskeySignIn(ctx context.Context, origin, state string,
 		return s.savePasskey(ctx, tx, credential)
 	})
 	return token, domain.Wrap(err, "sign in with a passkey")
+}
+
+// checkPasskey returns the operator and the passkey of an answer. It fails with Unauthorized.
+func (s *Service) checkPasskey(
+	ctx context.Context,
+	a PasskeyAnswer,
+	session webauthn.SessionData,
+) (u webauthnUser, credential *webauthn.Credential, err error) {
+	refused := unauthorized("sign_in_failed", "This passkey is not known here. Sign in another way.")
+	party, err := relyingParty(a.Origin)
+	if err != nil {
+		return u, nil, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(a.Answer)
+	if err != nil {
+		return u, nil, refused
+	}
+	id, err := uuid.FromBytes(parsed.Response.UserHandle)
+	if err != nil {
+		return u, nil, refused
+	}
+	u, err = s.webauthnUser(ctx, s.db.Queries, id)
+	if e, ok := domain.AsError(err); ok && e.Kind == domain.NotFound {
+		return u, nil, refused
+	}
+	if err != nil {
+		return u, nil, err
+	}
+	_, credential, err = party.ValidatePasskeyLogin(
+		func(_, _ []byte) (webauthn.User, error) { return u, nil }, session, parsed,
+	)
+	if err != nil || u.row.DisabledAt != nil || credential.Authenticator.CloneWarning {
+		s.opt.Log.Info("refused a passkey", "operator_id", id, "error", err)
+		return u, nil, refused
+	}
+	return u, credential, nil
 }
 
 // savePasskey stores the sign counter of a used passkey. It fails with Unauthorized if another sign-in has stored a

@@ -35,7 +35,10 @@ func ParseRoleClaim(text string) (c RoleClaim, err error) {
 	}
 	claim, grants, found := strings.Cut(text, "=")
 	if c.Claim = strings.TrimSpace(claim); !found || c.Claim == "" {
-		return RoleClaim{}, fmt.Errorf("%q does not start with the name of a claim: write groups=admin:ops,viewer:*", text)
+		return RoleClaim{}, fmt.Errorf(
+			"%q does not start with the name of a claim: write groups=admin:ops,viewer:*",
+			text,
+		)
 	}
 	for part := range strings.SplitSeq(grants, ",") {
 		role, value, found := strings.Cut(strings.TrimSpace(part), ":")

@@ -18,7 +18,8 @@ func TestSignIn_WithPassword(t *testing.T) {
 	b := newBed(t, operator.Options{})
 	o := b.create("Jane@example.com", domain.RoleViewer)
 	token, s := b.signIn("jane@EXAMPLE.com")
-	if s.Operator.ID != o.ID || s.Method != operator.ByPassword || s.Agent != "Firefox" || s.CSRF == "" || s.CSRF == token {
+	if s.Operator.ID != o.ID || s.Method != operator.ByPassword || s.Agent != "Firefox" || s.CSRF == "" ||
+		s.CSRF == token {
 		t.Errorf("the session is %+v", s)
 	}
 	p, ok := b.Principal(s, uuid.New())

@@ -37,10 +37,15 @@ func matchTOTP(secret, code string, at time.Time) (step int64) {
 	code = strings.Join(strings.Fields(code), "")
 	now := at.Unix() / totpPeriod
 	for _, step := range []int64{now, now - totpSkew, now + totpSkew} {
-		ok, err := hotp.ValidateCustom(code, uint64(step), secret, hotp.ValidateOpts{ //nolint:gosec // a time after 1970
-			Digits:    totpDigits,
-			Algorithm: otp.AlgorithmSHA1,
-		})
+		ok, err := hotp.ValidateCustom(
+			code,
+			uint64(step),
+			secret,
+			hotp.ValidateOpts{ //nolint:gosec // a time after 1970
+				Digits:    totpDigits,
+				Algorithm: otp.AlgorithmSHA1,
+			},
+		)
 		if err == nil && ok {
 			return step
 		}

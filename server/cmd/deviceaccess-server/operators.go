@@ -169,7 +169,10 @@ func resetOperator(ctx context.Context, c *cli.Command, a *app.Admin, email stri
 	}
 	fmt.Fprintf(os.Stderr, "Reset %s. The person sets a password within 72 h with this link, shown only once:\n",
 		printable(o.Email))
-	return printSecret(consoleLink(c.String("public-url"), defaultServer, operator.Reset, link), "run the command again")
+	return printSecret(
+		consoleLink(c.String("public-url"), defaultServer, operator.Reset, link),
+		"run the command again",
+	)
 }
 
 func deleteOperator(ctx context.Context, _ *cli.Command, a *app.Admin, email string) error {

@@ -26,12 +26,21 @@ func TestOperators_Commands(t *testing.T) {
 	if !setup.MatchString(log()) {
 		t.Errorf("the log has no link for the first operator: %s", log())
 	}
-	link := strings.TrimSpace(p.ok("operators", "create", "--public-url", "https://locks.example.com/", "jane@example.com"))
+	link := strings.TrimSpace(
+		p.ok("operators", "create", "--public-url", "https://locks.example.com/", "jane@example.com"),
+	)
 	invite := regexp.MustCompile(`^https://locks\.example\.com/console/invite/[\w-]{43}$`)
 	if !invite.MatchString(link) {
 		t.Errorf("the link is %q", link)
 	}
-	if said := p.said("operators", "create", "jane@example.com"); !strings.Contains(said, "There is an operator with this email") {
+	if said := p.said(
+		"operators",
+		"create",
+		"jane@example.com",
+	); !strings.Contains(
+		said,
+		"There is an operator with this email",
+	) {
 		t.Errorf("a second one: %s", said)
 	}
 	file := filepath.Join(t.TempDir(), "password")
@@ -39,7 +48,17 @@ func TestOperators_Commands(t *testing.T) {
 		t.Fatal(err)
 	}
 	workspace := strings.TrimSpace(p.ok("workspaces", "create", "Home"))
-	p.ok("operators", "create", "--password-file", file, "--role", "viewer", "--workspace", workspace, "joe@example.com")
+	p.ok(
+		"operators",
+		"create",
+		"--password-file",
+		file,
+		"--role",
+		"viewer",
+		"--workspace",
+		workspace,
+		"joe@example.com",
+	)
 	var listed []operatorRecord
 	if err := json.Unmarshal([]byte(p.ok("operators", "list", "--output", "json")), &listed); err != nil {
 		t.Fatal(err)
@@ -80,7 +99,8 @@ func TestServe_CreatesFirstOperator(t *testing.T) {
 		t.Errorf("%d operators", len(ids))
 	}
 	log, err := os.ReadFile(filepath.Join(p.dir, "server.log"))
-	if err != nil || strings.Contains(string(log), "/console/setup/") || strings.Contains(string(log), "correct horse") {
+	if err != nil || strings.Contains(string(log), "/console/setup/") ||
+		strings.Contains(string(log), "correct horse") {
 		t.Errorf("%v: %s", err, log)
 	}
 }
