@@ -41,6 +41,8 @@ type Options struct {
 	Health func(context.Context) []Part
 	// Address says how browsers reach the server.
 	Address web.Address
+	// Reveal allows operators to see single PINs.
+	Reveal bool
 	// Version is the version of the program.
 	Version string
 	// Log receives the access log and errors. If nil, nothing is logged.

@@ -87,7 +87,7 @@ func (s *Service) timelineEvents(
 	limit int32,
 ) (items []TimelineItem, err error) {
 	at, id := from.before()
-	_, until := store.EventIDs(domain.LongAgo, at)
+	_, until := store.EventIDs(at, at)
 	rows, err := s.db.UnpreparedQueries.TimelineEvents(ctx, dbsqlc.TimelineEventsParams{
 		WorkspaceID:  workspace,
 		DeviceID:     f.Device,
