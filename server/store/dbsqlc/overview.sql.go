@@ -959,8 +959,10 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 }
 
 const OverviewProviders = `-- name: OverviewProviders :many
-select distinct provider from connected_accounts where workspace_id = $1 and deleted_at is null
-order by provider limit $2::integer
+select distinct d.provider from (select c.connected_account_id from connected_accounts c
+    where c.workspace_id = $1 and c.deleted_at is null order by c.created_at desc, c.connected_account_id desc limit $2::integer) a
+  cross join lateral (select o.provider from devices o where o.connected_account_id = a.connected_account_id limit 50) d
+order by 1
 `
 
 type OverviewProvidersParams struct {
@@ -968,6 +970,7 @@ type OverviewProvidersParams struct {
 	MaxRows     int32
 }
 
+// The vendors of some devices of the newest accounts, most of which have one vendor each.
 func (q *Queries) OverviewProviders(ctx context.Context, arg OverviewProvidersParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, OverviewProviders, arg.WorkspaceID, arg.MaxRows)
 	if err != nil {

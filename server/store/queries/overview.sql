@@ -150,8 +150,11 @@ select connected_account_id, display_name, provider from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null order by created_at desc, connected_account_id desc limit @max_rows::integer;
 
 -- name: OverviewProviders :many
-select distinct provider from connected_accounts where workspace_id = @workspace_id and deleted_at is null
-order by provider limit @max_rows::integer;
+-- The vendors of some devices of the newest accounts, most of which have one vendor each.
+select distinct d.provider from (select c.connected_account_id from connected_accounts c
+    where c.workspace_id = @workspace_id and c.deleted_at is null order by c.created_at desc, c.connected_account_id desc limit @max_rows::integer) a
+  cross join lateral (select o.provider from devices o where o.connected_account_id = a.connected_account_id limit 50) d
+order by 1;
 
 -- name: CountUnmanagedCodes :one
 select count(*) from access_codes where workspace_id = @workspace_id and device_id = @device_id and not is_managed and not in_pool;
