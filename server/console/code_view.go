@@ -247,7 +247,7 @@ var constraintWords = map[string]string{
 	"cannot_contain_089":                  "It must not contain 0, 8, or 9.",
 	"cannot_contain_0789":                 "It must not contain 0, 7, 8, or 9.",
 	"unique_first_four_digits":            "Its first four digits must differ from those of the other codes.",
-	"start_date_in_future":                "Its start must be in the future.",
+	"start_date_in_future":                "A time frame must begin in the future.",
 	"name_must_be_unique":                 "Names must differ on the lock.",
 }
 

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
 func TestLocks_ListAndFilters(t *testing.T) {
@@ -100,4 +103,40 @@ func TestLooks_LocksAndCodes(t *testing.T) {
 		visit{"unmanaged", "/locks/" + lock + "/unmanaged"},
 		visit{"import", "/locks/" + lock + "/unmanaged/import?code=" + unmanaged},
 	)
+}
+
+// Without JavaScript, an operator adopts codes, sees a PIN, and hides it.
+func TestBrowser_AdoptAndRevealWithoutScripts(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, apptest.WithProfiles("august"))
+	lock := b.Device(t, "august")
+	apptest.Until(t, "the codes are read", func() bool { return len(b.UnmanagedCodes(t, lock)) == 3 })
+	first := b.UnmanagedCodes(t, lock)[0]
+	w := browser.Open(t)
+	w.Do(
+		b.signIn(domain.RoleOperator),
+		browser.Scripts(false),
+		chromedp.Navigate(b.page("/locks/"+lock+"/unmanaged")),
+		chromedp.Click(chromedp.CSS("#tick-"+first.AccessCodeID)),
+		chromedp.Click(`//button[.="Manage with Terraform"]`),
+		browser.Shows("pre", first.AccessCodeID),
+	)
+	if at := browser.Ask(w, chromedp.Location()); strings.Contains(at, "csrf") {
+		t.Errorf("the token is in the URL %s", at)
+	}
+	w.Do(
+		chromedp.Navigate(b.page("/locks/"+lock+"/unmanaged")),
+		chromedp.Click(chromedp.CSS("#tick-"+first.AccessCodeID)),
+		chromedp.Click(`//button[.="Manage here"]`),
+		browser.Shows("p", "become managed"),
+	)
+	apptest.Until(t, "the code is managed", func() bool { return len(b.UnmanagedCodes(t, lock)) == 2 })
+	w.Do(
+		chromedp.Navigate(b.page("/codes/"+first.AccessCodeID)),
+		chromedp.Click(`//button[.="Reveal PIN"]`),
+		browser.Shows("p", *first.Code),
+		chromedp.Click(`//a[.="Hide now"]`),
+		browser.Shows("h2", "Facts"),
+	)
+	w.CheckReports(b.console)
 }

@@ -33,7 +33,7 @@ type TimelineItem struct {
 	At     time.Time
 	// What is an event type, an action type, or an operation.
 	What string
-	// Code is the code that an event or an attempt is about; zero: none.
+	// Code is the code that the item is about; zero: none, or several.
 	Code uuid.UUID
 	// Status is that of an attempt (pending, success, or error), or the outcome of an audit entry (done or pending).
 	Status string
@@ -191,6 +191,7 @@ func (s *Service) timelineAudit(
 			ID:        r.AuditID,
 			At:        r.OccurredAt,
 			What:      r.Operation,
+			Code:      onlyCode(r.SubjectKinds, r.SubjectIds),
 			Status:    r.Outcome,
 			ActorKind: r.ActorKind,
 			ActorName: r.ActorName,
@@ -198,4 +199,18 @@ func (s *Service) timelineAudit(
 		})
 	}
 	return items, err
+}
+
+// onlyCode returns the code among the subjects of an audit entry; zero: there is none, or there are several.
+func onlyCode(kinds []string, ids []uuid.UUID) (code uuid.UUID) {
+	for i, kind := range kinds {
+		switch {
+		case kind != "access_code_id":
+		case code != uuid.Nil:
+			return uuid.Nil
+		default:
+			code = ids[i]
+		}
+	}
+	return code
 }

@@ -1052,7 +1052,7 @@ func (q *Queries) TimelineAttempts(ctx context.Context, arg TimelineAttemptsPara
 }
 
 const TimelineAudit = `-- name: TimelineAudit :many
-select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at from audit_log
+select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at, subject_kinds, subject_ids from audit_log
 where workspace_id = $1::uuid and subject_ids && $2::uuid[]
   and (occurred_at, audit_id) < ($3::timestamptz, $4::uuid)
 order by occurred_at desc, audit_id desc limit $5::integer
@@ -1067,13 +1067,15 @@ type TimelineAuditParams struct {
 }
 
 type TimelineAuditRow struct {
-	AuditID    uuid.UUID
-	ActorKind  string
-	ActorName  string
-	Operation  string
-	Outcome    string
-	RequestID  *uuid.UUID
-	OccurredAt time.Time
+	AuditID      uuid.UUID
+	ActorKind    string
+	ActorName    string
+	Operation    string
+	Outcome      string
+	RequestID    *uuid.UUID
+	OccurredAt   time.Time
+	SubjectKinds []string
+	SubjectIds   []uuid.UUID
 }
 
 // The entries about any of the subjects.
@@ -1100,6 +1102,8 @@ func (q *Queries) TimelineAudit(ctx context.Context, arg TimelineAuditParams) ([
 			&i.Outcome,
 			&i.RequestID,
 			&i.OccurredAt,
+			&i.SubjectKinds,
+			&i.SubjectIds,
 		); err != nil {
 			return nil, err
 		}

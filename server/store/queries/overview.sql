@@ -180,7 +180,7 @@ order by created_at desc, action_attempt_id desc limit @max_rows::integer;
 
 -- name: TimelineAudit :many
 -- The entries about any of the subjects.
-select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at from audit_log
+select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at, subject_kinds, subject_ids from audit_log
 where workspace_id = @workspace_id::uuid and subject_ids && @subject_ids::uuid[]
   and (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid)
 order by occurred_at desc, audit_id desc limit @max_rows::integer;
