@@ -71,6 +71,7 @@ func (a *App) newConsole(behindProxy bool, observe func(string, int, time.Durati
 		ACS:       a.ACS,
 		Operators: a.Access.Operators,
 		Address:   web.Address{PublicURL: c.PublicURL, TrustForwarded: behindProxy},
+		Reveal:    !c.Console.NoReveal,
 		Version:   c.Version,
 		Health:    a.parts,
 		Log:       c.Log,

@@ -285,7 +285,11 @@ func (h *handler) newCodeForm(rq *request) (f codeForm, err error) {
 		f.kinds = append(f.kinds, option{string(kindAlways), "Always"}, option{string(kindTimed), "From–to"})
 	}
 	if f.lock.Capabilities.OfflineCodes {
-		f.kinds = append(f.kinds, option{string(kindOffline), "Offline, from–to"}, option{string(kindOnce), "Opens once"})
+		f.kinds = append(
+			f.kinds,
+			option{string(kindOffline), "Offline, from–to"},
+			option{string(kindOnce), "Opens once"},
+		)
 	}
 	f.kind = rq.form("kind")
 	if !isOption(f.kinds, f.kind) && len(f.kinds) > 0 {

@@ -187,7 +187,18 @@ func TestCodes_ListAndPage(t *testing.T) {
 	})
 
 	list := b.open(t, domain.RoleViewer, "/codes")
-	list.shows(t, http.StatusOK, "Gardener", "Weekend", "Front Door", "Back Door", "Always", "From–to", "begins", "Key ")
+	list.shows(
+		t,
+		http.StatusOK,
+		"Gardener",
+		"Weekend",
+		"Front Door",
+		"Back Door",
+		"Always",
+		"From–to",
+		"begins",
+		"Key ",
+	)
 	list.hides(t, pin)
 	for query, want := range map[string]string{
 		"?q=gard":           "Gardener",
@@ -305,7 +316,8 @@ func TestCodes_NewCodeForm(t *testing.T) {
 	form := b.open(t, domain.RoleOperator, path)
 	form.shows(t, http.StatusOK, "Front Door", "4 to 6 digits", "Always", "From–to")
 	form.hides(t, "Opens once</label>")
-	b.open(t, domain.RoleOperator, "/locks/"+b.Device(t, "igloohome")+"/codes/new").shows(t, http.StatusOK, "Opens once", "29 to 367 days")
+	b.open(t, domain.RoleOperator, "/locks/"+b.Device(t, "igloohome")+"/codes/new").
+		shows(t, http.StatusOK, "Opens once", "29 to 367 days")
 	b.submit(t, domain.RoleViewer, path, nil).shows(t, http.StatusForbidden)
 
 	refused := b.submit(t, domain.RoleOperator, path, url.Values{
@@ -315,8 +327,15 @@ func TestCodes_NewCodeForm(t *testing.T) {
 		"starts_at": {"2040-06-07T15:00"},
 		"ends_at":   {"2040-06-06T15:00"},
 	})
-	refused.shows(t, http.StatusUnprocessableEntity, "This device takes codes of 4, 5 or 6 digits", "ends_at must be after",
-		`value="Guest"`, `value="2040-06-07T15:00"`, `aria-invalid="true"`)
+	refused.shows(
+		t,
+		http.StatusUnprocessableEntity,
+		"This device takes codes of 4, 5 or 6 digits",
+		"ends_at must be after",
+		`value="Guest"`,
+		`value="2040-06-07T15:00"`,
+		`aria-invalid="true"`,
+	)
 	refused.hides(t, pin)
 	b.submit(t, domain.RoleOperator, path, url.Values{"kind": {"time_bound"}, "starts_at": {"x"}}).
 		shows(t, http.StatusUnprocessableEntity, "Enter a date and a time", "Enter when the code ends.")
@@ -336,7 +355,8 @@ func TestCodes_NewCodeForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := out.AccessCode; c.StartsAt == nil || !c.StartsAt.Equal(time.Date(2040, 6, 7, 15, 0, 0, 0, zone)) || *c.Code != pin {
+	if c := out.AccessCode; c.StartsAt == nil || !c.StartsAt.Equal(time.Date(2040, 6, 7, 15, 0, 0, 0, zone)) ||
+		*c.Code != pin {
 		t.Errorf("the code starts at %v; the form leads to %q", c.StartsAt, to)
 	}
 	b.open(t, domain.RoleViewer, "/codes/"+id).
@@ -411,7 +431,10 @@ func TestReveal(t *testing.T) {
 		if cache := shown.Header.Get("Cache-Control"); cache != "no-store" {
 			t.Errorf("Cache-Control is %q", cache)
 		}
-		if to := shown.Header.Get("Refresh"); !strings.HasPrefix(to, "15; url=/console/w/") || !strings.HasSuffix(to, path) {
+		if to := shown.Header.Get(
+			"Refresh",
+		); !strings.HasPrefix(to, "15; url=/console/w/") ||
+			!strings.HasSuffix(to, path) {
 			t.Errorf("Refresh is %q", to)
 		}
 		if has := reveals(); has != n+1 {

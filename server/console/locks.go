@@ -64,7 +64,12 @@ var deviceStates = []option{{"", "All"}, {"online", "Online"}, {"offline", "Offl
 
 // deviceFilter reads the filters of a list of devices from the URL.
 func (rq *request) deviceFilter(kind string) overview.DeviceFilter {
-	f := overview.DeviceFilter{Kind: kind, Search: rq.query("q"), Provider: rq.query("provider"), Customer: rq.query("customer")}
+	f := overview.DeviceFilter{
+		Kind:     kind,
+		Search:   rq.query("q"),
+		Provider: rq.query("provider"),
+		Customer: rq.query("customer"),
+	}
 	f.Account, _ = uuid.Parse(rq.query("account"))
 	switch rq.query("state") {
 	case "online":
@@ -101,7 +106,10 @@ func (h *handler) listLocks(rq *request) error {
 	}
 	shown.accounts, shown.vendors = []option{{"", "All"}}, []option{{"", "All"}}
 	for _, a := range accounts {
-		shown.accounts = append(shown.accounts, option{a.ID.String(), cmp.Or(a.Name, a.Provider+" "+short(a.ID.String()))})
+		shown.accounts = append(
+			shown.accounts,
+			option{a.ID.String(), cmp.Or(a.Name, a.Provider+" "+short(a.ID.String()))},
+		)
 	}
 	for _, v := range vendors {
 		shown.vendors = append(shown.vendors, option{v, vendorWords(v)})

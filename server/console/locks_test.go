@@ -18,7 +18,12 @@ func TestLocks_ListAndFilters(t *testing.T) {
 	b := sharedBed(t, "august", "yale")
 	front, back := "Front Door", "Back Door"
 	b.newCode(t, map[string]any{"device_id": b.Device(t, "august"), "code": pin})
-	if status := b.Post(t, "/devices/simulate/disconnect", map[string]any{"device_id": b.Device(t, "yale")}, nil); status != http.StatusOK {
+	if status := b.Post(
+		t,
+		"/devices/simulate/disconnect",
+		map[string]any{"device_id": b.Device(t, "yale")},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("disconnect: %d", status)
 	}
 	apptest.Until(t, "the lock is offline", func() bool {
@@ -73,8 +78,15 @@ func TestLock_RefreshLockAndUnlock(t *testing.T) {
 		return strings.Contains(b.open(t, domain.RoleViewer, path).body, "The door was unlocked.")
 	})
 	page = b.open(t, domain.RoleViewer, path)
-	page.shows(t, http.StatusOK, "Unlock the door: done", "Unlocked the door", "admin@example.com", "Asked for a refresh",
-		"operator@example.com")
+	page.shows(
+		t,
+		http.StatusOK,
+		"Unlock the door: done",
+		"Unlocked the door",
+		"admin@example.com",
+		"Asked for a refresh",
+		"operator@example.com",
+	)
 	page.hides(t, pin)
 	b.submit(t, domain.RoleAdmin, path+"/lock", url.Values{"confirm": {"Front Door"}}).
 		redirects(t, b, path+"?done=lock-lock")
@@ -114,7 +126,7 @@ func TestBrowser_AdoptAndRevealWithoutScripts(t *testing.T) {
 	first := b.UnmanagedCodes(t, lock)[0]
 	w := browser.Open(t)
 	w.Do(
-		b.signIn(domain.RoleOperator),
+		b.signIn(t, domain.RoleOperator),
 		browser.Scripts(false),
 		chromedp.Navigate(b.page("/locks/"+lock+"/unmanaged")),
 		chromedp.Click(chromedp.CSS("#tick-"+first.AccessCodeID)),

@@ -47,7 +47,11 @@ func TestTerraform_PlanOfCopiedBlocksIsEmpty(t *testing.T) {
 		page := b.open(t, domain.RoleViewer, "/codes/"+id)
 		page.shows(t, http.StatusOK)
 		// The test's core knows no sensitive variables.
-		blocks := strings.ReplaceAll(page.blocks(), "  type      = string\n  sensitive = true\n", `  default = "`+digits+"\"\n")
+		blocks := strings.ReplaceAll(
+			page.blocks(),
+			"  type      = string\n  sensitive = true\n",
+			`  default = "`+digits+"\"\n",
+		)
 		if strings.Contains(page.body, digits) || blocks == page.blocks() {
 			t.Fatalf("the page offers %s", page.blocks())
 		}

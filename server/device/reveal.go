@@ -24,7 +24,8 @@ func (s *Service) RevealPIN(ctx context.Context, p domain.Principal, id string) 
 			ctx,
 			dbsqlc.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: code, IsManaged: true},
 		)
-		if store.IsNoRows(err) || err == nil && !p.CanSeeDevice(r.CodeDevice.ConnectedAccountID, r.CodeDevice.DeviceID) {
+		if store.IsNoRows(err) ||
+			err == nil && !p.CanSeeDevice(r.CodeDevice.ConnectedAccountID, r.CodeDevice.DeviceID) {
 			return codeNotFound(id)
 		}
 		if err != nil {

@@ -69,7 +69,10 @@ type AccountName struct {
 const maxChoices = 100
 
 // Choices returns the newest accounts of a workspace, and its vendors, for filters.
-func (s *Service) Choices(ctx context.Context, workspace uuid.UUID) (accounts []AccountName, vendors []string, err error) {
+func (s *Service) Choices(
+	ctx context.Context,
+	workspace uuid.UUID,
+) (accounts []AccountName, vendors []string, err error) {
 	rows, err := s.db.OverviewAccounts(
 		ctx,
 		dbsqlc.OverviewAccountsParams{WorkspaceID: workspace, MaxRows: maxChoices},
