@@ -86,6 +86,7 @@ func (a *App) newConsole(
 		Log:     c.Log,
 		Observe: observe,
 		Now:     c.Access.Now,
+		Reveal:  !c.Console.NoReveal,
 	}
 	if c.Console.Listen != "" {
 		o.Address.PublicURL = "" // that is the URL of the API

@@ -46,6 +46,8 @@ type Options struct {
 	// Guess returns how long the sender of a request must wait before the server tries a sign-in, because too many have
 	// failed. If after is 0, the caller must call told once with the result. If nil, sign-ins are not limited.
 	Guess func(r *http.Request) (after time.Duration, told func(refused bool))
+	// Reveal allows operators to see single PINs.
+	Reveal bool
 	// Version is the version of the program.
 	Version string
 	// Log receives the access log and errors. If nil, nothing is logged.

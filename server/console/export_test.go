@@ -12,7 +12,7 @@ type Route struct {
 
 // Routes returns all routes.
 func Routes() (all []Route) {
-	h := &handler{}
+	h := &handler{Options: Options{Reveal: true}}
 	for _, r := range h.routes() {
 		all = append(all, Route{r.method, r.pattern, r.public, r.inWorkspace(), r.role})
 	}

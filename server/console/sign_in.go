@@ -152,7 +152,7 @@ func signIn(rq *request) error {
 		return err
 	}
 	if pending != "" {
-		return rq.show(codePage(rq, pending, nil))
+		return rq.show(secondFactorPage(rq, pending, nil))
 	}
 	return rq.enter(token, rq.next())
 }
@@ -168,7 +168,7 @@ func signInWithCode(rq *request) error {
 		if e.Type == "sign_in_expired" {
 			return rq.render(status, signInPage(rq, "", e))
 		}
-		return rq.render(status, codePage(rq, pending, e))
+		return rq.render(status, secondFactorPage(rq, pending, e))
 	}
 	if err != nil {
 		return err

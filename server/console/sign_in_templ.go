@@ -367,7 +367,7 @@ func signInPage(rq *request, email string, e *domain.Error) templ.Component {
 	})
 }
 
-func codePage(rq *request, pending string, e *domain.Error) templ.Component {
+func secondFactorPage(rq *request, pending string, e *domain.Error) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

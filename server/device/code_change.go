@@ -25,11 +25,13 @@ type CodeChange struct {
 	Managed                     *bool // false makes the code unmanaged
 	ExternalModificationAllowed *bool
 	EvenIfOffline               bool
+
+	retry bool // see RetryCode
 }
 
 // hasFields reports whether a change names a field that the device stores, even with its current value.
 func (ch CodeChange) hasFields() bool {
-	return ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
+	return ch.retry || ch.Name != nil || ch.PIN != "" || ch.Type != "" || ch.StartsAt != "" || ch.EndsAt != ""
 }
 
 // onCode runs f on a code in a transaction with its device locked, and returns the attempt that f requests. It fails
@@ -115,6 +117,12 @@ func (s *Service) UpdateCode(ctx context.Context, p domain.Principal, ch CodeCha
 		}
 		return t.update(c, ch)
 	})
+}
+
+// RetryCode requests what a managed code already has, so that the server retries what the device has rejected. It
+// returns the attempt, and fails like UpdateCode.
+func (s *Service) RetryCode(ctx context.Context, p domain.Principal, id string) (Attempt, error) {
+	return s.UpdateCode(ctx, p, CodeChange{ID: id, EvenIfOffline: true, retry: true})
 }
 
 // update changes a managed code on its locked device.

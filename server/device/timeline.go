@@ -242,3 +242,6 @@ func details(fields map[string]any) map[string]any {
 	}
 	return out
 }
+
+// EventDescription returns a sentence about an event of a code; empty for other types.
+func EventDescription(eventType string) string { return timelineTypes[eventType].description }

@@ -94,6 +94,8 @@ type DeviceFilter struct {
 	Kind     string
 	Online   *bool
 	Provider string
+	// Customer is the customer_key of the account.
+	Customer string
 	// BatteryBelow is a level from 0 to 1.
 	BatteryBelow float64
 	// Search is a part of the name.
@@ -120,6 +122,7 @@ func (s *Service) Devices(
 		BatteryBelow:       nonZero(f.BatteryBelow),
 		Provider:           nonZero(f.Provider),
 		Pattern:            store.SearchPattern(f.Search),
+		CustomerKey:        nonZero(f.Customer),
 		MaxRows:            int32(limit) + 1,
 	})
 	if err != nil {
@@ -138,11 +141,12 @@ const Failing = "failing"
 // CodeFilter are conditions that must all hold. Zero fields are no condition.
 type CodeFilter struct {
 	Device uuid.UUID
-	// Status is unset, setting, removing, unknown, or Failing.
+	// Status is set, unset, setting, removing, unknown, or Failing.
 	Status string
-	// ChangedBefore is the time before which the code was last changed. It needs a Status other than Failing.
+	// ChangedBefore is the time before which the code was last changed. Without a Status, codes that are set do not
+	// match.
 	ChangedBefore *time.Time
-	// Kind is always, time_bound, or offline. It cannot be combined with Status.
+	// Kind is always, time_bound, one_time, or offline, which includes one_time.
 	Kind string
 	// Search is a part of the name.
 	Search string
@@ -171,29 +175,33 @@ func (s *Service) findCodes(
 	limit int32,
 ) (rows []row, err error) {
 	at, id := from.before()
-	switch f.Status {
-	case "":
+	switch {
+	case f.Status == "" && f.ChangedBefore == nil || f.Status == "set":
 		found, err := s.db.UnpreparedQueries.OverviewCodes(ctx, dbsqlc.OverviewCodesParams{
-			WorkspaceID: workspace,
-			BeforeAt:    at,
-			BeforeID:    id,
-			DeviceID:    nonZero(f.Device),
-			Kind:        nonZero(f.Kind),
-			Pattern:     store.SearchPattern(f.Search),
-			MaxRows:     limit,
+			WorkspaceID:   workspace,
+			BeforeAt:      at,
+			BeforeID:      id,
+			DeviceID:      nonZero(f.Device),
+			Kind:          nonZero(f.Kind),
+			Status:        nonZero(f.Status),
+			ChangedBefore: f.ChangedBefore,
+			Pattern:       store.SearchPattern(f.Search),
+			MaxRows:       limit,
 		})
 		for _, r := range found {
 			rows = append(rows, row{r.AccessCodeID, r.CreatedAt})
 		}
 		return rows, err
-	case Failing:
+	case f.Status == Failing:
 		found, err := s.db.UnpreparedQueries.OverviewCodesFailing(ctx, dbsqlc.OverviewCodesFailingParams{
-			WorkspaceID: workspace,
-			BeforeAt:    at,
-			BeforeID:    id,
-			DeviceID:    nonZero(f.Device),
-			Pattern:     store.SearchPattern(f.Search),
-			MaxRows:     limit,
+			WorkspaceID:   workspace,
+			BeforeAt:      at,
+			BeforeID:      id,
+			DeviceID:      nonZero(f.Device),
+			Kind:          nonZero(f.Kind),
+			ChangedBefore: f.ChangedBefore,
+			Pattern:       store.SearchPattern(f.Search),
+			MaxRows:       limit,
 		})
 		for _, r := range found {
 			rows = append(rows, row{r.AccessCodeID, r.CreatedAt})
@@ -201,11 +209,12 @@ func (s *Service) findCodes(
 		return rows, err
 	}
 	found, err := s.db.UnpreparedQueries.OverviewCodesNotSet(ctx, dbsqlc.OverviewCodesNotSetParams{
-		Status:        f.Status,
+		Status:        nonZero(f.Status),
 		WorkspaceID:   workspace,
 		BeforeAt:      at,
 		BeforeID:      id,
 		DeviceID:      nonZero(f.Device),
+		Kind:          nonZero(f.Kind),
 		Pattern:       store.SearchPattern(f.Search),
 		ChangedBefore: f.ChangedBefore,
 		MaxRows:       limit,

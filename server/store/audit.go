@@ -366,3 +366,17 @@ func (tx Tx) Concerns(workspaces ...uuid.UUID) {
 
 // Begins says that the rest of a change is left to a device, to an access system, or to the server itself in a while.
 func (tx Tx) Begins() { tx.change.begun = true }
+
+// errNoActor prevents a disclosure without an audit log entry.
+var errNoActor = errors.New("a disclosure needs an actor for the audit log")
+
+// Discloses adds the transaction to the audit log although it changes nothing, because the act shows a secret of a
+// resource. The caller must show the secret only after the commit. It fails for work of the server itself.
+func (tx Tx) Discloses(kind string, id uuid.UUID) error {
+	if tx.act == nil {
+		return errNoActor
+	}
+	tx.change.wrote = true
+	tx.change.name(kind, id)
+	return nil
+}

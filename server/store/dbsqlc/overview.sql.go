@@ -12,6 +12,36 @@ import (
 	"github.com/google/uuid"
 )
 
+const CodeIDsOfDevice = `-- name: CodeIDsOfDevice :many
+select access_code_id from access_codes where device_id = $1 and is_managed and not in_pool
+order by created_at desc limit $2::integer
+`
+
+type CodeIDsOfDeviceParams struct {
+	DeviceID uuid.UUID
+	MaxRows  int32
+}
+
+func (q *Queries) CodeIDsOfDevice(ctx context.Context, arg CodeIDsOfDeviceParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, CodeIDsOfDevice, arg.DeviceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var access_code_id uuid.UUID
+		if err := rows.Scan(&access_code_id); err != nil {
+			return nil, err
+		}
+		items = append(items, access_code_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const CodesEnding = `-- name: CodesEnding :many
 select c.access_code_id, c.name, c.status, c.ends_at::timestamptz as at, d.device_id, coalesce(d.nickname, d.name)::text as device_name,
   coalesce(d.reported_time_zone, '')::text as time_zone
@@ -153,6 +183,121 @@ func (q *Queries) CountCodesOfDevices(ctx context.Context, deviceIds []uuid.UUID
 	for rows.Next() {
 		var i CountCodesOfDevicesRow
 		if err := rows.Scan(&i.DeviceID, &i.Codes, &i.Set); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const CountUnmanagedCodes = `-- name: CountUnmanagedCodes :one
+select count(*) from access_codes where workspace_id = $1 and device_id = $2 and not is_managed and not in_pool
+`
+
+type CountUnmanagedCodesParams struct {
+	WorkspaceID uuid.UUID
+	DeviceID    uuid.UUID
+}
+
+func (q *Queries) CountUnmanagedCodes(ctx context.Context, arg CountUnmanagedCodesParams) (int64, error) {
+	row := q.db.QueryRow(ctx, CountUnmanagedCodes, arg.WorkspaceID, arg.DeviceID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const CreatorsOfCodes = `-- name: CreatorsOfCodes :many
+select distinct on (s.id) s.id::uuid as access_code_id, a.actor_kind, a.actor_name
+from audit_log a cross join lateral unnest(a.subject_ids) s(id)
+where a.workspace_id = $1::uuid and a.subject_ids && $2::uuid[] and s.id = any($2::uuid[])
+  and a.operation in ('/access_codes/create', '/access_codes/create_multiple', '/access_codes/unmanaged/convert_to_managed',
+    '/access_codes/unmanaged/update')
+order by s.id, a.occurred_at, a.audit_id
+`
+
+type CreatorsOfCodesParams struct {
+	WorkspaceID   uuid.UUID
+	AccessCodeIds []uuid.UUID
+}
+
+type CreatorsOfCodesRow struct {
+	AccessCodeID uuid.UUID
+	ActorKind    string
+	ActorName    string
+}
+
+// Who created each code, or made it managed: the actor of the first such entry of the audit log.
+func (q *Queries) CreatorsOfCodes(ctx context.Context, arg CreatorsOfCodesParams) ([]CreatorsOfCodesRow, error) {
+	rows, err := q.db.Query(ctx, CreatorsOfCodes, arg.WorkspaceID, arg.AccessCodeIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CreatorsOfCodesRow{}
+	for rows.Next() {
+		var i CreatorsOfCodesRow
+		if err := rows.Scan(&i.AccessCodeID, &i.ActorKind, &i.ActorName); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const DeviceFacts = `-- name: DeviceFacts :many
+select d.device_id, d.online_changed_at, a.connected_account_id, a.display_name, a.customer_key,
+  coalesce((select e.created_at from events e where e.workspace_id = $1 and e.device_id = d.device_id
+    and e.event_id >= $2::uuid and e.event_id <= $3::uuid order by e.created_at desc limit 1), 'epoch')::timestamptz as last_event_at
+from devices d join connected_accounts a using (connected_account_id)
+where d.workspace_id = $1 and d.device_id = any($4::uuid[])
+`
+
+type DeviceFactsParams struct {
+	WorkspaceID uuid.UUID
+	SinceID     uuid.UUID
+	UntilID     uuid.UUID
+	DeviceIds   []uuid.UUID
+}
+
+type DeviceFactsRow struct {
+	DeviceID           uuid.UUID
+	OnlineChangedAt    time.Time
+	ConnectedAccountID uuid.UUID
+	DisplayName        string
+	CustomerKey        *string
+	LastEventAt        time.Time
+}
+
+// What lists show of devices in addition: since when they are online or offline, the account, and the last event after
+// an identifier.
+func (q *Queries) DeviceFacts(ctx context.Context, arg DeviceFactsParams) ([]DeviceFactsRow, error) {
+	rows, err := q.db.Query(ctx, DeviceFacts,
+		arg.WorkspaceID,
+		arg.SinceID,
+		arg.UntilID,
+		arg.DeviceIds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeviceFactsRow{}
+	for rows.Next() {
+		var i DeviceFactsRow
+		if err := rows.Scan(
+			&i.DeviceID,
+			&i.OnlineChangedAt,
+			&i.ConnectedAccountID,
+			&i.DisplayName,
+			&i.CustomerKey,
+			&i.LastEventAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -515,27 +660,69 @@ func (q *Queries) OverdueCodes(ctx context.Context, arg OverdueCodesParams) ([]O
 	return items, nil
 }
 
+const OverviewAccounts = `-- name: OverviewAccounts :many
+select connected_account_id, display_name, provider from connected_accounts
+where workspace_id = $1 and deleted_at is null order by created_at desc, connected_account_id desc limit $2::integer
+`
+
+type OverviewAccountsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+type OverviewAccountsRow struct {
+	ConnectedAccountID uuid.UUID
+	DisplayName        string
+	Provider           string
+}
+
+// The newest accounts, for a filter.
+func (q *Queries) OverviewAccounts(ctx context.Context, arg OverviewAccountsParams) ([]OverviewAccountsRow, error) {
+	rows, err := q.db.Query(ctx, OverviewAccounts, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OverviewAccountsRow{}
+	for rows.Next() {
+		var i OverviewAccountsRow
+		if err := rows.Scan(&i.ConnectedAccountID, &i.DisplayName, &i.Provider); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const OverviewCodes = `-- name: OverviewCodes :many
 select c.access_code_id, c.created_at from access_codes c
 where c.workspace_id = $1 and c.is_managed and not c.in_pool
   and (c.created_at, c.access_code_id) < ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or c.device_id = $4::uuid)
-  and ($5::text is null or case $5::text when 'offline' then c.offline_kind is not null
+  and ($5::text is null or case $5::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
     when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
     else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
-  and ($6::text is null or c.name ~ $6::text)
+  and ($6::text is null or c.status = $6::text)
+  and ($7::timestamptz is null or c.desired_at < $7::timestamptz)
+  and ($8::text is null or c.name ~ $8::text)
 order by c.created_at desc, c.access_code_id desc
-limit $7::integer
+limit $9::integer
 `
 
 type OverviewCodesParams struct {
-	WorkspaceID uuid.UUID
-	BeforeAt    time.Time
-	BeforeID    uuid.UUID
-	DeviceID    *uuid.UUID
-	Kind        *string
-	Pattern     *string
-	MaxRows     int32
+	WorkspaceID   uuid.UUID
+	BeforeAt      time.Time
+	BeforeID      uuid.UUID
+	DeviceID      *uuid.UUID
+	Kind          *string
+	Status        *string
+	ChangedBefore *time.Time
+	Pattern       *string
+	MaxRows       int32
 }
 
 type OverviewCodesRow struct {
@@ -550,6 +737,8 @@ func (q *Queries) OverviewCodes(ctx context.Context, arg OverviewCodesParams) ([
 		arg.BeforeID,
 		arg.DeviceID,
 		arg.Kind,
+		arg.Status,
+		arg.ChangedBefore,
 		arg.Pattern,
 		arg.MaxRows,
 	)
@@ -576,18 +765,25 @@ select c.access_code_id, c.created_at from access_codes c
 where c.is_managed and not c.in_pool and c.error_code is not null and c.workspace_id = $1
   and (c.created_at, c.access_code_id) < ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or c.device_id = $4::uuid)
-  and ($5::text is null or c.name ~ $5::text)
+  and ($5::text is null or case $5::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
+    when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
+    else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
+  and ($6::timestamptz is null or c.desired_at < $6::timestamptz)
+  and ($7::text is null or c.name ~ $7::text)
 order by c.created_at desc, c.access_code_id desc
-limit $6::integer
+limit $8::integer
 `
 
 type OverviewCodesFailingParams struct {
-	WorkspaceID uuid.UUID
-	BeforeAt    time.Time
-	BeforeID    uuid.UUID
-	DeviceID    *uuid.UUID
-	Pattern     *string
-	MaxRows     int32
+	WorkspaceID   uuid.UUID
+	BeforeAt      time.Time
+	BeforeID      uuid.UUID
+	DeviceID      *uuid.UUID
+	Kind          *string
+	ChangedBefore *time.Time
+	Pattern       *string
+	MaxRows       int32
 }
 
 type OverviewCodesFailingRow struct {
@@ -602,6 +798,8 @@ func (q *Queries) OverviewCodesFailing(ctx context.Context, arg OverviewCodesFai
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.DeviceID,
+		arg.Kind,
+		arg.ChangedBefore,
 		arg.Pattern,
 		arg.MaxRows,
 	)
@@ -625,21 +823,27 @@ func (q *Queries) OverviewCodesFailing(ctx context.Context, arg OverviewCodesFai
 
 const OverviewCodesNotSet = `-- name: OverviewCodesNotSet :many
 select c.access_code_id, c.created_at from access_codes c
-where c.is_managed and not c.in_pool and c.status <> 'set' and c.status = $1 and c.workspace_id = $2
+where c.is_managed and not c.in_pool and c.status <> 'set' and c.workspace_id = $1
+  and ($2::text is null or c.status = $2::text)
   and (c.created_at, c.access_code_id) < ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or c.device_id = $5::uuid)
-  and ($6::text is null or c.name ~ $6::text)
-  and ($7::timestamptz is null or c.desired_at < $7::timestamptz)
+  and ($6::text is null or case $6::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
+    when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
+    else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
+  and ($7::text is null or c.name ~ $7::text)
+  and ($8::timestamptz is null or c.desired_at < $8::timestamptz)
 order by c.created_at desc, c.access_code_id desc
-limit $8::integer
+limit $9::integer
 `
 
 type OverviewCodesNotSetParams struct {
-	Status        string
 	WorkspaceID   uuid.UUID
+	Status        *string
 	BeforeAt      time.Time
 	BeforeID      uuid.UUID
 	DeviceID      *uuid.UUID
+	Kind          *string
 	Pattern       *string
 	ChangedBefore *time.Time
 	MaxRows       int32
@@ -650,14 +854,15 @@ type OverviewCodesNotSetRow struct {
 	CreatedAt    time.Time
 }
 
-// OverviewCodes for one of the states other than set, which have an index.
+// OverviewCodes for the states other than set, which have an index.
 func (q *Queries) OverviewCodesNotSet(ctx context.Context, arg OverviewCodesNotSetParams) ([]OverviewCodesNotSetRow, error) {
 	rows, err := q.db.Query(ctx, OverviewCodesNotSet,
-		arg.Status,
 		arg.WorkspaceID,
+		arg.Status,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.DeviceID,
+		arg.Kind,
 		arg.Pattern,
 		arg.ChangedBefore,
 		arg.MaxRows,
@@ -692,8 +897,10 @@ where d.workspace_id = $1 and d.removed_at is null and d.is_managed = $2
   and ($8::double precision is null or d.battery_level < $8::double precision)
   and ($9::text is null or d.provider = $9::text)
   and ($10::text is null or coalesce(d.nickname, d.name) ~ $10::text)
+  and ($11::text is null or d.connected_account_id in (select a.connected_account_id from connected_accounts a
+    where a.workspace_id = $1 and a.customer_key = $11::text))
 order by d.created_at desc, d.device_id desc
-limit $11::integer
+limit $12::integer
 `
 
 type OverviewDevicesParams struct {
@@ -707,6 +914,7 @@ type OverviewDevicesParams struct {
 	BatteryBelow       *float64
 	Provider           *string
 	Pattern            *string
+	CustomerKey        *string
 	MaxRows            int32
 }
 
@@ -729,6 +937,7 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 		arg.BatteryBelow,
 		arg.Provider,
 		arg.Pattern,
+		arg.CustomerKey,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -739,6 +948,224 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 	for rows.Next() {
 		var i OverviewDevicesRow
 		if err := rows.Scan(&i.DeviceID, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const OverviewProviders = `-- name: OverviewProviders :many
+select distinct d.provider from (select c.connected_account_id from connected_accounts c
+    where c.workspace_id = $1 and c.deleted_at is null order by c.created_at desc, c.connected_account_id desc limit $2::integer) a
+  cross join lateral (select o.provider from devices o where o.connected_account_id = a.connected_account_id limit 50) d
+order by 1
+`
+
+type OverviewProvidersParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// The vendors of some devices of the newest accounts, most of which have one vendor each.
+func (q *Queries) OverviewProviders(ctx context.Context, arg OverviewProvidersParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, OverviewProviders, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var provider string
+		if err := rows.Scan(&provider); err != nil {
+			return nil, err
+		}
+		items = append(items, provider)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const TimelineAttempts = `-- name: TimelineAttempts :many
+select action_attempt_id, access_code_id, action_type, status, error_message, created_at from action_attempts
+where workspace_id = $1 and device_id = $2::uuid
+  and (created_at, action_attempt_id) < ($3::timestamptz, $4::uuid)
+  and ($5::uuid is null or access_code_id = $5::uuid)
+order by created_at desc, action_attempt_id desc limit $6::integer
+`
+
+type TimelineAttemptsParams struct {
+	WorkspaceID  uuid.UUID
+	DeviceID     uuid.UUID
+	BeforeAt     time.Time
+	BeforeID     uuid.UUID
+	AccessCodeID *uuid.UUID
+	MaxRows      int32
+}
+
+type TimelineAttemptsRow struct {
+	ActionAttemptID uuid.UUID
+	AccessCodeID    *uuid.UUID
+	ActionType      string
+	Status          string
+	ErrorMessage    *string
+	CreatedAt       time.Time
+}
+
+func (q *Queries) TimelineAttempts(ctx context.Context, arg TimelineAttemptsParams) ([]TimelineAttemptsRow, error) {
+	rows, err := q.db.Query(ctx, TimelineAttempts,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.AccessCodeID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TimelineAttemptsRow{}
+	for rows.Next() {
+		var i TimelineAttemptsRow
+		if err := rows.Scan(
+			&i.ActionAttemptID,
+			&i.AccessCodeID,
+			&i.ActionType,
+			&i.Status,
+			&i.ErrorMessage,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const TimelineAudit = `-- name: TimelineAudit :many
+select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at, subject_kinds, subject_ids from audit_log
+where workspace_id = $1::uuid and subject_ids && $2::uuid[]
+  and (occurred_at, audit_id) < ($3::timestamptz, $4::uuid)
+order by occurred_at desc, audit_id desc limit $5::integer
+`
+
+type TimelineAuditParams struct {
+	WorkspaceID uuid.UUID
+	SubjectIds  []uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	MaxRows     int32
+}
+
+type TimelineAuditRow struct {
+	AuditID      uuid.UUID
+	ActorKind    string
+	ActorName    string
+	Operation    string
+	Outcome      string
+	RequestID    *uuid.UUID
+	OccurredAt   time.Time
+	SubjectKinds []string
+	SubjectIds   []uuid.UUID
+}
+
+// The entries about any of the subjects.
+func (q *Queries) TimelineAudit(ctx context.Context, arg TimelineAuditParams) ([]TimelineAuditRow, error) {
+	rows, err := q.db.Query(ctx, TimelineAudit,
+		arg.WorkspaceID,
+		arg.SubjectIds,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TimelineAuditRow{}
+	for rows.Next() {
+		var i TimelineAuditRow
+		if err := rows.Scan(
+			&i.AuditID,
+			&i.ActorKind,
+			&i.ActorName,
+			&i.Operation,
+			&i.Outcome,
+			&i.RequestID,
+			&i.OccurredAt,
+			&i.SubjectKinds,
+			&i.SubjectIds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const TimelineEvents = `-- name: TimelineEvents :many
+select event_id, event_type, access_code_id, created_at, payload from events
+where workspace_id = $1 and device_id = $2::uuid and event_id <= $3::uuid
+  and (created_at, event_id) < ($4::timestamptz, $5::uuid)
+  and ($6::uuid is null or access_code_id = $6::uuid)
+order by created_at desc, event_id desc limit $7::integer
+`
+
+type TimelineEventsParams struct {
+	WorkspaceID  uuid.UUID
+	DeviceID     uuid.UUID
+	UntilID      uuid.UUID
+	BeforeAt     time.Time
+	BeforeID     uuid.UUID
+	AccessCodeID *uuid.UUID
+	MaxRows      int32
+}
+
+type TimelineEventsRow struct {
+	EventID      uuid.UUID
+	EventType    string
+	AccessCodeID *uuid.UUID
+	CreatedAt    time.Time
+	Payload      []byte
+}
+
+// The events of a device, or of one of its codes, newest first. Payloads contain no PINs, which are in pin_sealed.
+func (q *Queries) TimelineEvents(ctx context.Context, arg TimelineEventsParams) ([]TimelineEventsRow, error) {
+	rows, err := q.db.Query(ctx, TimelineEvents,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.UntilID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.AccessCodeID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TimelineEventsRow{}
+	for rows.Next() {
+		var i TimelineEventsRow
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventType,
+			&i.AccessCodeID,
+			&i.CreatedAt,
+			&i.Payload,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

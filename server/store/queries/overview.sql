@@ -12,6 +12,8 @@ where d.workspace_id = @workspace_id and d.removed_at is null and d.is_managed =
   and (sqlc.narg('battery_below')::double precision is null or d.battery_level < sqlc.narg('battery_below')::double precision)
   and (sqlc.narg('provider')::text is null or d.provider = sqlc.narg('provider')::text)
   and (sqlc.narg('pattern')::text is null or coalesce(d.nickname, d.name) ~ sqlc.narg('pattern')::text)
+  and (sqlc.narg('customer_key')::text is null or d.connected_account_id in (select a.connected_account_id from connected_accounts a
+    where a.workspace_id = @workspace_id and a.customer_key = sqlc.narg('customer_key')::text))
 order by d.created_at desc, d.device_id desc
 limit @max_rows::integer;
 
@@ -20,19 +22,27 @@ select c.access_code_id, c.created_at from access_codes c
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool
   and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
   and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
-  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'offline' then c.offline_kind is not null
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
     when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
     else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
+  and (sqlc.narg('status')::text is null or c.status = sqlc.narg('status')::text)
+  and (sqlc.narg('changed_before')::timestamptz is null or c.desired_at < sqlc.narg('changed_before')::timestamptz)
   and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at desc, c.access_code_id desc
 limit @max_rows::integer;
 
 -- name: OverviewCodesNotSet :many
--- OverviewCodes for one of the states other than set, which have an index.
+-- OverviewCodes for the states other than set, which have an index.
 select c.access_code_id, c.created_at from access_codes c
-where c.is_managed and not c.in_pool and c.status <> 'set' and c.status = @status and c.workspace_id = @workspace_id
+where c.is_managed and not c.in_pool and c.status <> 'set' and c.workspace_id = @workspace_id
+  and (sqlc.narg('status')::text is null or c.status = sqlc.narg('status')::text)
   and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
   and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
+    when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
+    else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
   and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
   and (sqlc.narg('changed_before')::timestamptz is null or c.desired_at < sqlc.narg('changed_before')::timestamptz)
 order by c.created_at desc, c.access_code_id desc
@@ -44,6 +54,11 @@ select c.access_code_id, c.created_at from access_codes c
 where c.is_managed and not c.in_pool and c.error_code is not null and c.workspace_id = @workspace_id
   and (c.created_at, c.access_code_id) < (@before_at::timestamptz, @before_id::uuid)
   and (sqlc.narg('device_id')::uuid is null or c.device_id = sqlc.narg('device_id')::uuid)
+  and (sqlc.narg('kind')::text is null or case sqlc.narg('kind')::text when 'one_time' then coalesce(c.offline_kind = 'one_time', false)
+    when 'offline' then c.offline_kind is not null
+    when 'time_bound' then c.offline_kind is null and (c.starts_at is not null or c.ends_at is not null)
+    else c.offline_kind is null and c.starts_at is null and c.ends_at is null end)
+  and (sqlc.narg('changed_before')::timestamptz is null or c.desired_at < sqlc.narg('changed_before')::timestamptz)
   and (sqlc.narg('pattern')::text is null or c.name ~ sqlc.narg('pattern')::text)
 order by c.created_at desc, c.access_code_id desc
 limit @max_rows::integer;
@@ -119,3 +134,62 @@ from access_codes c join devices d using (device_id)
 where c.is_managed and c.ends_at is not null and not c.in_pool and c.workspace_id = @workspace_id
   and c.ends_at >= @since::timestamptz and c.ends_at < @until::timestamptz
 order by c.ends_at limit @max_rows::integer;
+
+-- name: DeviceFacts :many
+-- What lists show of devices in addition: since when they are online or offline, the account, and the last event after
+-- an identifier.
+select d.device_id, d.online_changed_at, a.connected_account_id, a.display_name, a.customer_key,
+  coalesce((select e.created_at from events e where e.workspace_id = @workspace_id and e.device_id = d.device_id
+    and e.event_id >= @since_id::uuid and e.event_id <= @until_id::uuid order by e.created_at desc limit 1), 'epoch')::timestamptz as last_event_at
+from devices d join connected_accounts a using (connected_account_id)
+where d.workspace_id = @workspace_id and d.device_id = any(@device_ids::uuid[]);
+
+-- name: OverviewAccounts :many
+-- The newest accounts, for a filter.
+select connected_account_id, display_name, provider from connected_accounts
+where workspace_id = @workspace_id and deleted_at is null order by created_at desc, connected_account_id desc limit @max_rows::integer;
+
+-- name: OverviewProviders :many
+-- The vendors of some devices of the newest accounts, most of which have one vendor each.
+select distinct d.provider from (select c.connected_account_id from connected_accounts c
+    where c.workspace_id = @workspace_id and c.deleted_at is null order by c.created_at desc, c.connected_account_id desc limit @max_rows::integer) a
+  cross join lateral (select o.provider from devices o where o.connected_account_id = a.connected_account_id limit 50) d
+order by 1;
+
+-- name: CountUnmanagedCodes :one
+select count(*) from access_codes where workspace_id = @workspace_id and device_id = @device_id and not is_managed and not in_pool;
+
+-- name: CodeIDsOfDevice :many
+select access_code_id from access_codes where device_id = @device_id and is_managed and not in_pool
+order by created_at desc limit @max_rows::integer;
+
+-- name: TimelineEvents :many
+-- The events of a device, or of one of its codes, newest first. Payloads contain no PINs, which are in pin_sealed.
+select event_id, event_type, access_code_id, created_at, payload from events
+where workspace_id = @workspace_id and device_id = @device_id::uuid and event_id <= @until_id::uuid
+  and (created_at, event_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('access_code_id')::uuid is null or access_code_id = sqlc.narg('access_code_id')::uuid)
+order by created_at desc, event_id desc limit @max_rows::integer;
+
+-- name: TimelineAttempts :many
+select action_attempt_id, access_code_id, action_type, status, error_message, created_at from action_attempts
+where workspace_id = @workspace_id and device_id = @device_id::uuid
+  and (created_at, action_attempt_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (sqlc.narg('access_code_id')::uuid is null or access_code_id = sqlc.narg('access_code_id')::uuid)
+order by created_at desc, action_attempt_id desc limit @max_rows::integer;
+
+-- name: TimelineAudit :many
+-- The entries about any of the subjects.
+select audit_id, actor_kind, actor_name, operation, outcome, request_id, occurred_at, subject_kinds, subject_ids from audit_log
+where workspace_id = @workspace_id::uuid and subject_ids && @subject_ids::uuid[]
+  and (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid)
+order by occurred_at desc, audit_id desc limit @max_rows::integer;
+
+-- name: CreatorsOfCodes :many
+-- Who created each code, or made it managed: the actor of the first such entry of the audit log.
+select distinct on (s.id) s.id::uuid as access_code_id, a.actor_kind, a.actor_name
+from audit_log a cross join lateral unnest(a.subject_ids) s(id)
+where a.workspace_id = @workspace_id::uuid and a.subject_ids && @access_code_ids::uuid[] and s.id = any(@access_code_ids::uuid[])
+  and a.operation in ('/access_codes/create', '/access_codes/create_multiple', '/access_codes/unmanaged/convert_to_managed',
+    '/access_codes/unmanaged/update')
+order by s.id, a.occurred_at, a.audit_id;
