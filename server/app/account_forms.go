@@ -88,6 +88,9 @@ func formSetting(s adapter.Setting) console.AccountSetting {
 	case adapter.FileSetting:
 		help, _, _ = strings.Cut(inFile.ReplaceAllString(help, "$1 this field"), ";")
 	case adapter.SecretSetting:
+		if strings.EqualFold(help, out.Label) {
+			return out
+		}
 		help = "the " + help
 	case adapter.TextSetting:
 	}

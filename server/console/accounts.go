@@ -29,6 +29,7 @@ func (h *handler) accountRoutes() []route {
 		action(domain.RoleOperator, "/accounts/{account}/sync", "/connected_accounts/sync", h.syncAccount),
 		action(domain.RoleAdmin, "/accounts/{account}/disconnect", "/connected_accounts/delete", h.disconnectAccount),
 		page("/accounts/links", h.listLinks),
+		page("/accounts/links/{link}", h.showLink),
 		adminForm("/accounts/links/new", h.showNewLink),
 		action(domain.RoleAdmin, "/accounts/links", "/connect_webviews/create", h.createLink),
 		action(domain.RoleAdmin, "/accounts/links/{link}/delete", "/connect_webviews/delete", h.deleteLink),
@@ -556,6 +557,28 @@ func (h *handler) createLink(rq *request) error {
 		return err
 	}
 	return rq.show(linkPage(rq, w, rq.publicURL("/connect/"+w.Token)))
+}
+
+// showLink shows a connect link without its URL.
+func (h *handler) showLink(rq *request) error {
+	w, err := h.Access.Accounts.GetWebview(rq.r.Context(), rq.reader(), rq.param("link"))
+	if err != nil {
+		return err
+	}
+	row := overview.Webview{
+		ID:               w.ID,
+		CustomerKey:      w.CustomerKey,
+		Status:           w.Status,
+		SelectedProvider: domain.Value(w.SelectedProvider),
+		AccountID:        w.AccountID,
+		CreatedAt:        w.CreatedAt,
+		ExpiresAt:        w.ExpiresAt,
+		AuthorizedAt:     domain.Value(w.AuthorizedAt),
+	}
+	if w.Providers != nil {
+		row.Providers = *w.Providers
+	}
+	return rq.show(linkStatePage(rq, row, w.Exhausted))
 }
 
 func (h *handler) deleteLink(rq *request) error {

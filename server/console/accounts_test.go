@@ -106,7 +106,10 @@ func TestAccounts_ConnectLink(t *testing.T) {
 	list := v.open("/accounts/links?state=open")
 	list.shows(t, "hotel", "August", "Open")
 	list.hides(t, token)
-	id := regexp.MustCompile(`/accounts/links/([0-9a-f-]{36})/delete`).FindStringSubmatch(list.text)[1]
+	id := regexp.MustCompile(`/accounts/links/([0-9a-f-]{36})"`).FindStringSubmatch(list.text)[1]
+	one := v.open("/accounts/links/" + id)
+	one.shows(t, "The link stops working at once.", "August")
+	one.hides(t, token)
 	v.act("/accounts/links/" + id + "/delete")
 	v.open("/accounts/links").shows(t, "No connect link")
 	if got := b.get(t, domain.RoleOperator, b.page("/accounts/links/new")); got != http.StatusForbidden {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,6 +203,7 @@ func whatText(r overview.ActivityRow) string {
 
 // subjectPages are the paths of the pages of subjects, by the name of their identifier.
 var subjectPages = map[string]string{
+	"connect_webview_id":   "/accounts/links/",
 	"device_id":            "/locks/",
 	"access_code_id":       "/codes/",
 	"connected_account_id": "/accounts/",
@@ -217,6 +219,28 @@ func subjectText(kind string) string {
 
 // subjectsShown is how many subjects a row shows.
 const subjectsShown = 3
+
+// mainSubjects returns subjects with codes first. Accounts of devices that are among them, and action attempts besides
+// others, say nothing new.
+func mainSubjects(all []overview.Subject) (out []overview.Subject) {
+	rank := func(s overview.Subject) int {
+		switch s.Kind {
+		case "access_code_id":
+			return 0
+		case "device_id":
+			return 1
+		case "connected_account_id", "action_attempt_id":
+			return 3
+		}
+		return 2
+	}
+	out = slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b overview.Subject) int { return rank(a) - rank(b) })
+	if len(out) > 0 && rank(out[0]) < 2 {
+		out = slices.DeleteFunc(out, func(s overview.Subject) bool { return rank(s) == 3 })
+	}
+	return out
+}
 
 // Limits of an export.
 const (

@@ -740,7 +740,12 @@ func bar(x, y, height int) string {
 }
 
 // latencyText is the duration of an attempt.
-func latencyText(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
+func latencyText(d time.Duration) string {
+	if d < time.Millisecond {
+		return "under 1 ms"
+	}
+	return fmt.Sprintf("%d ms", d.Milliseconds())
+}
 
 func webhookFormTitle(f webhookForm) string {
 	if f.id == uuid.Nil {
