@@ -157,6 +157,7 @@ type Filter struct {
 	CustomerKey string
 	Metadata    map[string]any
 	Search      string // in its name and its user identifier
+	IDs         []uuid.UUID
 	Nothing     bool   // matches no account
 }
 
@@ -178,6 +179,7 @@ func (s *Service) ListConnectedAccounts(
 		CustomerKey: domain.NonEmpty(f.CustomerKey),
 		Pattern:     store.SearchPattern(f.Search),
 		Scope:       p.Scope,
+		Ids:         f.IDs,
 	}
 	var err error
 	if arg.Metadata, arg.WithoutMetadata, err = domain.MetadataConditions(f.Metadata); err != nil {

@@ -76,6 +76,8 @@ func (a *App) newConsole(
 		Access:        a.Access,
 		ACS:           a.ACS,
 		Operators:     a.Access.Operators,
+		Accounts:      a.AccountForms(),
+		Tester:        a.WebhookTester(),
 		Address:       web.Address{PublicURL: c.PublicURL, TrustForwarded: behindProxy},
 		ClientAddress: address,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {

@@ -37,6 +37,10 @@ type Options struct {
 	Access    *access.Services
 	ACS       *acs.Service
 	Operators Operators
+	// Accounts connects accounts. If nil, the pages offer no such form.
+	Accounts Accounts
+	// Tester sends test events. If nil, the pages offer none.
+	Tester WebhookTester
 	// Health returns the state of the server's parts. It can be nil.
 	Health func(context.Context) []Part
 	// Address says how browsers reach the server.

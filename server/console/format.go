@@ -91,8 +91,8 @@ func absolute(at time.Time, zone string) string {
 	return at.In(place).Format("2006-01-02 15:04:05 MST") + " (" + zone + ")"
 }
 
-// short returns the start of an identifier.
-func short(id string) string { return id[:min(len(id), 8)] }
+// short returns the end of an identifier. The start is a time, which neighbors share.
+func short(id string) string { return "…" + id[max(len(id)-8, 0):] }
 
 // initials returns one or two letters of a name or an email address.
 func initials(name string) string {

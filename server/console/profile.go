@@ -95,11 +95,7 @@ func beginTOTP(rq *request) error {
 }
 
 func (rq *request) showTOTP(status int, setup operator.TOTPSetup, e *domain.Error) error {
-	picture, err := encodeQR(setup.URL)
-	if err != nil {
-		return err
-	}
-	return rq.render(status, totpPage(rq, setup, picture, e))
+	return rq.render(status, totpPage(rq, setup, newQR(setup.URL), e))
 }
 
 func confirmTOTP(rq *request) error {

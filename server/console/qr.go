@@ -7,36 +7,35 @@ import (
 	"rsc.io/qr"
 )
 
-// qrCode is a QR code as the path of an SVG of size units.
-type qrCode struct {
-	path string
-	size int
-}
-
-// viewBox is the view box of the SVG.
-func (c qrCode) viewBox() string { return fmt.Sprintf("0 0 %[1]d %[1]d", c.size) }
-
-// quietZone is the border of a QR code in modules.
+// quietZone is the margin of a QR code in modules (ISO/IEC 18004).
 const quietZone = 4
 
-// encodeQR returns the QR code of a text: one rectangle per run of dark modules in a row.
-func encodeQR(text string) (qrCode, error) {
+// qrCode is a QR code as a path of SVG, in units of modules.
+type qrCode struct {
+	size int // of a side, with the margin
+	path string
+}
+
+// newQR returns the QR code of a text. A text that is too long has an empty one.
+func newQR(text string) (out qrCode) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {
-		return qrCode{}, fmt.Errorf("make a QR code: %w", err)
+		return out
 	}
 	var path strings.Builder
 	for y := range code.Size {
 		for x := 0; x < code.Size; x++ {
-			run := 0
-			for x+run < code.Size && code.Black(x+run, y) {
-				run++
+			start := x
+			for x < code.Size && code.Black(x, y) {
+				x++
 			}
-			if run > 0 {
-				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", x+quietZone, y+quietZone, run, run)
-				x += run
+			if x > start {
+				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", start+quietZone, y+quietZone, x-start, x-start)
 			}
 		}
 	}
-	return qrCode{path.String(), code.Size + 2*quietZone}, nil
+	return qrCode{size: code.Size + 2*quietZone, path: path.String()}
 }
+
+// viewBox is the attribute of the svg element.
+func (c qrCode) viewBox() string { return fmt.Sprintf("0 0 %d %d", c.size, c.size) }

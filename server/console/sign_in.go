@@ -275,7 +275,7 @@ func showLink(rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.show(linkPage(rq, link, operator.Acceptance{Name: link.Name}, nil))
+	return rq.show(invitationPage(rq, link, operator.Acceptance{Name: link.Name}, nil))
 }
 
 func (rq *request) openLink() (link operator.Link, err error) {
@@ -298,7 +298,7 @@ func acceptLink(rq *request) error {
 	}
 	token, err := rq.h.Access.Operators.AcceptLink(rq.r.Context(), rq.param("token"), a, rq.client())
 	if e, status := refused(err); e != nil && e.Kind == domain.Invalid {
-		return rq.render(status, linkPage(rq, link, a, e))
+		return rq.render(status, invitationPage(rq, link, a, e))
 	}
 	if err != nil {
 		return err

@@ -512,7 +512,7 @@ func secondFactorPage(rq *request, pending string, e *domain.Error) templ.Compon
 	})
 }
 
-func linkPage(rq *request, link operator.Link, a operator.Acceptance, e *domain.Error) templ.Component {
+func invitationPage(rq *request, link operator.Link, a operator.Acceptance, e *domain.Error) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

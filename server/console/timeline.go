@@ -86,8 +86,8 @@ func itemTone(i overview.TimelineItem) tone {
 	return idle
 }
 
-// actorText returns the actor of an audit entry in words.
-func actorText(i overview.TimelineItem) string {
+// timelineActor returns the actor of an audit entry in words.
+func timelineActor(i overview.TimelineItem) string {
 	switch i.ActorKind {
 	case "":
 		return ""

@@ -73,9 +73,9 @@ func (s *Service) Choices(
 	ctx context.Context,
 	workspace uuid.UUID,
 ) (accounts []AccountName, vendors []string, err error) {
-	rows, err := s.db.OverviewAccounts(
+	rows, err := s.db.AccountChoices(
 		ctx,
-		dbsqlc.OverviewAccountsParams{WorkspaceID: workspace, MaxRows: maxChoices},
+		dbsqlc.AccountChoicesParams{WorkspaceID: workspace, MaxRows: maxChoices},
 	)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the names of accounts: %w", err)

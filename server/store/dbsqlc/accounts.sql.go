@@ -240,13 +240,14 @@ select connected_account_id, workspace_id, adapter, provider, display_name, conf
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
-  and ($5::text is null or customer_key = $5::text)
-  and ($6::jsonb is null or custom_metadata @> $6::jsonb)
-  and ($7::text[] is null or not custom_metadata ?| $7::text[])
-  and ($8::text is null or display_name ~ $8::text
-    or concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username') ~ $8::text)
+  and ($5::uuid[] is null or connected_account_id = any($5::uuid[]))
+  and ($6::text is null or customer_key = $6::text)
+  and ($7::jsonb is null or custom_metadata @> $7::jsonb)
+  and ($8::text[] is null or not custom_metadata ?| $8::text[])
+  and ($9::text is null or display_name ~ $9::text
+    or concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username') ~ $9::text)
 order by created_at, connected_account_id
-limit $9::integer
+limit $10::integer
 `
 
 type FindAccountsParams struct {
@@ -254,6 +255,7 @@ type FindAccountsParams struct {
 	AfterAt         time.Time
 	AfterID         uuid.UUID
 	Scope           []uuid.UUID
+	Ids             []uuid.UUID
 	CustomerKey     *string
 	Metadata        []byte
 	WithoutMetadata []string
@@ -268,6 +270,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 		arg.AfterAt,
 		arg.AfterID,
 		arg.Scope,
+		arg.Ids,
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.WithoutMetadata,

@@ -12,6 +12,43 @@ import (
 	"github.com/google/uuid"
 )
 
+const AccountChoices = `-- name: AccountChoices :many
+select connected_account_id, display_name, provider from connected_accounts
+where workspace_id = $1 and deleted_at is null order by created_at desc, connected_account_id desc limit $2::integer
+`
+
+type AccountChoicesParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+type AccountChoicesRow struct {
+	ConnectedAccountID uuid.UUID
+	DisplayName        string
+	Provider           string
+}
+
+// The newest accounts, for a filter.
+func (q *Queries) AccountChoices(ctx context.Context, arg AccountChoicesParams) ([]AccountChoicesRow, error) {
+	rows, err := q.db.Query(ctx, AccountChoices, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccountChoicesRow{}
+	for rows.Next() {
+		var i AccountChoicesRow
+		if err := rows.Scan(&i.ConnectedAccountID, &i.DisplayName, &i.Provider); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const CodeIDsOfDevice = `-- name: CodeIDsOfDevice :many
 select access_code_id from access_codes where device_id = $1 and is_managed and not in_pool
 order by created_at desc limit $2::integer
@@ -650,43 +687,6 @@ func (q *Queries) OverdueCodes(ctx context.Context, arg OverdueCodesParams) ([]O
 			&i.DeviceName,
 			&i.Since,
 		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const OverviewAccounts = `-- name: OverviewAccounts :many
-select connected_account_id, display_name, provider from connected_accounts
-where workspace_id = $1 and deleted_at is null order by created_at desc, connected_account_id desc limit $2::integer
-`
-
-type OverviewAccountsParams struct {
-	WorkspaceID uuid.UUID
-	MaxRows     int32
-}
-
-type OverviewAccountsRow struct {
-	ConnectedAccountID uuid.UUID
-	DisplayName        string
-	Provider           string
-}
-
-// The newest accounts, for a filter.
-func (q *Queries) OverviewAccounts(ctx context.Context, arg OverviewAccountsParams) ([]OverviewAccountsRow, error) {
-	rows, err := q.db.Query(ctx, OverviewAccounts, arg.WorkspaceID, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []OverviewAccountsRow{}
-	for rows.Next() {
-		var i OverviewAccountsRow
-		if err := rows.Scan(&i.ConnectedAccountID, &i.DisplayName, &i.Provider); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -26,6 +26,7 @@ select * from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null
   and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('scope')::uuid[] is null or connected_account_id = any(sqlc.narg('scope')::uuid[]))
+  and (sqlc.narg('ids')::uuid[] is null or connected_account_id = any(sqlc.narg('ids')::uuid[]))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])

@@ -144,7 +144,7 @@ select d.device_id, d.online_changed_at, a.connected_account_id, a.display_name,
 from devices d join connected_accounts a using (connected_account_id)
 where d.workspace_id = @workspace_id and d.device_id = any(@device_ids::uuid[]);
 
--- name: OverviewAccounts :many
+-- name: AccountChoices :many
 -- The newest accounts, for a filter.
 select connected_account_id, display_name, provider from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null order by created_at desc, connected_account_id desc limit @max_rows::integer;

@@ -1,0 +1,69 @@
+-- The activity of a workspace for the console: who changed what, and what happened, newest first.
+
+-- name: ActivityAudit :many
+select audit_id, occurred_at, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
+where workspace_id = @workspace_id::uuid
+  and (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid)
+  and occurred_at >= @since::timestamptz and occurred_at < @until::timestamptz
+  and (sqlc.narg('actor')::text is null or actor_kind = sqlc.narg('actor')::text or strpos(lower(actor_name), lower(sqlc.narg('actor')::text)) > 0
+    or actor_id::text = sqlc.narg('actor')::text)
+  and starts_with(operation, @operation::text)
+  and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id')::uuid)
+  and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
+order by occurred_at desc, audit_id desc limit @max_rows::integer;
+
+-- name: ActivityEvents :many
+select event_id, created_at, event_type, device_id, access_code_id, connected_account_id from events
+where workspace_id = @workspace_id
+  and (created_at, event_id) < (@before_at::timestamptz, @before_id::uuid)
+  and created_at >= @since::timestamptz and created_at < @until::timestamptz and event_id >= @since_id::uuid and event_id <= @until_id::uuid
+  and starts_with(event_type, @event_type::text)
+order by created_at desc, event_id desc limit @max_rows::integer;
+
+-- name: ActivityEventsOf :many
+-- ActivityEvents of one subject. Each kind of subject has its index.
+select x.* from (
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.device_id = @subject_id::uuid
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text)
+   order by e.created_at desc, e.event_id desc limit @max_rows::integer)
+  union all
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.access_code_id = @subject_id::uuid
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text)
+   order by e.created_at desc, e.event_id desc limit @max_rows::integer)
+  union all
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.connected_account_id = @subject_id::uuid
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text)
+   order by e.created_at desc, e.event_id desc limit @max_rows::integer)
+  union all
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.event_id = @subject_id::uuid
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text))
+  union all
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.payload ? 'user_identity_id' and e.payload ->> 'user_identity_id' = (@subject_id::uuid)::text
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text)
+   order by e.created_at desc, e.event_id desc limit @max_rows::integer)
+  union all
+  (select e.event_id, e.created_at, e.event_type, e.device_id, e.access_code_id, e.connected_account_id from events e
+   where e.workspace_id = @workspace_id and e.payload ? 'acs_user_id' and e.payload ->> 'acs_user_id' = (@subject_id::uuid)::text
+     and (e.created_at, e.event_id) < (@before_at::timestamptz, @before_id::uuid) and e.created_at >= @since::timestamptz and e.created_at < @until::timestamptz
+     and starts_with(e.event_type, @event_type::text)
+   order by e.created_at desc, e.event_id desc limit @max_rows::integer)
+) x
+order by x.created_at desc, x.event_id desc limit @max_rows::integer;
+
+-- name: NameCodes :many
+select access_code_id, coalesce(name, '')::text as name from access_codes
+where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uuid[]) and not in_pool;
+
+-- name: NameAccounts :many
+select connected_account_id, display_name from connected_accounts
+where workspace_id = @workspace_id and connected_account_id = any(@connected_account_ids::uuid[]);
