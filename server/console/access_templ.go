@@ -414,7 +414,7 @@ func operatorsTable(rq *request, list accessList) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = tableBox("Operators").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tableBox("List of operators").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -573,7 +573,7 @@ func keysTable(rq *request, list accessList) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = tableBox("API keys").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tableBox("List of API keys").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -18,7 +18,11 @@ import (
 
 func (h *handler) signInRoutes() []route {
 	public := func(method, pattern string, handle func(*request) error) route {
-		return route{method: method, pattern: pattern, public: true, handle: handle}
+		operation := "/console/sign-in"
+		if strings.HasSuffix(pattern, "/{token}") {
+			operation = "/console/link"
+		}
+		return route{method: method, pattern: pattern, public: true, operation: operation, handle: handle}
 	}
 	return []route{
 		public(http.MethodGet, "/sign-in", showSignIn),

@@ -152,8 +152,8 @@ func (v visitor) newWebhook(address string, types ...string) (id string, created
 	return found[1], created
 }
 
-// newCode creates a code with a PIN, which emits access_code.created and access_code.set_on_device.
-func (b *bed) newCode(t *testing.T, pin string) (id string) {
+// emitCode creates a code with a PIN, which emits access_code.created and access_code.set_on_device.
+func (b *bed) emitCode(t *testing.T, pin string) (id string) {
 	t.Helper()
 	var out struct {
 		Code struct {
@@ -225,7 +225,7 @@ func TestWebhooks_DeliveriesWithoutPINs(t *testing.T) {
 	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
 	r.echo.Store(true)
 	id, _ := v.newWebhook(r.URL, "access_code.created", "access_code.set_on_device")
-	b.newCode(t, plantedPIN)
+	b.emitCode(t, plantedPIN)
 	apptest.Until(t, "both events are delivered", func() bool { return r.received.Load() >= 2 })
 	link := regexp.MustCompile(`/webhooks/` + id + `(/deliveries/[0-9a-f-]{36})"[^>]*>access_code.set_on_device<`)
 	var path string
@@ -256,7 +256,7 @@ func TestWebhooks_Replay(t *testing.T) {
 	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
 	r.status.Store(http.StatusGone)
 	id, _ := v.newWebhook(r.URL, "access_code.created")
-	b.newCode(t, plantedPIN)
+	b.emitCode(t, plantedPIN)
 	apptest.Until(t, "the delivery is held", func() bool {
 		return strings.Contains(v.open("/webhooks/"+id+"?state=held").text, "access_code.created")
 	})
@@ -277,7 +277,7 @@ func TestActivity_FiltersAndExports(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))
 	v := b.as(t, domain.RoleAdmin)
-	code := b.newCode(t, plantedPIN)
+	code := b.emitCode(t, plantedPIN)
 	r := newReceiver(t)
 	hook, _ := v.newWebhook(r.URL, "device.added")
 	apptest.Until(t, "the code is set", func() bool {

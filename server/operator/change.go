@@ -374,13 +374,3 @@ func (s *Service) ChangePassword(ctx context.Context, session Session, old, pass
 	})
 	return domain.Wrap(err, "change a password")
 }
-
-// RemovePassword removes the password of an operator who signs in another way, with its one-time codes. It fails with
-// Conflict where the last administrator could not sign in without it.
-func (s *Service) RemovePassword(ctx context.Context, id uuid.UUID) error {
-	_, err := s.change(ctx, id, func(_ store.Tx, r *record) error {
-		r.row.PasswordHash, r.totp = nil, nil
-		return nil
-	})
-	return domain.Wrap(err, "remove a password")
-}

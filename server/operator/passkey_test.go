@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
 	"github.com/google/uuid"
@@ -248,14 +247,16 @@ func TestForgedRows_MovePasskeysNowhere(t *testing.T) {
 func TestRemovePasskey_KeepsLastWayIn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, operator.Options{})
-	o := b.create("admin@example.com", domain.RoleAdmin)
-	b.withPasskey(o)
-	b.pass(time.Second)
-	listed, err := b.ListPasskeys(t.Context(), o.ID)
+	o, _, err := b.CreateOperator(
+		t.Context(),
+		operator.NewOperator{Email: "admin@example.com", Roles: roles(domain.RoleAdmin)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.RemovePassword(t.Context(), o.ID); err != nil {
+	b.withPasskey(o)
+	listed, err := b.ListPasskeys(t.Context(), o.ID)
+	if err != nil {
 		t.Fatal(err)
 	}
 	fails(t, "the only way", b.RemovePasskey(t.Context(), o.ID, listed[0].ID), "last_admin")

@@ -168,11 +168,14 @@ func (s *Service) Principal(session Session, workspace uuid.UUID) (domain.Princi
 	}, role != ""
 }
 
-// ListSessions lists the sessions of an operator that are valid, newest first.
+// ListSessions lists the sessions of an operator that are valid, newest first. It fails with NotFound.
 func (s *Service) ListSessions(ctx context.Context, operatorID uuid.UUID) ([]Session, error) {
-	o, err := s.GetOperator(ctx, operatorID)
+	row, err := s.db.GetOperator(ctx, operatorID)
+	if store.IsNoRows(err) {
+		return nil, operatorNotFound()
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the operator %s: %w", operatorID, err)
 	}
 	rows, err := s.db.ListOperatorSessions(ctx, operatorID)
 	if err != nil {
@@ -181,7 +184,7 @@ func (s *Service) ListSessions(ctx context.Context, operatorID uuid.UUID) ([]Ses
 	out := []Session{}
 	for _, r := range rows {
 		if !s.expired(r, s.opt.Now()) && s.keys.Match(r.Mac, s.keys.MAC(hashedSession(r))) {
-			out = append(out, toSession(r, o))
+			out = append(out, toSession(r, unchecked(row.Operator, row.Passkeys)))
 		}
 	}
 	return out, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -145,14 +144,18 @@ func consoleOptions(c *cli.Command) (app.ConsoleOptions, error) {
 }
 
 // logFirstOperator logs the link that creates the first operator, until there is one.
-func logFirstOperator(ctx context.Context, a *app.App, publicURL string, log *slog.Logger) error {
+func logFirstOperator(ctx context.Context, a *app.App, config app.Config) error {
 	token, err := a.Access.Operators.FirstRunLink(ctx)
 	if err != nil || token == "" {
 		return err
 	}
-	log.Info(
+	base := config.PublicURL
+	if config.Console.Listen != "" { // that is the URL of the API
+		base = ""
+	}
+	config.Log.Info(
 		"next step: open the link within 1 h to create the first operator of the console; each start makes a new link",
-		"open", consoleLink(publicURL, a.ConsoleURL, operator.Setup, token),
+		"open", consoleLink(base, a.ConsoleURL, operator.Setup, token),
 	)
 	return nil
 }

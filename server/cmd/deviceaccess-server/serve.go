@@ -74,7 +74,7 @@ func serveCommand() *cli.Command {
 				Value:     30,
 				Category:  "Server",
 				Validator: notNegative[int],
-				Usage: "limit failed authentications and failed logins on connect pages to `NUMBER` per minute and client " +
+				Usage: "limit failed authentications, and failed logins on connect pages and in the console, to `NUMBER` per minute and client " +
 					"address, with bursts of twice as many; 0 is unlimited",
 			},
 			&cli.IntFlag{
@@ -408,7 +408,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		}
 	}
 	if !config.Console.Disabled {
-		if err := logFirstOperator(ctx, a, config.PublicURL, log); err != nil {
+		if err := logFirstOperator(ctx, a, config); err != nil {
 			log.Warn("cannot make the link for the first operator", "error", err)
 		}
 	}
