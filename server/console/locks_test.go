@@ -18,7 +18,7 @@ import (
 func (b *bed) account(t *testing.T) string {
 	t.Helper()
 	var out api.ConnectedAccountsResponse
-	b.Post(t, "/connected_accounts/list", nil, &out)
+	b.Post(t, "/connected_accounts/list", map[string]any{}, &out)
 	return out.ConnectedAccounts[0].ConnectedAccountID
 }
 
