@@ -132,7 +132,7 @@ type moment struct {
 	at   time.Time
 }
 
-// next returns the next change of a code by itself, or false.
+// next returns the next change of a code, or false.
 func (v codeView) next(now time.Time) (moment, bool) {
 	for _, m := range []struct {
 		what string

@@ -220,7 +220,7 @@ func (h *handler) moveBolt(rq *request, lock bool, notice string) error {
 		return err
 	}
 	if rq.form("confirm") != strings.TrimSpace(d.Name) {
-		return domain.Invalidf("confirm", "Type the name of the lock exactly as it is shown. Nothing was done.")
+		return domain.Invalidf("confirm", "Type the exact name of the lock. Nothing was done.")
 	}
 	attempt, err := h.Access.Devices.RunLockCommand(rq.r.Context(), rq.principal, d.ID.String(), lock)
 	if err != nil {

@@ -8,10 +8,19 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
+
+// account returns the account of the locks.
+func (b *bed) account(t *testing.T) string {
+	t.Helper()
+	var out api.ConnectedAccountsResponse
+	b.Post(t, "/connected_accounts/list", map[string]any{}, &out)
+	return out.ConnectedAccounts[0].ConnectedAccountID
+}
 
 func TestLocks_ListAndFilters(t *testing.T) {
 	t.Parallel()
@@ -32,6 +41,11 @@ func TestLocks_ListAndFilters(t *testing.T) {
 	list := b.open(t, domain.RoleViewer, "/locks")
 	list.shows(t, http.StatusOK, front, back, "Wi-Fi Smart Lock", "1 of 1 (limit 250)", "Offline", "<time")
 	list.hides(t, pin)
+	accountOf := map[string]any{"connected_account_id": b.account(t), "customer_key": "smith"}
+	if status := b.Post(t, "/connected_accounts/update", accountOf, nil); status != http.StatusOK {
+		t.Fatalf("set the customer: %d", status)
+	}
+	b.open(t, domain.RoleViewer, "/locks?customer=smith").shows(t, http.StatusOK, front, back)
 	for query, want := range map[string]string{
 		"?q=front":                  front,
 		"?state=online":             front,
@@ -39,7 +53,7 @@ func TestLocks_ListAndFilters(t *testing.T) {
 		"?account=" + b.WorkspaceID: "No locks here",
 		"?state=offline":            back,
 		"?provider=yale":            back,
-		"?customer=nobody":          "No locks here",
+		"?customer=unknown":         "No locks here",
 	} {
 		page := b.open(t, domain.RoleViewer, "/locks"+query)
 		page.shows(t, http.StatusOK, want)

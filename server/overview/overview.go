@@ -110,6 +110,15 @@ func (s *Service) Devices(
 	from Position,
 	limit int,
 ) (List, error) {
+	var accounts []uuid.UUID // nil: all
+	if f.Customer != "" {
+		arg := dbsqlc.AccountsOfCustomerParams{WorkspaceID: workspace, CustomerKey: f.Customer}
+		found, err := s.db.AccountsOfCustomer(ctx, arg)
+		if err != nil || len(found) == 0 {
+			return List{}, domain.Wrap(err, "find the accounts of the customer")
+		}
+		accounts = found
+	}
 	at, id := from.before()
 	found, err := s.db.UnpreparedQueries.OverviewDevices(ctx, dbsqlc.OverviewDevicesParams{
 		WorkspaceID:        workspace,
@@ -122,7 +131,7 @@ func (s *Service) Devices(
 		BatteryBelow:       nonZero(f.BatteryBelow),
 		Provider:           nonZero(f.Provider),
 		Pattern:            store.SearchPattern(f.Search),
-		CustomerKey:        nonZero(f.Customer),
+		AccountIds:         accounts,
 		MaxRows:            int32(limit) + 1,
 	})
 	if err != nil {

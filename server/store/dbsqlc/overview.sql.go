@@ -897,8 +897,7 @@ where d.workspace_id = $1 and d.removed_at is null and d.is_managed = $2
   and ($8::double precision is null or d.battery_level < $8::double precision)
   and ($9::text is null or d.provider = $9::text)
   and ($10::text is null or coalesce(d.nickname, d.name) ~ $10::text)
-  and ($11::text is null or d.connected_account_id in (select a.connected_account_id from connected_accounts a
-    where a.workspace_id = $1 and a.customer_key = $11::text))
+  and ($11::uuid[] is null or d.connected_account_id = any($11::uuid[]))
 order by d.created_at desc, d.device_id desc
 limit $12::integer
 `
@@ -914,7 +913,7 @@ type OverviewDevicesParams struct {
 	BatteryBelow       *float64
 	Provider           *string
 	Pattern            *string
-	CustomerKey        *string
+	AccountIds         []uuid.UUID
 	MaxRows            int32
 }
 
@@ -937,7 +936,7 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 		arg.BatteryBelow,
 		arg.Provider,
 		arg.Pattern,
-		arg.CustomerKey,
+		arg.AccountIds,
 		arg.MaxRows,
 	)
 	if err != nil {

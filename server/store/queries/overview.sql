@@ -12,8 +12,7 @@ where d.workspace_id = @workspace_id and d.removed_at is null and d.is_managed =
   and (sqlc.narg('battery_below')::double precision is null or d.battery_level < sqlc.narg('battery_below')::double precision)
   and (sqlc.narg('provider')::text is null or d.provider = sqlc.narg('provider')::text)
   and (sqlc.narg('pattern')::text is null or coalesce(d.nickname, d.name) ~ sqlc.narg('pattern')::text)
-  and (sqlc.narg('customer_key')::text is null or d.connected_account_id in (select a.connected_account_id from connected_accounts a
-    where a.workspace_id = @workspace_id and a.customer_key = sqlc.narg('customer_key')::text))
+  and (sqlc.narg('account_ids')::uuid[] is null or d.connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
 order by d.created_at desc, d.device_id desc
 limit @max_rows::integer;
 
