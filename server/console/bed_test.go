@@ -52,7 +52,13 @@ func newBed(t *testing.T, opts ...apptest.Option) *bed {
 	t.Helper()
 	s := apptest.Start(t, opts...)
 	c := httptest.NewServer(
-		console.New(console.Options{Access: s.App.Access, ACS: s.App.ACS, Operators: fakeOperators{}}),
+		console.New(console.Options{
+			Access:       s.App.Access,
+			ACS:          s.App.ACS,
+			Operators:    fakeOperators{},
+			Settings:     testSettings,
+			ResetSandbox: s.App.Sandbox.Reset,
+		}),
 	)
 	t.Cleanup(c.Close)
 	return &bed{s, c.URL}

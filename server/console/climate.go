@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/climate"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
 )
@@ -85,10 +87,7 @@ func eventName(eventType string) string {
 	}
 	_, words, _ := strings.Cut(eventType, ".")
 	words = strings.NewReplacer("_", " ", ".", ": ").Replace(words)
-	if words == "" {
-		return eventType
-	}
-	return strings.ToUpper(words[:1]) + words[1:]
+	return cmp.Or(capitalized(words), eventType)
 }
 
 // eventDetails returns the fields of an event that people want to know. It names each of them, so that no other field
@@ -122,7 +121,23 @@ func eventDetails(e overview.Event) string {
 	} else if method == "seam" {
 		out = append(out, "by this server")
 	}
-	return strings.Join(slices.Compact(out), ", ")
+	return capitalized(strings.Join(slices.Compact(out), ", "))
+}
+
+// capitalized returns a text that begins with a capital letter.
+func capitalized(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// modelName is the manufacturer and the model of a device, without a repetition.
+func modelName(d device.Device) string {
+	if strings.HasPrefix(strings.ToLower(d.Model), strings.ToLower(d.Manufacturer)) {
+		return d.Model
+	}
+	return d.Manufacturer + " " + d.Model
 }
 
 // temperature returns a temperature in both units; empty: unknown.
@@ -195,4 +210,15 @@ func zoneName(zone string) string {
 		return "UTC, because the time zone of the device is unknown"
 	}
 	return zone
+}
+
+// deviceURL is the URL of the page of a device.
+func (rq *request) deviceURL(d device.Device) string {
+	switch {
+	case d.Capabilities.Thermostat != nil:
+		return rq.url("/thermostats/" + d.ID.String())
+	case d.Capabilities.NoiseSensor != nil:
+		return rq.url("/noise-sensors/" + d.ID.String())
+	}
+	return rq.url("/locks/" + d.ID.String())
 }

@@ -563,7 +563,7 @@ func topBar(rq *request) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "\" aria-pressed=\"false\" hidden title=\"Refresh this page when something changes\"><span class=\"dot\" aria-hidden=\"true\"></span> Live</button> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "\" aria-pressed=\"false\" hidden title=\"Refresh this page when something changes\"><span class=\"dot\" aria-hidden=\"true\"></span> <span class=\"max-sm:sr-only\">Live</span></button> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
