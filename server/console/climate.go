@@ -23,12 +23,27 @@ func (h *handler) climateRoutes() []route {
 		action(domain.RoleOperator, thermostat+"/fan", "/thermostats/set_fan_mode", h.setFan),
 		action(domain.RoleOperator, thermostat+"/preset", "/thermostats/activate_climate_preset", h.activatePreset),
 		action(domain.RoleOperator, thermostat+"/schedules", "/thermostats/schedules/create", h.createSchedule),
-		action(domain.RoleOperator, thermostat+"/schedules/{schedule}/delete", "/thermostats/schedules/delete", h.deleteSchedule),
+		action(
+			domain.RoleOperator,
+			thermostat+"/schedules/{schedule}/delete",
+			"/thermostats/schedules/delete",
+			h.deleteSchedule,
+		),
 		page("/noise-sensors", h.listNoiseSensors),
 		page(noise, h.showNoiseSensor),
 		action(domain.RoleOperator, noise+"/thresholds", "/noise_sensors/noise_thresholds/create", h.createThreshold),
-		action(domain.RoleOperator, noise+"/thresholds/{threshold}", "/noise_sensors/noise_thresholds/update", h.updateThreshold),
-		action(domain.RoleOperator, noise+"/thresholds/{threshold}/delete", "/noise_sensors/noise_thresholds/delete", h.deleteThreshold),
+		action(
+			domain.RoleOperator,
+			noise+"/thresholds/{threshold}",
+			"/noise_sensors/noise_thresholds/update",
+			h.updateThreshold,
+		),
+		action(
+			domain.RoleOperator,
+			noise+"/thresholds/{threshold}/delete",
+			"/noise_sensors/noise_thresholds/delete",
+			h.deleteThreshold,
+		),
 	}
 }
 

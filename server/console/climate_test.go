@@ -29,7 +29,18 @@ func TestThermostats_ShowAndSet(t *testing.T) {
 	})
 	mustContain(t, mustOpen(t, b, device), "Changed", "y this server")
 
-	status, body := sendForm(t, b, domain.RoleOperator, device+"/mode", "mode", "heat", "unit", "celsius", "heat", "warm")
+	status, body := sendForm(
+		t,
+		b,
+		domain.RoleOperator,
+		device+"/mode",
+		"mode",
+		"heat",
+		"unit",
+		"celsius",
+		"heat",
+		"warm",
+	)
 	if status != http.StatusUnprocessableEntity {
 		t.Errorf("a set point that is no number: %d", status)
 	}
@@ -54,9 +65,19 @@ func TestThermostats_PresetsAndSchedules(t *testing.T) {
 	})
 
 	now := time.Now().UTC()
-	body = mustSend(t, b, device+"/schedules",
-		"name", "Winter break", "preset", "frost",
-		"starts", now.Add(time.Hour).Format("2006-01-02T15:04"), "ends", now.Add(2*time.Hour).Format("2006-01-02T15:04"))
+	body = mustSend(
+		t,
+		b,
+		device+"/schedules",
+		"name",
+		"Winter break",
+		"preset",
+		"frost",
+		"starts",
+		now.Add(time.Hour).Format("2006-01-02T15:04"),
+		"ends",
+		now.Add(2*time.Hour).Format("2006-01-02T15:04"),
+	)
 	mustContain(t, body, "Winter break", "Later")
 	schedule := regexp.MustCompile(device + `/schedules/[0-9a-f-]+/delete`).FindString(body)
 	if status, _ := sendForm(t, b, domain.RoleViewer, schedule); status != http.StatusForbidden {
@@ -64,7 +85,18 @@ func TestThermostats_PresetsAndSchedules(t *testing.T) {
 	}
 	mustLack(t, mustSend(t, b, schedule), "Winter break")
 
-	status, body := sendForm(t, b, domain.RoleOperator, device+"/schedules", "preset", "frost", "starts", "", "ends", "soon")
+	status, body := sendForm(
+		t,
+		b,
+		domain.RoleOperator,
+		device+"/schedules",
+		"preset",
+		"frost",
+		"starts",
+		"",
+		"ends",
+		"soon",
+	)
 	if status != http.StatusUnprocessableEntity {
 		t.Errorf("a schedule without times: %d\n%s", status, body)
 	}
@@ -75,7 +107,12 @@ func TestNoiseSensors_Thresholds(t *testing.T) {
 	b := newBed(t, apptest.WithProfiles("minut", "noiseaware", "august"))
 	device := "/noise-sensors/" + b.Device(t, "noiseaware")
 	mustContain(t, mustOpen(t, b, "/noise-sensors"), device, "dB")
-	if status, _ := openPage(t, b, domain.RoleViewer, "/noise-sensors/"+b.Device(t, "august")); status != http.StatusNotFound {
+	if status, _ := openPage(
+		t,
+		b,
+		domain.RoleViewer,
+		"/noise-sensors/"+b.Device(t, "august"),
+	); status != http.StatusNotFound {
 		t.Errorf("the page of a lock as a noise sensor: %d", status)
 	}
 	if strings.Contains(mustOpen(t, b, device), "New threshold") {
@@ -83,10 +120,37 @@ func TestNoiseSensors_Thresholds(t *testing.T) {
 	}
 	device = "/noise-sensors/" + b.Device(t, "minut")
 	threshold := regexp.MustCompile(device + `/thresholds/[0-9a-f-]+`).FindString(operatorPage(t, b, device))
-	mustSend(t, b, threshold, "name", "Night party", "level", "61", "unit", "decibels", "starts", "22:30", "ends", "06:00")
+	mustSend(
+		t,
+		b,
+		threshold,
+		"name",
+		"Night party",
+		"level",
+		"61",
+		"unit",
+		"decibels",
+		"starts",
+		"22:30",
+		"ends",
+		"06:00",
+	)
 	mustContain(t, mustOpen(t, b, device), "Night party", "61 dB", "22:30:00", "06:00:00")
 
-	status, body := sendForm(t, b, domain.RoleOperator, threshold, "name", "x", "level", "loud", "starts", "22:30", "ends", "06:00")
+	status, body := sendForm(
+		t,
+		b,
+		domain.RoleOperator,
+		threshold,
+		"name",
+		"x",
+		"level",
+		"loud",
+		"starts",
+		"22:30",
+		"ends",
+		"06:00",
+	)
 	if status != http.StatusUnprocessableEntity {
 		t.Errorf("a level that is no number: %d", status)
 	}
@@ -97,7 +161,21 @@ func TestNoiseSensors_CreateAndDeleteThreshold(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("noiseaware"))
 	device := "/noise-sensors/" + b.Device(t, "noiseaware")
-	mustSend(t, b, device+"/thresholds", "name", "Quiet hours", "level", "72", "unit", "nrs", "starts", "03:00", "ends", "04:00")
+	mustSend(
+		t,
+		b,
+		device+"/thresholds",
+		"name",
+		"Quiet hours",
+		"level",
+		"72",
+		"unit",
+		"nrs",
+		"starts",
+		"03:00",
+		"ends",
+		"04:00",
+	)
 	body := operatorPage(t, b, device)
 	mustContain(t, body, "Quiet hours", "noise risk score 72")
 	_, rest, _ := strings.Cut(body, "Quiet hours")
@@ -134,7 +212,8 @@ func TestLooks_Climate(t *testing.T) {
 // firstPreset returns the key of a preset of a thermostat.
 func firstPreset(t *testing.T, b *bed, id string) string {
 	t.Helper()
-	match := regexp.MustCompile(`name="preset" value="([^"]+)"`).FindStringSubmatch(operatorPage(t, b, "/thermostats/"+id))
+	match := regexp.MustCompile(`name="preset" value="([^"]+)"`).
+		FindStringSubmatch(operatorPage(t, b, "/thermostats/"+id))
 	if match == nil {
 		t.Fatal("the thermostat has no preset")
 	}

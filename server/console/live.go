@@ -44,9 +44,12 @@ func (h *handler) streamChanges(rq *request) error {
 	operator := rq.session.Operator.ID
 	if !h.live.enter(operator) {
 		return &domain.Error{
-			Kind:    domain.TooMany,
-			Type:    "too_many_streams",
-			Message: fmt.Sprintf("Only %d pages can be live at a time. Close other tabs, or switch Live off there.", maxStreams),
+			Kind: domain.TooMany,
+			Type: "too_many_streams",
+			Message: fmt.Sprintf(
+				"Only %d pages can be live at a time. Close other tabs, or switch Live off there.",
+				maxStreams,
+			),
 		}
 	}
 	defer h.live.leave(operator)

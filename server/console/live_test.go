@@ -176,7 +176,12 @@ func TestLive_PageRefreshesItself(t *testing.T) {
 	w := browser.Open(t)
 	w.Do(b.signIn(domain.RoleOperator), chromedp.Navigate(b.page("/people")),
 		browser.Shows("button[@aria-pressed='true']", "Live"), browser.Shows("p", "No people here"))
-	if status := b.Post(t, "/user_identities/create", map[string]any{"full_name": "Ada Adams"}, nil); status != http.StatusOK {
+	if status := b.Post(
+		t,
+		"/user_identities/create",
+		map[string]any{"full_name": "Ada Adams"},
+		nil,
+	); status != http.StatusOK {
 		t.Fatalf("create a person: %d", status)
 	}
 	w.Do(browser.Shows("a", "Ada Adams"), chromedp.Focus(chromedp.CSS("#live a.row-link")))

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -76,25 +74,13 @@ func (h *handler) listIdentities(rq *request) (err error) {
 	}
 	f := overview.IdentityFilter{Search: rq.query("q")}
 	f.System, _ = uuid.Parse(rq.query("system"))
-	found, err := h.Access.Overview.Identities(
+	rows, next, err := h.Access.Overview.Identities(
 		ctx, rq.workspace.ID, f, overview.ParsePosition(rq.query(afterParam)), pageRows,
 	)
 	if err != nil {
 		return err
 	}
-	l.next = found.Next.String()
-	var rows []acs.Identity
-	if len(found.IDs) > 0 {
-		rows, _, err = h.ACS.ListIdentities(
-			ctx, rq.reader(), acs.IdentityFilter{IDs: new(texts(found.IDs))}, domain.Page{Limit: pageRows},
-		)
-	}
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(rows, func(a, b acs.Identity) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), -slices.Compare(a.ID[:], b.ID[:]))
-	})
+	l.next = next.String()
 	return rq.show(identitiesPage(rq, l, rows))
 }
 
@@ -120,7 +106,11 @@ func (h *handler) listGroups(rq *request) (err error) {
 	if l.systems, err = h.Access.Overview.Systems(ctx, rq.workspace.ID); err != nil {
 		return err
 	}
-	groups, err := h.ACS.ListGroups(ctx, rq.reader(), acs.GroupFilter{SystemID: rq.query("system"), Search: rq.query("q")})
+	groups, err := h.ACS.ListGroups(
+		ctx,
+		rq.reader(),
+		acs.GroupFilter{SystemID: rq.query("system"), Search: rq.query("q")},
+	)
 	if err != nil {
 		return err
 	}

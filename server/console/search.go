@@ -111,7 +111,7 @@ func (rq *request) hitURL(hit overview.Hit) string {
 		return rq.url("/people/groups/" + id)
 	case overview.HitWebhook:
 		return rq.url("/webhooks/" + id)
-	case overview.HitEvent, overview.HitAttempt:
+	case overview.HitEvent, overview.HitAttempt, overview.HitRemoved:
 		return rq.url("/activity", "subject", id)
 	}
 	for _, k := range hitKinds {

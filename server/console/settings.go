@@ -173,7 +173,11 @@ func (h *handler) resetSandbox(rq *request) error {
 		return errNoPage
 	}
 	if !strings.EqualFold(rq.form("confirm"), rq.workspace.Name) {
-		return domain.Invalidf("", "Nothing was reset. Enter the name of the workspace, %s, to confirm.", rq.workspace.Name)
+		return domain.Invalidf(
+			"",
+			"Nothing was reset. Enter the name of the workspace, %s, to confirm.",
+			rq.workspace.Name,
+		)
 	}
 	if err := h.ResetSandbox(rq.r.Context(), rq.principal); err != nil {
 		return err

@@ -65,7 +65,14 @@ func TestSettings_ResetsSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))
 	device := b.Device(t, "august")
-	if status, _ := sendForm(t, b, domain.RoleAdmin, "/settings/reset", "confirm", "yes"); status != http.StatusUnprocessableEntity {
+	if status, _ := sendForm(
+		t,
+		b,
+		domain.RoleAdmin,
+		"/settings/reset",
+		"confirm",
+		"yes",
+	); status != http.StatusUnprocessableEntity {
 		t.Errorf("a reset without the name: %d", status)
 	}
 	mustOpen(t, b, "/locks/"+device)
@@ -88,9 +95,16 @@ func TestSettings_PreviewFollowsForm(t *testing.T) {
 	sendForm(t, b, domain.RoleAdmin, "/settings/look", "color", "#0f766e", "text-color", "#ffffff")
 	w := browser.Open(t)
 	color := func() (out string) {
-		return browser.Ask(w, chromedp.Evaluate[string](`getComputedStyle(document.querySelector(".connect-button")).backgroundColor`))
+		return browser.Ask(
+			w,
+			chromedp.Evaluate[string](`getComputedStyle(document.querySelector(".connect-button")).backgroundColor`),
+		)
 	}
-	w.Do(b.signIn(domain.RoleAdmin), chromedp.Navigate(b.page("/settings")), chromedp.WaitVisible(chromedp.CSS(".connect-button")))
+	w.Do(
+		b.signIn(domain.RoleAdmin),
+		chromedp.Navigate(b.page("/settings")),
+		chromedp.WaitVisible(chromedp.CSS(".connect-button")),
+	)
 	if got := color(); got != "rgb(15, 118, 110)" {
 		t.Errorf("the saved color of the button is %s", got)
 	}

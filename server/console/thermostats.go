@@ -186,7 +186,12 @@ func (h *handler) setMode(rq *request) error {
 	if setting.Mode.Cools() {
 		setting.Cool = cool
 	}
-	if _, err := h.Access.Thermostats.SetMode(rq.r.Context(), rq.principal, rq.param("thermostat"), setting); err != nil {
+	if _, err := h.Access.Thermostats.SetMode(
+		rq.r.Context(),
+		rq.principal,
+		rq.param("thermostat"),
+		setting,
+	); err != nil {
 		return err
 	}
 	return rq.done(rq.thermostatURL(), "mode")
@@ -194,7 +199,12 @@ func (h *handler) setMode(rq *request) error {
 
 func (h *handler) setFan(rq *request) error {
 	setting := climate.Setting{Fan: capability.FanMode(rq.form("fan"))}
-	if _, err := h.Access.Thermostats.SetFan(rq.r.Context(), rq.principal, rq.param("thermostat"), setting); err != nil {
+	if _, err := h.Access.Thermostats.SetFan(
+		rq.r.Context(),
+		rq.principal,
+		rq.param("thermostat"),
+		setting,
+	); err != nil {
 		return err
 	}
 	return rq.done(rq.thermostatURL(), "fan")

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,19 +15,19 @@ import (
 
 // User is a user of an access system in a list.
 type User struct {
-	ID                    uuid.UUID
-	FullName              string
-	Email, Phone          string // as for Problem
-	Suspended, Managed    bool
-	Identity              *uuid.UUID
-	Deleting              bool
-	Waiting               bool // the system has not confirmed the last change
-	ChangedAt             time.Time
-	Problem               string // empty: none
-	StartsAt, EndsAt      *time.Time
-	System                uuid.UUID
-	SystemName            string
-	createdAt             time.Time
+	ID                 uuid.UUID
+	FullName           string
+	Email, Phone       string // as for Problem
+	Suspended, Managed bool
+	Identity           *uuid.UUID
+	Deleting           bool
+	Waiting            bool // the system has not confirmed the last change
+	ChangedAt          time.Time
+	Problem            string // empty: none
+	StartsAt, EndsAt   *time.Time
+	System             uuid.UUID
+	SystemName         string
+	createdAt          time.Time
 }
 
 // The states of UserFilter.
@@ -131,16 +132,30 @@ type IdentityFilter struct {
 	Search string
 }
 
-// Identities lists the user identities of a workspace.
+// Identity is a user identity in a list.
+type Identity struct {
+	ID                          uuid.UUID
+	Key, FullName, Email, Phone string // empty: none
+	CreatedAt                   time.Time
+	// Users are the users on access systems, of which Failing have an error.
+	Users, Failing int
+}
+
+// Name is the most readable name of the identity.
+func (i Identity) Name() string {
+	return cmp.Or(i.FullName, i.Email, i.Phone, i.Key, "Person without a name")
+}
+
+// Identities lists the user identities of a workspace, newest first, and returns where the next page starts.
 func (s *Service) Identities(
 	ctx context.Context,
 	workspace uuid.UUID,
 	f IdentityFilter,
 	from Position,
 	limit int,
-) (List, error) {
+) (out []Identity, next Position, err error) {
 	at, id := from.before()
-	found, err := s.db.UnpreparedQueries.OverviewIdentities(ctx, dbsqlc.OverviewIdentitiesParams{
+	rows, err := s.db.UnpreparedQueries.OverviewIdentities(ctx, dbsqlc.OverviewIdentitiesParams{
 		WorkspaceID: workspace,
 		BeforeAt:    at,
 		BeforeID:    id,
@@ -149,13 +164,35 @@ func (s *Service) Identities(
 		MaxRows:     int32(limit) + 1,
 	})
 	if err != nil {
-		return List{}, fmt.Errorf("list the identities: %w", err)
+		return nil, Position{}, fmt.Errorf("list the identities: %w", err)
 	}
-	rows := make([]row, len(found))
-	for i, r := range found {
-		rows[i] = row{r.UserIdentityID, r.CreatedAt}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = Position{rows[limit-1].CreatedAt, rows[limit-1].UserIdentityID}
 	}
-	return cut(rows, limit), nil
+	index := map[uuid.UUID]int{}
+	ids := make([]uuid.UUID, len(rows))
+	out = make([]Identity, len(rows))
+	for i, r := range rows {
+		ids[i], index[r.UserIdentityID] = r.UserIdentityID, i
+		out[i] = Identity{
+			ID:        r.UserIdentityID,
+			Key:       domain.Value(r.UserIdentityKey),
+			FullName:  domain.Value(r.FullName),
+			Email:     domain.Value(r.EmailAddress),
+			Phone:     domain.Value(r.PhoneNumber),
+			CreatedAt: r.CreatedAt,
+		}
+	}
+	counts, err := s.db.CountUsersOfIdentities(ctx, ids)
+	if err != nil {
+		return nil, Position{}, fmt.Errorf("count the users of identities: %w", err)
+	}
+	for _, c := range counts {
+		i := index[c.UserIdentityID]
+		out[i].Users, out[i].Failing = int(c.Users), int(c.Failing)
+	}
+	return out, next, nil
 }
 
 // System is the name of an access system.

@@ -24,6 +24,7 @@ const (
 	HitEvent         = "event"
 	HitAttempt       = "attempt"
 	HitKey           = "key"
+	HitRemoved       = "removed" // a device that its account no longer has
 )
 
 // Hit is a resource that a search found.
@@ -39,7 +40,7 @@ const (
 	// MaxHits is the maximum number of hits of each kind.
 	MaxHits = 10
 	// MaxSearched is the number of the newest resources of each kind that a search reads.
-	MaxSearched = 20_000
+	MaxSearched = 10_000
 )
 
 // FindID returns what an identifier names in a workspace: for codes that are not managed and for attempts, the device.

@@ -163,6 +163,40 @@ func (q *Queries) CountCodesOfDevices(ctx context.Context, deviceIds []uuid.UUID
 	return items, nil
 }
 
+const CountUsersOfIdentities = `-- name: CountUsersOfIdentities :many
+select user_identity_id::uuid as user_identity_id, count(*)::bigint as users,
+  count(*) filter (where error_code is not null)::bigint as failing
+from acs_users where user_identity_id = any($1::uuid[]) and is_managed
+group by user_identity_id
+`
+
+type CountUsersOfIdentitiesRow struct {
+	UserIdentityID uuid.UUID
+	Users          int64
+	Failing        int64
+}
+
+// Managed users of each identity, and those of them with an error.
+func (q *Queries) CountUsersOfIdentities(ctx context.Context, userIdentityIds []uuid.UUID) ([]CountUsersOfIdentitiesRow, error) {
+	rows, err := q.db.Query(ctx, CountUsersOfIdentities, userIdentityIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountUsersOfIdentitiesRow{}
+	for rows.Next() {
+		var i CountUsersOfIdentitiesRow
+		if err := rows.Scan(&i.UserIdentityID, &i.Users, &i.Failing); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const CurrentDataKey = `-- name: CurrentDataKey :one
 select created_at from data_keys where is_current
 `
@@ -398,7 +432,7 @@ func (q *Queries) FailingWebhooks(ctx context.Context, arg FailingWebhooksParams
 
 const FindByID = `-- name: FindByID :one
 select f.kind::text as kind, f.owner::uuid as owner from (
-  select case when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end as kind,
+  select case when d.removed_at is not null then 'removed' when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end as kind,
     d.device_id as owner from devices d where d.device_id = $1 and d.workspace_id = $2
   union all select case when c.is_managed then 'code' else 'unmanaged_code' end, c.device_id
     from access_codes c where c.access_code_id = $1 and c.workspace_id = $2
@@ -409,7 +443,8 @@ select f.kind::text as kind, f.owner::uuid as owner from (
   union all select 'identity', m.user_identity_id from merged_user_identities m
     where m.merged_user_identity_id = $1 and m.workspace_id = $2
   union all select 'user', u.acs_user_id from acs_users u where u.acs_user_id = $1 and u.workspace_id = $2
-  union all select 'system', s.acs_system_id from acs_systems s where s.acs_system_id = $1 and s.workspace_id = $2
+  union all select 'system', s.acs_system_id from acs_systems s
+    where s.acs_system_id = $1 and s.workspace_id = $2 and s.removed_at is null
   union all select 'group', g.acs_access_group_id from acs_access_groups g where g.acs_access_group_id = $1 and g.workspace_id = $2
   union all select 'event', e.event_id from events e where e.event_id = $1 and e.workspace_id = $2
   union all select 'attempt', coalesce(t.device_id, t.action_attempt_id) from action_attempts t where t.action_attempt_id = $1 and t.workspace_id = $2
@@ -566,7 +601,7 @@ func (q *Queries) NameDevices(ctx context.Context, arg NameDevicesParams) ([]Nam
 }
 
 const NameSystems = `-- name: NameSystems :many
-select acs_system_id, name from acs_systems where workspace_id = $1
+select acs_system_id, name from acs_systems where workspace_id = $1 and removed_at is null
 order by created_at, acs_system_id limit $2::integer
 `
 
@@ -951,7 +986,7 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 }
 
 const OverviewIdentities = `-- name: OverviewIdentities :many
-select i.user_identity_id, i.created_at from user_identities i
+select i.user_identity_id, i.created_at, i.user_identity_key, i.full_name, i.email_address, i.phone_number from user_identities i
 where i.workspace_id = $1 and (i.created_at, i.user_identity_id) < ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or exists (select from acs_users u
     where u.user_identity_id = i.user_identity_id and u.acs_system_id = $4::uuid and u.is_managed))
@@ -971,8 +1006,12 @@ type OverviewIdentitiesParams struct {
 }
 
 type OverviewIdentitiesRow struct {
-	UserIdentityID uuid.UUID
-	CreatedAt      time.Time
+	UserIdentityID  uuid.UUID
+	CreatedAt       time.Time
+	UserIdentityKey *string
+	FullName        *string
+	EmailAddress    *string
+	PhoneNumber     *string
 }
 
 func (q *Queries) OverviewIdentities(ctx context.Context, arg OverviewIdentitiesParams) ([]OverviewIdentitiesRow, error) {
@@ -991,7 +1030,14 @@ func (q *Queries) OverviewIdentities(ctx context.Context, arg OverviewIdentities
 	items := []OverviewIdentitiesRow{}
 	for rows.Next() {
 		var i OverviewIdentitiesRow
-		if err := rows.Scan(&i.UserIdentityID, &i.CreatedAt); err != nil {
+		if err := rows.Scan(
+			&i.UserIdentityID,
+			&i.CreatedAt,
+			&i.UserIdentityKey,
+			&i.FullName,
+			&i.EmailAddress,
+			&i.PhoneNumber,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1098,26 +1144,29 @@ func (q *Queries) OverviewUsers(ctx context.Context, arg OverviewUsersParams) ([
 }
 
 const OverviewUsersPending = `-- name: OverviewUsersPending :many
+with pending as materialized (
+  select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users p
+  where p.is_managed and (p.desired_gen > p.written_gen or p.deleting_at is not null) and p.workspace_id = $6
+)
 select u.acs_user_id, u.created_at, u.full_name, u.email_address, u.phone_number, u.is_suspended, u.is_managed, u.user_identity_id,
   u.deleting_at, u.error_message, u.starts_at, u.ends_at, (u.desired_gen > u.written_gen)::boolean as waiting, u.changed_at,
   u.acs_system_id, s.name as system_name
-from acs_users u join acs_systems s using (acs_system_id)
-where u.is_managed and (u.desired_gen > u.written_gen or u.deleting_at is not null) and u.workspace_id = $1
-  and (u.created_at, u.acs_user_id) < ($2::timestamptz, $3::uuid)
-  and ($4::uuid is null or u.acs_system_id = $4::uuid)
-  and ($5::text is null
-    or concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ $5::text)
+from pending u join acs_systems s using (acs_system_id)
+where (u.created_at, u.acs_user_id) < ($1::timestamptz, $2::uuid)
+  and ($3::uuid is null or u.acs_system_id = $3::uuid)
+  and ($4::text is null
+    or concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ $4::text)
 order by u.created_at desc, u.acs_user_id desc
-limit $6::integer
+limit $5::integer
 `
 
 type OverviewUsersPendingParams struct {
-	WorkspaceID uuid.UUID
 	BeforeAt    time.Time
 	BeforeID    uuid.UUID
 	AcsSystemID *uuid.UUID
 	Pattern     *string
 	MaxRows     int32
+	WorkspaceID uuid.UUID
 }
 
 type OverviewUsersPendingRow struct {
@@ -1139,15 +1188,16 @@ type OverviewUsersPendingRow struct {
 	SystemName     string
 }
 
-// OverviewUsers for those with changes that their system has not confirmed, which have an index.
+// OverviewUsers for those with changes that their system has not confirmed. They are few and have an index, which a plan
+// for the order would not use.
 func (q *Queries) OverviewUsersPending(ctx context.Context, arg OverviewUsersPendingParams) ([]OverviewUsersPendingRow, error) {
 	rows, err := q.db.Query(ctx, OverviewUsersPending,
-		arg.WorkspaceID,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.AcsSystemID,
 		arg.Pattern,
 		arg.MaxRows,
+		arg.WorkspaceID,
 	)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ where device_id = any(@device_ids::uuid[]) and not is_deleting
 group by device_id;
 
 -- name: OverviewIdentities :many
-select i.user_identity_id, i.created_at from user_identities i
+select i.user_identity_id, i.created_at, i.user_identity_key, i.full_name, i.email_address, i.phone_number from user_identities i
 where i.workspace_id = @workspace_id and (i.created_at, i.user_identity_id) < (@before_at::timestamptz, @before_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or exists (select from acs_users u
     where u.user_identity_id = i.user_identity_id and u.acs_system_id = sqlc.narg('acs_system_id')::uuid and u.is_managed))
@@ -162,6 +162,13 @@ where i.workspace_id = @workspace_id and (i.created_at, i.user_identity_id) < (@
     i.user_identity_key) ~ sqlc.narg('pattern')::text)
 order by i.created_at desc, i.user_identity_id desc
 limit @max_rows::integer;
+
+-- name: CountUsersOfIdentities :many
+-- Managed users of each identity, and those of them with an error.
+select user_identity_id::uuid as user_identity_id, count(*)::bigint as users,
+  count(*) filter (where error_code is not null)::bigint as failing
+from acs_users where user_identity_id = any(@user_identity_ids::uuid[]) and is_managed
+group by user_identity_id;
 
 -- name: OverviewUsers :many
 -- Users of access systems. Those that are not suspended or waiting are settled.
@@ -180,13 +187,17 @@ order by u.created_at desc, u.acs_user_id desc
 limit @max_rows::integer;
 
 -- name: OverviewUsersPending :many
--- OverviewUsers for those with changes that their system has not confirmed, which have an index.
+-- OverviewUsers for those with changes that their system has not confirmed. They are few and have an index, which a plan
+-- for the order would not use.
+with pending as materialized (
+  select * from acs_users p
+  where p.is_managed and (p.desired_gen > p.written_gen or p.deleting_at is not null) and p.workspace_id = @workspace_id
+)
 select u.acs_user_id, u.created_at, u.full_name, u.email_address, u.phone_number, u.is_suspended, u.is_managed, u.user_identity_id,
   u.deleting_at, u.error_message, u.starts_at, u.ends_at, (u.desired_gen > u.written_gen)::boolean as waiting, u.changed_at,
   u.acs_system_id, s.name as system_name
-from acs_users u join acs_systems s using (acs_system_id)
-where u.is_managed and (u.desired_gen > u.written_gen or u.deleting_at is not null) and u.workspace_id = @workspace_id
-  and (u.created_at, u.acs_user_id) < (@before_at::timestamptz, @before_id::uuid)
+from pending u join acs_systems s using (acs_system_id)
+where (u.created_at, u.acs_user_id) < (@before_at::timestamptz, @before_id::uuid)
   and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
   and (sqlc.narg('pattern')::text is null
     or concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ sqlc.narg('pattern')::text)
@@ -194,13 +205,13 @@ order by u.created_at desc, u.acs_user_id desc
 limit @max_rows::integer;
 
 -- name: NameSystems :many
-select acs_system_id, name from acs_systems where workspace_id = @workspace_id
+select acs_system_id, name from acs_systems where workspace_id = @workspace_id and removed_at is null
 order by created_at, acs_system_id limit @max_rows::integer;
 
 -- name: FindByID :one
 -- What an identifier of a workspace names, and for a device its capabilities.
 select f.kind::text as kind, f.owner::uuid as owner from (
-  select case when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end as kind,
+  select case when d.removed_at is not null then 'removed' when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end as kind,
     d.device_id as owner from devices d where d.device_id = @id and d.workspace_id = @workspace_id
   union all select case when c.is_managed then 'code' else 'unmanaged_code' end, c.device_id
     from access_codes c where c.access_code_id = @id and c.workspace_id = @workspace_id
@@ -211,7 +222,8 @@ select f.kind::text as kind, f.owner::uuid as owner from (
   union all select 'identity', m.user_identity_id from merged_user_identities m
     where m.merged_user_identity_id = @id and m.workspace_id = @workspace_id
   union all select 'user', u.acs_user_id from acs_users u where u.acs_user_id = @id and u.workspace_id = @workspace_id
-  union all select 'system', s.acs_system_id from acs_systems s where s.acs_system_id = @id and s.workspace_id = @workspace_id
+  union all select 'system', s.acs_system_id from acs_systems s
+    where s.acs_system_id = @id and s.workspace_id = @workspace_id and s.removed_at is null
   union all select 'group', g.acs_access_group_id from acs_access_groups g where g.acs_access_group_id = @id and g.workspace_id = @workspace_id
   union all select 'event', e.event_id from events e where e.event_id = @id and e.workspace_id = @workspace_id
   union all select 'attempt', coalesce(t.device_id, t.action_attempt_id) from action_attempts t where t.action_attempt_id = @id and t.workspace_id = @workspace_id
