@@ -47,7 +47,7 @@ func searchPage(rq *request, text string, groups []hitGroup) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = pageTitle("Search", fmt.Sprintf("The first %d results of each kind among the newest %d,000 of it. The lists search in all.", overview.MaxHits, overview.MaxSearched/1000)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = pageTitle("Search", fmt.Sprintf("The first %d results of each kind among the newest %d,000 resources of the kind. The lists search in all.", overview.MaxHits, overview.MaxSearched/1000)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
