@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,12 +90,36 @@ func (a *App) newConsole(
 		Log:     c.Log,
 		Observe: observe,
 		Now:     c.Access.Now,
-		Reveal:  !c.Console.NoReveal,
+
+		Settings:     c.settings(),
+		OwnDatabase:  c.DatabaseURL == "",
+		ResetSandbox: a.Sandbox.Reset,
+		Reveal:       !c.Console.NoReveal,
 	}
 	if c.Console.Listen != "" {
 		o.Address.PublicURL = "" // that is the URL of the API
 	}
 	return console.New(o)
+}
+
+// settings returns what flags set, for the console.
+func (c Config) settings() []console.Setting {
+	kept := func(d time.Duration) string {
+		if d == 0 {
+			return "forever"
+		}
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+	return []console.Setting{
+		{Group: "Retention", Name: "Events and finished deliveries", Value: kept(c.Retention.Events), Flag: "--event-retention"},
+		{Group: "Retention", Name: "Audit log", Value: kept(c.Retention.Audit), Flag: "--audit-retention"},
+		{
+			Group: "Limits",
+			Name:  "Client connections",
+			Value: strconv.Itoa(cmp.Or(c.Connections, admission.Connections)),
+			Flag:  "--client-connections",
+		},
+	}
 }
 
 // parts returns the parts of the server for the console.

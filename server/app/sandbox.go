@@ -268,6 +268,17 @@ func (s *Sandbox) Forget(ctx context.Context, accounts []account.Account) {
 	}
 }
 
+// Reset erases the sandbox workspace of p and connects a new simulated account, as /workspaces/reset_sandbox does. It
+// fails with Invalid for another workspace.
+func (s *Sandbox) Reset(ctx context.Context, p domain.Principal) error {
+	fresh, err := s.NewAccount(p.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	_, err = s.access.Devices.ResetSandbox(ctx, p, fresh, s.Forget)
+	return err
+}
+
 // simulator implements the simulation endpoints of the API.
 type simulator struct {
 	*reconcile.Reconciler

@@ -139,7 +139,7 @@ func TestLooks_AccountsWebhooksActivity(t *testing.T) {
 	failing := newReceiver(t)
 	failing.status.Store(http.StatusInternalServerError)
 	v.newWebhook(failing.URL+"/hooks?token=x", "access_code.created")
-	b.newCode(t, plantedPIN)
+	b.emitCode(t, plantedPIN)
 	v.submit("/accounts/links", "customer_key", "hotel")
 	link := regexp.MustCompile(`/webhooks/` + hook + `/deliveries/[0-9a-f-]{36}`)
 	delivery := ""

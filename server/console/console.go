@@ -60,10 +60,20 @@ type Options struct {
 	Observe func(operation string, status int, took time.Duration)
 	// Now is the clock. If nil, it is time.Now.
 	Now func() time.Time
+	// Live are the intervals of live pages.
+	Live LiveOptions
+	// Settings are what the flags of the server set, as the page Settings shows it.
+	Settings []Setting
+	// OwnDatabase says that the server runs its own PostgreSQL, so that it knows of its backups.
+	OwnDatabase bool
+	// ResetSandbox does what /workspaces/reset_sandbox does. If nil, the console does not offer it.
+	ResetSandbox func(context.Context, domain.Principal) error
 }
 
 type handler struct {
 	Options
+
+	live *liveHub
 }
 
 // New returns the handler of all paths below Path.
@@ -74,6 +84,6 @@ func New(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h := &handler{o}
+	h := &handler{Options: o, live: newLiveHub()}
 	return h.observe(h.router())
 }

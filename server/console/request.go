@@ -352,7 +352,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 				thrown = nil
 			}
 			took := time.Since(start)
-			if h.Observe != nil {
+			if h.Observe != nil && !isStream(pattern) {
 				h.Observe("console", seen.status, took)
 			}
 			h.Log.InfoContext(

@@ -57,3 +57,13 @@ func (db *DB) Condition(ctx context.Context) (c Condition, err error) {
 	}
 	return c, nil
 }
+
+// Versions returns the number of the newest migration and the version of PostgreSQL.
+func (db *DB) Versions(ctx context.Context) (schema int64, postgres string, err error) {
+	err = db.side.QueryRow(ctx, `select coalesce(max(version_id), 0), current_setting('server_version')
+		from goose_db_version where is_applied`).Scan(&schema, &postgres)
+	if err != nil {
+		return 0, "", fmt.Errorf("read the versions of the database: %w", err)
+	}
+	return schema, postgres, nil
+}

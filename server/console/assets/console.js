@@ -1,5 +1,5 @@
-// Adds comfort to pages that are complete without it: shortcuts, copying, the theme, filters that apply themselves, and
-// menus that close.
+// Adds comfort to pages that are complete without it: shortcuts, copying, the theme, filters that apply themselves, menus
+// that close, pages that refresh themselves, and the preview of colors.
 "use strict";
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -41,6 +41,92 @@
     if (form) form.requestSubmit();
   });
 
+  // Live: while the page is visible, a stream says when something has changed. Then the part with the id "live" is
+  // replaced, unless a form in it is in use.
+  const liveSwitch = document.querySelector("[data-live-switch]");
+  const part = () => document.getElementById("live");
+  let stream, since, retry, stale = false, loading = false;
+
+  const inUse = () => part().querySelector("details[open] form") ||
+    (part().contains(document.activeElement) && typing(document.activeElement));
+
+  // label identifies an element across two versions of the page.
+  const label = (element) => element.tagName + (element.id || element.name || element.getAttribute("href") || element.textContent.trim());
+
+  const replace = (next) => {
+    const focus = part().contains(document.activeElement) ? label(document.activeElement) : "";
+    const open = new Set(all("details[open] > summary", part()).map(label));
+    const scrolled = all(".table-box", part()).map((box) => box.scrollLeft);
+    all("details > summary", next).forEach((summary) => { summary.parentElement.open ||= open.has(label(summary)); });
+    part().replaceWith(next);
+    setUp(next);
+    all(".table-box", next).forEach((box, i) => { box.scrollLeft = scrolled[i] || 0; });
+    if (focus) all("a, button, summary, [tabindex]", next).find((e) => label(e) === focus)?.focus({ preventScroll: true });
+  };
+
+  const refresh = async () => {
+    if (!part()) return;
+    stale = true;
+    if (loading || inUse()) return;
+    loading = true;
+    stale = false;
+    try {
+      const answer = await fetch(location.href);
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+      if (answer.ok && !answer.redirected && next) inUse() ? stale = true : replace(document.adoptNode(next));
+    } catch { /* the next change tries again */ }
+    loading = false;
+  };
+
+  const follow = () => {
+    clearTimeout(retry);
+    stream?.close();
+    stream = undefined;
+    const on = liveSwitch.getAttribute("aria-pressed") === "true";
+    if (!on || document.hidden || !part()) return;
+    stream = new EventSource(liveSwitch.dataset.liveSwitch + "?since=" + since);
+    stream.addEventListener("changed", (event) => { since = event.lastEventId; refresh(); });
+    // The browser reconnects, except after a refusal.
+    stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) retry = setTimeout(follow, 60000); });
+  };
+
+  const switchLive = (on) => {
+    liveSwitch.setAttribute("aria-pressed", String(on));
+    try { localStorage.setItem("live", on ? "on" : "off"); } catch { /* storage is off */ }
+    follow();
+  };
+
+  if (liveSwitch && part()) {
+    since = liveSwitch.dataset.since;
+    let on = true;
+    try { on = localStorage.getItem("live") !== "off"; } catch { /* storage is off */ }
+    liveSwitch.hidden = false;
+    liveSwitch.addEventListener("click", () => switchLive(liveSwitch.getAttribute("aria-pressed") !== "true"));
+    document.addEventListener("visibilitychange", follow);
+    for (const type of ["toggle", "focusout"]) {
+      document.addEventListener(type, () => setTimeout(() => { if (stale && stream) refresh(); }), true);
+    }
+    liveSwitch.setAttribute("aria-pressed", String(on));
+    follow();
+  }
+
+  // The preview of a connect page takes its colors and texts from the form while they are entered.
+  const preview = (field) => {
+    const shown = document.querySelector("[data-preview]");
+    const { previewColor, previewText } = field.dataset;
+    if (previewColor) {
+      shown.style.setProperty(previewColor, CSS.supports("color", field.value.trim()) ? field.value.trim() : "");
+    }
+    if (previewText) {
+      const text = shown.querySelector("[data-shows=" + previewText + "]");
+      text.dataset.saved ??= text.textContent;
+      text.textContent = field.value.trim() || text.dataset.saved;
+    }
+  };
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-preview-color], [data-preview-text]")) preview(event.target);
+  });
+
   // Empty filters stay out of the URL.
   document.addEventListener("submit", (event) => {
     if (event.target.matches("[data-filters]")) {
@@ -60,7 +146,7 @@
 
   const go = { t: "", l: "/locks", c: "/codes", p: "/people", a: "/accounts", w: "/webhooks" };
   let leading = false;
-  const follow = (key) => {
+  const jump = (key) => {
     leading = false;
     const base = location.pathname.match(/^.*\/console\/w\/[0-9a-f-]+/);
     if (base && key in go) location.href = base[0] + go[key];
@@ -69,7 +155,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") all("details.dropdown[open]").forEach((menu) => { menu.open = false; });
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-    if (leading) return follow(event.key);
+    if (leading) return jump(event.key);
     const act = {
       "/": () => document.querySelector("[data-search]")?.focus(),
       "?": () => document.getElementById("shortcuts")?.showModal(),

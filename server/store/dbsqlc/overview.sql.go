@@ -246,6 +246,40 @@ func (q *Queries) CountUnmanagedCodes(ctx context.Context, arg CountUnmanagedCod
 	return count, err
 }
 
+const CountUsersOfIdentities = `-- name: CountUsersOfIdentities :many
+select user_identity_id::uuid as user_identity_id, count(*)::bigint as users,
+  count(*) filter (where error_code is not null)::bigint as failing
+from acs_users where user_identity_id = any($1::uuid[]) and is_managed
+group by user_identity_id
+`
+
+type CountUsersOfIdentitiesRow struct {
+	UserIdentityID uuid.UUID
+	Users          int64
+	Failing        int64
+}
+
+// Managed users of each identity, and those of them with an error.
+func (q *Queries) CountUsersOfIdentities(ctx context.Context, userIdentityIds []uuid.UUID) ([]CountUsersOfIdentitiesRow, error) {
+	rows, err := q.db.Query(ctx, CountUsersOfIdentities, userIdentityIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountUsersOfIdentitiesRow{}
+	for rows.Next() {
+		var i CountUsersOfIdentitiesRow
+		if err := rows.Scan(&i.UserIdentityID, &i.Users, &i.Failing); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const CreatorsOfCodes = `-- name: CreatorsOfCodes :many
 select distinct on (s.id) s.id::uuid as access_code_id, a.actor_kind, a.actor_name
 from audit_log a cross join lateral unnest(a.subject_ids) s(id)
@@ -277,6 +311,50 @@ func (q *Queries) CreatorsOfCodes(ctx context.Context, arg CreatorsOfCodesParams
 	for rows.Next() {
 		var i CreatorsOfCodesRow
 		if err := rows.Scan(&i.AccessCodeID, &i.ActorKind, &i.ActorName); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const CurrentDataKey = `-- name: CurrentDataKey :one
+select created_at from data_keys where is_current
+`
+
+func (q *Queries) CurrentDataKey(ctx context.Context) (time.Time, error) {
+	row := q.db.QueryRow(ctx, CurrentDataKey)
+	var created_at time.Time
+	err := row.Scan(&created_at)
+	return created_at, err
+}
+
+const CurrentSchedules = `-- name: CurrentSchedules :many
+select distinct on (device_id) device_id, coalesce(name, climate_preset_key)::text as name, ends_at from thermostat_schedules
+where device_id = any($1::uuid[]) and starts_at <= now() and ends_at > now()
+order by device_id, starts_at desc
+`
+
+type CurrentSchedulesRow struct {
+	DeviceID uuid.UUID
+	Name     string
+	EndsAt   time.Time
+}
+
+// The name or preset of the schedule of each thermostat that started last and has not ended.
+func (q *Queries) CurrentSchedules(ctx context.Context, deviceIds []uuid.UUID) ([]CurrentSchedulesRow, error) {
+	rows, err := q.db.Query(ctx, CurrentSchedules, deviceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CurrentSchedulesRow{}
+	for rows.Next() {
+		var i CurrentSchedulesRow
+		if err := rows.Scan(&i.DeviceID, &i.Name, &i.EndsAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -534,6 +612,103 @@ func (q *Queries) FailingWebhooks(ctx context.Context, arg FailingWebhooksParams
 	return items, nil
 }
 
+const FindByID = `-- name: FindByID :one
+select f.kind::text as kind, f.owner::uuid as owner from (
+  select case when d.removed_at is not null then 'removed' when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end as kind,
+    d.device_id as owner from devices d where d.device_id = $1 and d.workspace_id = $2
+  union all select case when c.is_managed then 'code' else 'unmanaged_code' end, c.device_id
+    from access_codes c where c.access_code_id = $1 and c.workspace_id = $2
+  union all select 'account', a.connected_account_id from connected_accounts a
+    where a.connected_account_id = $1 and a.workspace_id = $2 and a.deleted_at is null
+  union all select 'webhook', w.webhook_id from webhooks w where w.webhook_id = $1 and w.workspace_id = $2
+  union all select 'identity', i.user_identity_id from user_identities i where i.user_identity_id = $1 and i.workspace_id = $2
+  union all select 'identity', m.user_identity_id from merged_user_identities m
+    where m.merged_user_identity_id = $1 and m.workspace_id = $2
+  union all select 'user', u.acs_user_id from acs_users u where u.acs_user_id = $1 and u.workspace_id = $2
+  union all select 'system', s.acs_system_id from acs_systems s
+    where s.acs_system_id = $1 and s.workspace_id = $2 and s.removed_at is null
+  union all select 'group', g.acs_access_group_id from acs_access_groups g where g.acs_access_group_id = $1 and g.workspace_id = $2
+  union all select 'event', e.event_id from events e where e.event_id = $1 and e.workspace_id = $2
+  union all select 'attempt', coalesce(t.device_id, t.action_attempt_id) from action_attempts t where t.action_attempt_id = $1 and t.workspace_id = $2
+  union all select 'key', k.credential_id from credential_workspaces k where k.credential_id = $1 and k.workspace_id = $2
+) f limit 1
+`
+
+type FindByIDParams struct {
+	ID          uuid.UUID
+	WorkspaceID uuid.UUID
+}
+
+type FindByIDRow struct {
+	Kind  string
+	Owner uuid.UUID
+}
+
+// What an identifier of a workspace names, and for a device its capabilities.
+func (q *Queries) FindByID(ctx context.Context, arg FindByIDParams) (FindByIDRow, error) {
+	row := q.db.QueryRow(ctx, FindByID, arg.ID, arg.WorkspaceID)
+	var i FindByIDRow
+	err := row.Scan(&i.Kind, &i.Owner)
+	return i, err
+}
+
+const LatestEventsOfDevice = `-- name: LatestEventsOfDevice :many
+select event_id, event_type, occurred_at, created_at, payload from events
+where workspace_id = $1 and device_id = $2
+  and (created_at, event_id) < ($3::timestamptz, $4::uuid)
+order by created_at desc, event_id desc
+limit $5::integer
+`
+
+type LatestEventsOfDeviceParams struct {
+	WorkspaceID uuid.UUID
+	DeviceID    *uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	MaxRows     int32
+}
+
+type LatestEventsOfDeviceRow struct {
+	EventID    uuid.UUID
+	EventType  string
+	OccurredAt time.Time
+	CreatedAt  time.Time
+	Payload    []byte
+}
+
+// The payload never contains a PIN.
+func (q *Queries) LatestEventsOfDevice(ctx context.Context, arg LatestEventsOfDeviceParams) ([]LatestEventsOfDeviceRow, error) {
+	rows, err := q.db.Query(ctx, LatestEventsOfDevice,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LatestEventsOfDeviceRow{}
+	for rows.Next() {
+		var i LatestEventsOfDeviceRow
+		if err := rows.Scan(
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.CreatedAt,
+			&i.Payload,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LowBatteries = `-- name: LowBatteries :many
 select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level from devices
 where removed_at is null and is_managed and battery_level < 0.25 and workspace_id = $1
@@ -605,6 +780,67 @@ func (q *Queries) NameDevices(ctx context.Context, arg NameDevicesParams) ([]Nam
 		return nil, err
 	}
 	return items, nil
+}
+
+const NameSystems = `-- name: NameSystems :many
+select acs_system_id, name from acs_systems where workspace_id = $1 and removed_at is null
+order by created_at, acs_system_id limit $2::integer
+`
+
+type NameSystemsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+type NameSystemsRow struct {
+	AcsSystemID uuid.UUID
+	Name        string
+}
+
+func (q *Queries) NameSystems(ctx context.Context, arg NameSystemsParams) ([]NameSystemsRow, error) {
+	rows, err := q.db.Query(ctx, NameSystems, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NameSystemsRow{}
+	for rows.Next() {
+		var i NameSystemsRow
+		if err := rows.Scan(&i.AcsSystemID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const NewestChange = `-- name: NewestChange :one
+with newest as (
+  select (select max(e.created_at) from events e where e.workspace_id = $1) as event_at,
+    (select max(a.created_at) from action_attempts a where a.workspace_id = $1) as attempt_at,
+    (select max(l.occurred_at) from audit_log l where l.workspace_id = $1) as audit_at
+)
+select coalesce(greatest(n.event_at, n.attempt_at, n.audit_at), 'epoch')::timestamptz as at,
+  (select count(*) from (select from events e where e.workspace_id = $1
+    and e.created_at > n.event_at - interval '5 seconds' limit 1000) r)::bigint as recent
+from newest n
+`
+
+type NewestChangeRow struct {
+	At     time.Time
+	Recent int64
+}
+
+// When something last changed in a workspace, and how many events are at most five seconds older than the newest one.
+// Events commit in another order than they are created, so the number shows those that became visible late.
+func (q *Queries) NewestChange(ctx context.Context, workspaceID uuid.UUID) (NewestChangeRow, error) {
+	row := q.db.QueryRow(ctx, NewestChange, workspaceID)
+	var i NewestChangeRow
+	err := row.Scan(&i.At, &i.Recent)
+	return i, err
 }
 
 const OfflineDevices = `-- name: OfflineDevices :many
@@ -957,6 +1193,69 @@ func (q *Queries) OverviewDevices(ctx context.Context, arg OverviewDevicesParams
 	return items, nil
 }
 
+const OverviewIdentities = `-- name: OverviewIdentities :many
+select i.user_identity_id, i.created_at, i.user_identity_key, i.full_name, i.email_address, i.phone_number from user_identities i
+where i.workspace_id = $1 and (i.created_at, i.user_identity_id) < ($2::timestamptz, $3::uuid)
+  and ($4::uuid is null or exists (select from acs_users u
+    where u.user_identity_id = i.user_identity_id and u.acs_system_id = $4::uuid and u.is_managed))
+  and ($5::text is null or concat_ws(chr(10), i.full_name, i.email_address, i.phone_number,
+    i.user_identity_key) ~ $5::text)
+order by i.created_at desc, i.user_identity_id desc
+limit $6::integer
+`
+
+type OverviewIdentitiesParams struct {
+	WorkspaceID uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	AcsSystemID *uuid.UUID
+	Pattern     *string
+	MaxRows     int32
+}
+
+type OverviewIdentitiesRow struct {
+	UserIdentityID  uuid.UUID
+	CreatedAt       time.Time
+	UserIdentityKey *string
+	FullName        *string
+	EmailAddress    *string
+	PhoneNumber     *string
+}
+
+func (q *Queries) OverviewIdentities(ctx context.Context, arg OverviewIdentitiesParams) ([]OverviewIdentitiesRow, error) {
+	rows, err := q.db.Query(ctx, OverviewIdentities,
+		arg.WorkspaceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.AcsSystemID,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OverviewIdentitiesRow{}
+	for rows.Next() {
+		var i OverviewIdentitiesRow
+		if err := rows.Scan(
+			&i.UserIdentityID,
+			&i.CreatedAt,
+			&i.UserIdentityKey,
+			&i.FullName,
+			&i.EmailAddress,
+			&i.PhoneNumber,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const OverviewProviders = `-- name: OverviewProviders :many
 select distinct d.provider from (select c.connected_account_id from connected_accounts c
     where c.workspace_id = $1 and c.deleted_at is null order by c.created_at desc, c.connected_account_id desc limit $2::integer) a
@@ -983,6 +1282,492 @@ func (q *Queries) OverviewProviders(ctx context.Context, arg OverviewProvidersPa
 			return nil, err
 		}
 		items = append(items, provider)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const OverviewUsers = `-- name: OverviewUsers :many
+select u.acs_user_id, u.created_at, u.full_name, u.email_address, u.phone_number, u.is_suspended, u.is_managed, u.user_identity_id,
+  u.deleting_at, u.error_message, u.starts_at, u.ends_at, (u.desired_gen > u.written_gen)::boolean as waiting, u.changed_at,
+  u.acs_system_id, s.name as system_name
+from acs_users u join acs_systems s using (acs_system_id)
+where u.workspace_id = $1 and u.is_managed = $2
+  and (u.created_at, u.acs_user_id) < ($3::timestamptz, $4::uuid)
+  and ($5::uuid is null or u.acs_system_id = $5::uuid)
+  and ($6::text is null
+    or concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ $6::text)
+  and (not $7::boolean or u.is_suspended)
+  and (not $8::boolean or u.error_code is not null)
+order by u.created_at desc, u.acs_user_id desc
+limit $9::integer
+`
+
+type OverviewUsersParams struct {
+	WorkspaceID   uuid.UUID
+	IsManaged     bool
+	BeforeAt      time.Time
+	BeforeID      uuid.UUID
+	AcsSystemID   *uuid.UUID
+	Pattern       *string
+	OnlySuspended bool
+	OnlyFailing   bool
+	MaxRows       int32
+}
+
+type OverviewUsersRow struct {
+	AcsUserID      uuid.UUID
+	CreatedAt      time.Time
+	FullName       string
+	EmailAddress   *string
+	PhoneNumber    *string
+	IsSuspended    bool
+	IsManaged      bool
+	UserIdentityID *uuid.UUID
+	DeletingAt     *time.Time
+	ErrorMessage   *string
+	StartsAt       *time.Time
+	EndsAt         *time.Time
+	Waiting        bool
+	ChangedAt      time.Time
+	AcsSystemID    uuid.UUID
+	SystemName     string
+}
+
+// Users of access systems. Those that are not suspended or waiting are settled.
+func (q *Queries) OverviewUsers(ctx context.Context, arg OverviewUsersParams) ([]OverviewUsersRow, error) {
+	rows, err := q.db.Query(ctx, OverviewUsers,
+		arg.WorkspaceID,
+		arg.IsManaged,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.AcsSystemID,
+		arg.Pattern,
+		arg.OnlySuspended,
+		arg.OnlyFailing,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OverviewUsersRow{}
+	for rows.Next() {
+		var i OverviewUsersRow
+		if err := rows.Scan(
+			&i.AcsUserID,
+			&i.CreatedAt,
+			&i.FullName,
+			&i.EmailAddress,
+			&i.PhoneNumber,
+			&i.IsSuspended,
+			&i.IsManaged,
+			&i.UserIdentityID,
+			&i.DeletingAt,
+			&i.ErrorMessage,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.Waiting,
+			&i.ChangedAt,
+			&i.AcsSystemID,
+			&i.SystemName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const OverviewUsersPending = `-- name: OverviewUsersPending :many
+with pending as materialized (
+  select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users p
+  where p.is_managed and (p.desired_gen > p.written_gen or p.deleting_at is not null) and p.workspace_id = $6
+)
+select u.acs_user_id, u.created_at, u.full_name, u.email_address, u.phone_number, u.is_suspended, u.is_managed, u.user_identity_id,
+  u.deleting_at, u.error_message, u.starts_at, u.ends_at, (u.desired_gen > u.written_gen)::boolean as waiting, u.changed_at,
+  u.acs_system_id, s.name as system_name
+from pending u join acs_systems s using (acs_system_id)
+where (u.created_at, u.acs_user_id) < ($1::timestamptz, $2::uuid)
+  and ($3::uuid is null or u.acs_system_id = $3::uuid)
+  and ($4::text is null
+    or concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ $4::text)
+order by u.created_at desc, u.acs_user_id desc
+limit $5::integer
+`
+
+type OverviewUsersPendingParams struct {
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	AcsSystemID *uuid.UUID
+	Pattern     *string
+	MaxRows     int32
+	WorkspaceID uuid.UUID
+}
+
+type OverviewUsersPendingRow struct {
+	AcsUserID      uuid.UUID
+	CreatedAt      time.Time
+	FullName       string
+	EmailAddress   *string
+	PhoneNumber    *string
+	IsSuspended    bool
+	IsManaged      bool
+	UserIdentityID *uuid.UUID
+	DeletingAt     *time.Time
+	ErrorMessage   *string
+	StartsAt       *time.Time
+	EndsAt         *time.Time
+	Waiting        bool
+	ChangedAt      time.Time
+	AcsSystemID    uuid.UUID
+	SystemName     string
+}
+
+// OverviewUsers for those with changes that their system has not confirmed. They are few and have an index, which a plan
+// for the order would not use.
+func (q *Queries) OverviewUsersPending(ctx context.Context, arg OverviewUsersPendingParams) ([]OverviewUsersPendingRow, error) {
+	rows, err := q.db.Query(ctx, OverviewUsersPending,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.AcsSystemID,
+		arg.Pattern,
+		arg.MaxRows,
+		arg.WorkspaceID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OverviewUsersPendingRow{}
+	for rows.Next() {
+		var i OverviewUsersPendingRow
+		if err := rows.Scan(
+			&i.AcsUserID,
+			&i.CreatedAt,
+			&i.FullName,
+			&i.EmailAddress,
+			&i.PhoneNumber,
+			&i.IsSuspended,
+			&i.IsManaged,
+			&i.UserIdentityID,
+			&i.DeletingAt,
+			&i.ErrorMessage,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.Waiting,
+			&i.ChangedAt,
+			&i.AcsSystemID,
+			&i.SystemName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchAccounts = `-- name: SearchAccounts :many
+select a.connected_account_id as id, coalesce(nullif(a.display_name, ''), a.provider)::text as name, a.provider
+from (select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, customer_key, custom_metadata, manage_new_devices, accepted_capabilities, error_code, error_message, error_at, created_at, first_synced_at, deleted_at, wake_seq, due_at, writes_allowed from connected_accounts where connected_accounts.workspace_id = $1 and deleted_at is null
+  order by created_at desc, connected_account_id desc limit $2::integer) a
+where concat_ws(chr(10), a.display_name, a.provider, a.customer_key) ~ $3::text limit $4::integer
+`
+
+type SearchAccountsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRead     int32
+	Pattern     string
+	MaxRows     int32
+}
+
+type SearchAccountsRow struct {
+	ID       uuid.UUID
+	Name     string
+	Provider string
+}
+
+func (q *Queries) SearchAccounts(ctx context.Context, arg SearchAccountsParams) ([]SearchAccountsRow, error) {
+	rows, err := q.db.Query(ctx, SearchAccounts,
+		arg.WorkspaceID,
+		arg.MaxRead,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchAccountsRow{}
+	for rows.Next() {
+		var i SearchAccountsRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Provider); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchCodes = `-- name: SearchCodes :many
+select c.access_code_id as id, c.name::text as name, coalesce(d.nickname, d.name)::text as device_name
+from (select access_code_id, access_codes.name, access_codes.device_id from access_codes
+  where access_codes.workspace_id = $1 and is_managed and not in_pool
+  order by created_at desc, access_code_id desc limit $2::integer) c join devices d using (device_id)
+where c.name ~ $3::text limit $4::integer
+`
+
+type SearchCodesParams struct {
+	WorkspaceID uuid.UUID
+	MaxRead     int32
+	Pattern     string
+	MaxRows     int32
+}
+
+type SearchCodesRow struct {
+	ID         uuid.UUID
+	Name       string
+	DeviceName string
+}
+
+func (q *Queries) SearchCodes(ctx context.Context, arg SearchCodesParams) ([]SearchCodesRow, error) {
+	rows, err := q.db.Query(ctx, SearchCodes,
+		arg.WorkspaceID,
+		arg.MaxRead,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchCodesRow{}
+	for rows.Next() {
+		var i SearchCodesRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.DeviceName); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchDevices = `-- name: SearchDevices :many
+select d.device_id as id, coalesce(d.nickname, d.name)::text as name,
+  (case when d.capabilities ? 'thermostat' then 'thermostat' when d.capabilities ? 'noise_sensor' then 'noise_detection' else 'lock' end)::text as kind
+from (select device_id, workspace_id, connected_account_id, vendor_ref, is_managed, created_at, removed_at, device_type, provider, manufacturer, model, serial_number, name, capabilities, flags, nickname, custom_metadata, reported_code_lengths, reported_time_zone, online, online_changed_at, locked, locked_changed_at, operated_at, battery_level, auto_lock_enabled, auto_lock_delay_seconds, recent_disconnects, flaky_since, hub_disconnected, subscription_missing_at, account_error, backup_pool, announced_online, announced_locked, announced_battery, read_needed, last_good_read_at, reread_at, empty_since, failures, wake_seq, due_at, door_open, keypad_battery, climate, noise from devices where devices.workspace_id = $1 and removed_at is null and is_managed
+  order by created_at desc, device_id desc limit $2::integer) d
+where coalesce(d.nickname, d.name) ~ $3::text limit $4::integer
+`
+
+type SearchDevicesParams struct {
+	WorkspaceID uuid.UUID
+	MaxRead     int32
+	Pattern     string
+	MaxRows     int32
+}
+
+type SearchDevicesRow struct {
+	ID   uuid.UUID
+	Name string
+	Kind string
+}
+
+// Searches read a limited number of the newest rows, so that their time does not grow with the workspace.
+func (q *Queries) SearchDevices(ctx context.Context, arg SearchDevicesParams) ([]SearchDevicesRow, error) {
+	rows, err := q.db.Query(ctx, SearchDevices,
+		arg.WorkspaceID,
+		arg.MaxRead,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchDevicesRow{}
+	for rows.Next() {
+		var i SearchDevicesRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Kind); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchIdentities = `-- name: SearchIdentities :many
+select i.user_identity_id as id, coalesce(i.full_name, i.email_address, i.phone_number, i.user_identity_key, '')::text as name,
+  coalesce(i.email_address, '')::text as email
+from (select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities where user_identities.workspace_id = $1
+  order by created_at desc, user_identity_id desc limit $2::integer) i
+where concat_ws(chr(10), i.full_name, i.email_address, i.phone_number, i.user_identity_key) ~ $3::text limit $4::integer
+`
+
+type SearchIdentitiesParams struct {
+	WorkspaceID uuid.UUID
+	MaxRead     int32
+	Pattern     string
+	MaxRows     int32
+}
+
+type SearchIdentitiesRow struct {
+	ID    uuid.UUID
+	Name  string
+	Email string
+}
+
+func (q *Queries) SearchIdentities(ctx context.Context, arg SearchIdentitiesParams) ([]SearchIdentitiesRow, error) {
+	rows, err := q.db.Query(ctx, SearchIdentities,
+		arg.WorkspaceID,
+		arg.MaxRead,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchIdentitiesRow{}
+	for rows.Next() {
+		var i SearchIdentitiesRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Email); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchKeys = `-- name: SearchKeys :many
+select c.credential_id as id, c.name, c.hint from credentials c join credential_workspaces w using (credential_id)
+where w.workspace_id = $1 and c.kind = 'api_key' and right(c.hint, 4) = $2::text
+order by c.created_at desc limit $3::integer
+`
+
+type SearchKeysParams struct {
+	WorkspaceID uuid.UUID
+	LastFour    string
+	MaxRows     int32
+}
+
+type SearchKeysRow struct {
+	ID   uuid.UUID
+	Name string
+	Hint string
+}
+
+// The keys of a workspace whose shown part ends with a text.
+func (q *Queries) SearchKeys(ctx context.Context, arg SearchKeysParams) ([]SearchKeysRow, error) {
+	rows, err := q.db.Query(ctx, SearchKeys, arg.WorkspaceID, arg.LastFour, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchKeysRow{}
+	for rows.Next() {
+		var i SearchKeysRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Hint); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const SearchUsers = `-- name: SearchUsers :many
+select u.acs_user_id as id, u.full_name as name, s.name as system_name
+from (select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, created_at, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, desired_gen, changed_at, vendor_ref, applied, synced_at, written_gen, blocked_gen, blocked_by, write_at, attempts, next_attempt_at, drift_count, drifted_at, error_code, error_message, error_at, entrance_refs from acs_users where acs_users.workspace_id = $1 and is_managed
+  order by created_at desc, acs_user_id desc limit $2::integer) u join acs_systems s using (acs_system_id)
+where concat_ws(chr(10), u.full_name, u.email_address, u.phone_number) ~ $3::text limit $4::integer
+`
+
+type SearchUsersParams struct {
+	WorkspaceID uuid.UUID
+	MaxRead     int32
+	Pattern     string
+	MaxRows     int32
+}
+
+type SearchUsersRow struct {
+	ID         uuid.UUID
+	Name       string
+	SystemName string
+}
+
+func (q *Queries) SearchUsers(ctx context.Context, arg SearchUsersParams) ([]SearchUsersRow, error) {
+	rows, err := q.db.Query(ctx, SearchUsers,
+		arg.WorkspaceID,
+		arg.MaxRead,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchUsersRow{}
+	for rows.Next() {
+		var i SearchUsersRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.SystemName); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ThresholdsOfDevices = `-- name: ThresholdsOfDevices :many
+select device_id, count(*)::bigint as thresholds from noise_thresholds
+where device_id = any($1::uuid[]) and not is_deleting
+group by device_id
+`
+
+type ThresholdsOfDevicesRow struct {
+	DeviceID   uuid.UUID
+	Thresholds int64
+}
+
+// The number of thresholds of each noise sensor.
+func (q *Queries) ThresholdsOfDevices(ctx context.Context, deviceIds []uuid.UUID) ([]ThresholdsOfDevicesRow, error) {
+	rows, err := q.db.Query(ctx, ThresholdsOfDevices, deviceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ThresholdsOfDevicesRow{}
+	for rows.Next() {
+		var i ThresholdsOfDevicesRow
+		if err := rows.Scan(&i.DeviceID, &i.Thresholds); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
