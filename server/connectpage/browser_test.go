@@ -179,7 +179,7 @@ func enter(email, password string) step {
 		chromedp.WaitVisible(chromedp.CSS("#email")),
 		chromedp.SetValue(chromedp.CSS("#email"), email),
 		chromedp.SendKeys(chromedp.CSS("#password"), password),
-		chromedp.Click(chromedp.CSS("form button")),
+		chromedp.Click(chromedp.CSS("form button[type=submit]")),
 	)
 }
 
@@ -247,7 +247,7 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 				size(phone, 844),
 				chromedp.Navigate(w.URL),
 				chromedp.Click(
-					`//a[.="Nuki"]`,
+					`//a[span="Nuki"]`,
 				),
 				shows("h1", "Log in to Nuki"),
 				enter("jane@example.com", "mistyped"),
@@ -261,7 +261,7 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 				chromedp.Value(chromedp.CSS("#password")),
 			)
 			described := ask(b, chromedp.AttributeValue(chromedp.CSS("#password"), "aria-describedby")).Value
-			if email != "jane@example.com" || password != "" || described != "refusal" {
+			if email != "jane@example.com" || password != "" || described != "password-error" {
 				t.Errorf("after the refusal the fields have %q, %q, described by %q", email, password, described)
 			}
 			b.do(enter("jane@example.com", "1234"), back)
@@ -297,12 +297,12 @@ func TestPersonConnectsAccessSystems(t *testing.T) {
 		},
 	)
 	b := open(t)
-	b.do(size(small, 844), chromedp.Navigate(w.URL), shows("h1", "Connect your locks or access systems"))
+	b.do(size(small, 844), chromedp.Navigate(w.URL), shows("h1", "Connect your devices"))
 	b.fits("the choice")
 	b.do(
-		chromedp.Click(`//a[.="Simulated access systems"]`),
-		shows("h1", "Log in to Simulated access systems"),
-		shows("p", "will see the access systems of this account"),
+		chromedp.Click(`//a[span="Sandbox Access"]`),
+		shows("h1", "Log in to Sandbox Access"),
+		shows("p", "will manage the users of the access systems"),
 	)
 	b.fits("the form")
 	b.do(
@@ -310,7 +310,7 @@ func TestPersonConnectsAccessSystems(t *testing.T) {
 		shows(`*[@role="alert"]`, "password is wrong"),
 		enter("jane@example.com", "1234"),
 		shows("h1", "Connected"),
-		shows("p", "can now see its access systems"),
+		shows("p", "can now manage the users of your access systems"),
 	)
 	b.fits("the end")
 	if got := now(t, s, w); got.Status != "authorized" || got.ConnectedAccountID == nil {
@@ -318,7 +318,7 @@ func TestPersonConnectsAccessSystems(t *testing.T) {
 	}
 	b.content()
 	alone := webview(t, s, map[string]any{"provider_category": "access_control_systems"})
-	b.do(chromedp.Navigate(alone.URL), shows("h1", "Log in to Simulated access systems")) // there is only one vendor
+	b.do(chromedp.Navigate(alone.URL), shows("h1", "Log in to Sandbox Access")) // there is only one vendor
 	if said := ask(b, chromedp.Text(chromedp.CSS("body"))); strings.Contains(said, "lock") {
 		t.Errorf("the page speaks of locks: %s", said)
 	}
@@ -389,7 +389,7 @@ func TestKeyboardIsEnough(t *testing.T) {
 		t.Helper()
 		if got := ask(
 			b,
-			chromedp.Evaluate[string](`document.activeElement.id || document.activeElement.textContent.trim()`),
+			chromedp.Evaluate[string](`document.activeElement.id || (document.activeElement.querySelector(".name") || document.activeElement).textContent.trim()`),
 		); got != want {
 			t.Fatalf("the focus is on %q, want %q", got, want)
 		}
