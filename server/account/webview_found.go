@@ -12,7 +12,7 @@ import (
 
 // Found is what the server has found in the account of a webview.
 type Found struct {
-	// Names are the vendor's names of devices or access systems, in alphabetical order.
+	// Names are the vendor's names of devices or access systems, in the order in which the server found them.
 	Names []string
 	// Total is the number of devices or access systems.
 	Total int

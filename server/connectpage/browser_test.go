@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 type browser struct {
 	t   *testing.T
 	ctx context.Context
+	own string // the URL of the only server that pages may load from; empty: any
 
 	mu         sync.Mutex
 	complaints []string // what it has to say about the page's security and its scripts
@@ -78,6 +80,10 @@ func open(t *testing.T) *browser {
 func (b *browser) hear(event any) {
 	complaint := ""
 	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if at := e.Request.URL; b.own != "" && !strings.HasPrefix(at, b.own+"/") {
+			complaint = "a request to " + at
+		}
 	case *log.EventEntryAdded:
 		if e.Entry.Source != log.EntrySourceNetwork { // which tells of every answer that is a refusal
 			complaint = e.Entry.Text
