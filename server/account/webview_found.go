@@ -37,7 +37,7 @@ func (s *Service) FoundOnWebview(ctx context.Context, w Webview, limit int) (out
 	}
 	rows, err := s.db.NamesOnWebview(ctx, dbsqlc.NamesOnWebviewParams{
 		ConnectWebviewID: w.ID,
-		MaxRows:          int32(limit), //nolint:gosec // a small constant
+		MaxRows:          int32(limit), //// a small constant
 	})
 	if err != nil {
 		return out, fmt.Errorf("list what a webview has found: %w", err)
@@ -49,21 +49,21 @@ func (s *Service) FoundOnWebview(ctx context.Context, w Webview, limit int) (out
 	return out, nil
 }
 
-// AccountKind is what an account is connected to.
-type AccountKind struct {
+// Kind is what an account is connected to.
+type Kind struct {
 	Adapter  string
 	Provider string // device_provider_name of the API; empty: each device has its own
 }
 
 // KindsInUse returns what the accounts of a workspace are connected to.
-func (s *Service) KindsInUse(ctx context.Context, workspace uuid.UUID) (map[AccountKind]bool, error) {
+func (s *Service) KindsInUse(ctx context.Context, workspace uuid.UUID) (map[Kind]bool, error) {
 	rows, err := s.db.AccountKindsInUse(ctx, workspace)
 	if err != nil {
 		return nil, fmt.Errorf("list the kinds of accounts: %w", err)
 	}
-	out := make(map[AccountKind]bool, len(rows))
+	out := make(map[Kind]bool, len(rows))
 	for _, r := range rows {
-		out[AccountKind{Adapter: r.Adapter, Provider: r.Provider}] = true
+		out[Kind{Adapter: r.Adapter, Provider: r.Provider}] = true
 	}
 	return out, nil
 }

@@ -79,7 +79,10 @@ func (a *audit) check(name string) {
 
 func (a *audit) ask(script string) string {
 	a.t.Helper()
-	return ask(a.browser, chromedp.Evaluate[string](`(async () => String(await (`+script+`)))()`, chromedp.EvalAwaitPromise))
+	return ask(
+		a.browser,
+		chromedp.Evaluate[string](`(async () => String(await (`+script+`)))()`, chromedp.EvalAwaitPromise),
+	)
 }
 
 func (a *audit) shoot(name string) {
@@ -125,7 +128,11 @@ func TestPagesAreAccessible(t *testing.T) {
 	a.check("expired")
 	a.do(chromedp.Navigate(s.URL+"/connect/back/none"), shows("h1", "This login has ended"))
 	a.check("no-return")
-	a.do(chromedp.Navigate(w.URL+"/"+sandbox.Everything), enter(sandbox.People[0], sandbox.Password), shows("li", "and 2 more"))
+	a.do(
+		chromedp.Navigate(w.URL+"/"+sandbox.Everything),
+		enter(sandbox.People[0], sandbox.Password),
+		shows("li", "and 2 more"),
+	)
 	a.check("done")
 	a.content()
 }
@@ -172,7 +179,10 @@ func TestBrandedPagesAreAccessible(t *testing.T) {
 		name := strings.TrimPrefix(fmt.Sprint(look["primary_button_color"]), "#")
 		a.do(chromedp.Navigate(w.URL+"?lang="+lang), chromedp.WaitVisible(chromedp.CSS("#choices")))
 		a.check("branded-" + name + "-choice")
-		shape := ask(a.browser, chromedp.Evaluate[string](`document.querySelector(".mark.workspace").firstElementChild.tagName`))
+		shape := ask(
+			a.browser,
+			chromedp.Evaluate[string](`document.querySelector(".mark.workspace").firstElementChild.tagName`),
+		)
 		if want := map[any]string{"square": "rect", "circle": "circle", nil: "circle"}[look["logo_shape"]]; shape != want {
 			t.Errorf("%s: the mark is a %s", name, shape)
 		}

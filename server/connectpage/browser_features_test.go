@@ -27,7 +27,10 @@ func TestShowPassword(t *testing.T) {
 	state("Show password,button,false,password")
 	b.do(chromedp.Click(chromedp.CSS("button.show")))
 	state("Show password,button,true,text")
-	b.do(enter("jane@example.com", "mistyped"), chromedp.WaitVisible(chromedp.CSS(".field:has(#password-error) button.show")))
+	b.do(
+		enter("jane@example.com", "mistyped"),
+		chromedp.WaitVisible(chromedp.CSS(".field:has(#password-error) button.show")),
+	)
 	state("Show password,button,false,password") // the form of the response has one button, too
 	b.do(
 		chromedp.Clear(chromedp.CSS("#email")),

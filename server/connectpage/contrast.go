@@ -44,7 +44,7 @@ func parseColor(text string, background color) (color, bool) {
 	if err != nil || len(digits) != 8 {
 		return color{}, false
 	}
-	c := color{uint8(n >> 24), uint8(n >> 16), uint8(n >> 8)} //nolint:gosec // the lower eight bits are wanted
+	c := color{uint8(n >> 24), uint8(n >> 16), uint8(n >> 8)} //// the lower eight bits are wanted
 	return background.mix(c, float64(n&0xff)/0xff), true
 }
 

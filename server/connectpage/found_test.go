@@ -25,7 +25,16 @@ func TestDonePage_ListsLocks(t *testing.T) {
 		t.Errorf("the page is %s", page)
 	}
 	s.Exec(t, "update devices set removed_at = now() where provider = 'nuki'")
-	if _, page := visit(t, &http.Client{}, http.MethodGet, w.URL, nil); !strings.Contains(page, "There are no locks in this account yet") {
+	if _, page := visit(
+		t,
+		&http.Client{},
+		http.MethodGet,
+		w.URL,
+		nil,
+	); !strings.Contains(
+		page,
+		"There are no locks in this account yet",
+	) {
 		t.Errorf("without locks, the page is %s", page)
 	}
 	s.Exec(t, "update devices set removed_at = null where provider = 'nuki'")

@@ -118,14 +118,23 @@ func TestLanguage_KeptOnTheVendorsPages(t *testing.T) {
 	client := &http.Client{Jar: jar}
 	cloud.Fail(oauthtest.AccessDenied)
 	res, page := visitIn(t, client, w.URL+"/tedee/authorize?lang=pt", "fr")
-	if !strings.Contains(page, "O acesso não foi autorizado em Bolt.") || !strings.HasSuffix(res.Request.URL.String(), "?lang=pt") {
+	if !strings.Contains(page, "O acesso não foi autorizado em Bolt.") ||
+		!strings.HasSuffix(res.Request.URL.String(), "?lang=pt") {
 		t.Errorf("at %s: %s", res.Request.URL, page)
 	}
 	// The vendor's own texts stay, and do not claim to be in the language of the page.
 	if !strings.Contains(page, `id="key-help" lang="">In the app, below Settings.</p>`) {
 		t.Errorf("the help: %s", page)
 	}
-	if _, page := visitIn(t, client, w.URL+"/tedee/authorize", "fr"); !strings.Contains(page, "Vous n’avez pas autorisé l’accès chez Bolt.") {
+	if _, page := visitIn(
+		t,
+		client,
+		w.URL+"/tedee/authorize",
+		"fr",
+	); !strings.Contains(
+		page,
+		"Vous n’avez pas autorisé l’accès chez Bolt.",
+	) {
 		t.Errorf("without a choice: %s", page)
 	}
 }

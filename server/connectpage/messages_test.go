@@ -60,12 +60,12 @@ func shownTexts(t *testing.T) map[string]bool {
 		"The gateway's URL must look like ws://host:3000 or wss://host.": true,
 		"The broker's URL must look like mqtts://host:8883 or mqtt://host:1883, or over WebSocket like wss://host/mqtt " +
 			"or ws://host:9001.": true,
-		"The broker's URL contains a user or a password: give them in their own settings.": true,
+		"The broker's URL contains a user or a password: give them in their own settings.":                         true,
 		"The account has no lock in Nuki Web: activate Nuki Web for the lock in the Nuki app, then connect again.": true,
-		"A workspace cannot be its own upstream.":                          true,
-		"The upstream workspace has this workspace as its own upstream.":   true,
-		"This server connects to no gateway at that address.":              true,
-		showText(login.Field{}): true,
+		"A workspace cannot be its own upstream.":                                                                  true,
+		"The upstream workspace has this workspace as its own upstream.":                                           true,
+		"This server connects to no gateway at that address.":                                                      true,
+		showText(login.Field{}):                                 true,
 		showText(login.Field{Autocomplete: "current-password"}): true,
 	}
 	template, err := os.ReadFile("page.templ")
@@ -289,7 +289,11 @@ func TestMessages_EmphasizeValues(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if before, after := sayAround(ctx, "%s rejects this login."); before != "" || after != " lehnt diese Anmeldung ab." {
+	if before, after := sayAround(
+		ctx,
+		"%s rejects this login.",
+	); before != "" ||
+		after != " lehnt diese Anmeldung ab." {
 		t.Errorf("%q, %q", before, after)
 	}
 	if got := sayf(ctx, "Acme says %s.", "no"); got != "Acme says no." {

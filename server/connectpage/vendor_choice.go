@@ -23,7 +23,7 @@ const maxSearchLength = 100
 const searchParameter = "q"
 
 // sortVendors sorts the vendors of which the workspace has accounts before others, then by name.
-func sortVendors(vendors []Vendor, inUse map[account.AccountKind]bool) {
+func sortVendors(vendors []Vendor, inUse map[account.Kind]bool) {
 	rank := func(v Vendor) int {
 		for kind := range inUse {
 			if kind.Provider == v.Name || kind.Provider == "" && kind.Adapter == v.Adapter {

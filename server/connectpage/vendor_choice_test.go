@@ -24,7 +24,7 @@ func TestVendors_SortedByUse(t *testing.T) {
 		{Name: "august", DisplayName: "August"},
 		{Name: "nuki", Adapter: "nuki", DisplayName: "Nuki"},
 	}
-	sortVendors(vendors, map[account.AccountKind]bool{
+	sortVendors(vendors, map[account.Kind]bool{
 		{Adapter: "zwavejs"}: true, {Adapter: "nuki", Provider: "nuki"}: true, {Adapter: "other", Provider: "x"}: true,
 	})
 	if got := namesOf(vendors); !slices.Equal(got, []string{"Nuki", "Z-Wave JS", "August", "ecobee", "Yale"}) {
