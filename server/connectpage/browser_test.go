@@ -85,7 +85,7 @@ func (b *browser) hear(event any) {
 			complaint = "a request to " + at
 		}
 	case *log.EventEntryAdded:
-		// Entries of the network tell of every answer that is a refusal. A test can be faster than the focus.
+		// The network reports each refusal. A test can be faster than the focus.
 		if e.Entry.Source != log.EntrySourceNetwork && !strings.HasPrefix(e.Entry.Text, "Autofocus processing was blocked") {
 			complaint = e.Entry.Text
 		}
