@@ -86,7 +86,8 @@ func (b *browser) hear(event any) {
 		}
 	case *log.EventEntryAdded:
 		// The network reports each refusal. A test can be faster than the focus.
-		if e.Entry.Source != log.EntrySourceNetwork && !strings.HasPrefix(e.Entry.Text, "Autofocus processing was blocked") {
+		if e.Entry.Source != log.EntrySourceNetwork &&
+			!strings.HasPrefix(e.Entry.Text, "Autofocus processing was blocked") {
 			complaint = e.Entry.Text
 		}
 	case *runtime.EventConsoleAPICalled:
