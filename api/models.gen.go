@@ -1331,13 +1331,13 @@ type ConnectWebviewStatus string
 
 // ConnectWebviewCustomization The appearance of the pages on which people connect an account.
 type ConnectWebviewCustomization struct {
-	// LogoShape circle or square.
+	// LogoShape The shape of the mark with the initials of connect_partner_name: circle or square.
 	LogoShape string `json:"logo_shape,omitempty,omitzero"`
 
-	// PrimaryButtonColor A CSS color: a name, or # and hexadecimal digits.
+	// PrimaryButtonColor A CSS color: a name, or # and hexadecimal digits. Links have it, too, in a readable shade.
 	PrimaryButtonColor string `json:"primary_button_color,omitempty,omitzero"`
 
-	// PrimaryButtonTextColor A CSS color: a name, or # and hexadecimal digits.
+	// PrimaryButtonTextColor A CSS color: a name, or # and hexadecimal digits. Black or white replaces it where it would be unreadable.
 	PrimaryButtonTextColor string `json:"primary_button_text_color,omitempty,omitzero"`
 
 	// SuccessMessage The message shown after a successful login.

@@ -40,6 +40,8 @@ type PendingLogin struct {
 	Browser string `json:"browser,omitempty"`
 	// RedirectURI is where the vendor's pages lead to.
 	RedirectURI string `json:"redirect_uri,omitempty"`
+	// Language is the language that the person has chosen; empty: that of the browser.
+	Language string `json:"language,omitempty"`
 }
 
 func pendingLoginPlace(id uuid.UUID) string { return "pending_logins.sealed/" + id.String() }

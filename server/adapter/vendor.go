@@ -243,8 +243,8 @@ func (o PageOrigin) IsEntered() bool { return o.FromWebview }
 type Login struct {
 	// Fields are the inputs of the form; none if people can log in on the vendor's pages only.
 	Fields []login.Field
-	// Samples are the values to enter if the vendor is simulated.
-	Samples []login.Sample
+	// Sample says what to enter if the vendor is simulated.
+	Sample login.Sample
 	// Connect returns the connection of the entered values, by field name. It fails with a *login.Refusal, or with a
 	// *login.Step, after which it is called with the values of all steps. The server then checks the connection.
 	Connect func(entered map[string]string) (Connection, error)

@@ -152,17 +152,18 @@ func (l *logins) Vendor(in account.Workspace, name string) (connectpage.Vendor, 
 	if !ok {
 		return connectpage.Vendor{}, false
 	}
-	readOnly := ""
-	if startsReadOnly(v) {
-		readOnly = v.Verification.String()
+	adapterName := v.Adapter
+	if v.Simulated {
+		adapterName = v.Name // all simulated vendors share an adapter
 	}
 	return connectpage.Vendor{
-		ReadOnly:    readOnly,
+		ReadOnly:    startsReadOnly(v),
 		Name:        v.Name,
+		Adapter:     adapterName,
 		DisplayName: v.DisplayName,
 		Fields:      v.Login.Fields,
-		Samples:     v.Login.Samples,
-		Products:    products[v.Accepts[0]],
+		Sample:      v.Login.Sample,
+		Kinds:       v.Accepts,
 		Callback:    l.callback(v),
 	}, true
 }
@@ -173,13 +174,6 @@ func (l *logins) callback(v adapter.Vendor) string {
 		return ""
 	}
 	return v.Adapter
-}
-
-// products names the devices of vendors whose accounts have no locks, by kind.
-var products = map[string]string{
-	adapter.AccessControl: "access systems",
-	adapter.Thermostats:   "thermostats",
-	adapter.NoiseSensors:  "noise sensors",
 }
 
 func (l *logins) vendor(in account.Workspace, name string) (adapter.Vendor, bool) {
@@ -270,7 +264,10 @@ func (l *logins) LogInWithCode(
 		return n, nil
 	}
 	if e := adapter.AsError(err); e != nil && e.Class == adapter.AuthRevoked {
-		return n, &login.Refusal{Message: v.DisplayName + " did not accept this login. Please try again."}
+		return n, &login.Refusal{
+			Message: "%s did not accept this login. Please try again.",
+			Args:    []any{v.DisplayName},
+		}
 	}
 	l.log.WarnContext(ctx, "a login on a vendor's pages failed", "adapter", v.Adapter, "error", err)
 	return n, refusal(v, err)
@@ -317,22 +314,31 @@ func refusal(v adapter.Vendor, err error) error {
 	case e != nil && e.Class == adapter.AuthRevoked && v.Login.Refused != "":
 		return &login.Refusal{Field: v.Login.SecretField, Message: v.Login.Refused}
 	case e != nil && e.Class == adapter.AuthRevoked:
-		return &login.Refusal{Field: v.Login.SecretField, Message: v.DisplayName + " rejects this login."}
+		return &login.Refusal{
+			Field:   v.Login.SecretField,
+			Message: "%s rejects this login.",
+			Args:    []any{v.DisplayName},
+		}
 	case e != nil && e.ForPerson != "":
 		return &login.Refusal{Field: v.Login.AddressField, Message: e.ForPerson}
 	case e != nil && e.Class == adapter.Invalid && namesSetting(e.Message):
 		return &login.Refusal{
-			Message: v.DisplayName + " cannot be connected with the settings of this server. Please tell its operator.",
+			Message: "%s cannot be connected with the settings of this server. Please tell its operator.",
+			Args:    []any{v.DisplayName},
 		}
 	case e != nil && e.Class == adapter.Invalid:
 		return &login.Refusal{Field: v.Login.AddressField, Message: sentence(e.Message)}
 	case v.EntersAddress: // details would reveal what else is at the address
 		return &login.Refusal{
 			Field:   v.Login.AddressField,
-			Message: "No gateway answers at this address. Check the address, and whether it can be reached from outside.",
+			Message: "We could not reach %s at this address. Check the address, and that it can be reached from the internet.",
+			Args:    []any{v.DisplayName},
 		}
 	case e != nil, errors.Is(err, context.DeadlineExceeded):
-		return &login.Refusal{Message: v.DisplayName + " does not respond. Please try again in a few minutes."}
+		return &login.Refusal{
+			Message: "%s does not respond. Please try again in a few minutes.",
+			Args:    []any{v.DisplayName},
+		}
 	}
 	return err
 }

@@ -58,19 +58,21 @@ func simulatedVendor(s *Sandbox, url, adapterName, accepts, name string) adapter
 				{
 					Name:         "email",
 					Label:        "Email address",
+					Prompt:       "Enter your email address.",
 					Kind:         "email",
 					Autocomplete: "username",
 				},
 				{
 					Name:         "password",
 					Label:        "Password",
+					Prompt:       "Enter your password.",
 					Kind:         "password",
 					Autocomplete: "current-password",
 				},
 			},
-			Samples: []login.Sample{
-				{Label: "Email address", Value: sandbox.People[0]},
-				{Label: "Password", Value: sandbox.Password},
+			Sample: login.Sample{
+				Text:   "Log in with the email address %s and the password %s.",
+				Values: []string{sandbox.People[0], sandbox.Password},
 			},
 			Connect: func(entered map[string]string) (adapter.Connection, error) {
 				c := blank()
@@ -144,9 +146,9 @@ func (c *simulatedConnection) Check(ctx context.Context, env adapter.Env) (found
 	case err != nil:
 		return found, fmt.Errorf("read the response of the simulated cloud: %w", err)
 	case out.Code == "LOGIN_REFUSED":
-		return found, &login.Refusal{Field: "password", Message: out.Message}
+		return found, &login.Refusal{Field: "password", Message: "The email address or the password is wrong."}
 	case out.Code == "SECOND_FACTOR_REFUSED":
-		return found, &login.Refusal{Field: "code", Message: out.Message}
+		return found, &login.Refusal{Field: "code", Message: "The code is wrong."}
 	case out.Code == "SECOND_FACTOR_REQUIRED":
 		return found, c.secondFactor()
 	case res.StatusCode != http.StatusOK:
@@ -167,14 +169,16 @@ func (c *simulatedConnection) Check(ctx context.Context, env adapter.Env) (found
 // secondFactor returns the step in which a person enters the code.
 func (c *simulatedConnection) secondFactor() *login.Step {
 	return &login.Step{
-		Message: "Enter the code that " + c.display + " sent to your phone or email address.",
+		Message: "Enter the code that %s sent to your phone or email address.",
+		Args:    []any{c.display},
 		Fields: []login.Field{{
 			Name:         "code",
 			Label:        "Verification code",
+			Prompt:       "Enter the verification code.",
 			Kind:         "text",
 			Autocomplete: "one-time-code",
 		}},
-		Samples: []login.Sample{{Label: "Verification code", Value: sandbox.SecondFactor}},
+		Sample: login.Sample{Text: "Enter the code %s.", Values: []string{sandbox.SecondFactor}},
 	}
 }
 

@@ -299,8 +299,8 @@ func TestVendor_RegisteredOnce(t *testing.T) {
 	}
 	defer res.Body.Close()
 	last, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(last), "start out read-only") ||
-		!strings.Contains(string(last), "never against the vendor") {
+	if err != nil || !strings.Contains(string(last), "are read-only") ||
+		!strings.Contains(string(last), "never tested with the vendor") {
 		t.Errorf("the last page does not say that the account is read-only: %v", err)
 	}
 

@@ -96,7 +96,7 @@ func TestPersonEntersSecondFactor(t *testing.T) {
 	code := func(code string) step {
 		return chromedp.Steps(
 			chromedp.SetValue(chromedp.CSS("#code"), code),
-			chromedp.Click(chromedp.CSS("form button")),
+			chromedp.Click(chromedp.CSS("form button[type=submit]")),
 		)
 	}
 	for name, on := range map[string]bool{"with scripts": true, "without scripts": false} {

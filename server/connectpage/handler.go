@@ -36,13 +36,16 @@ type Vendor struct {
 	DisplayName string
 	// Fields are the inputs of the login form.
 	Fields []login.Field
-	// Samples are the values to enter if the vendor is simulated.
-	Samples []login.Sample
-	// Products names what the accounts of the vendor have, in the plural, such as "thermostats". Empty means locks.
-	Products string
-	// ReadOnly says what the server's way to reach the vendor was tested with, if new devices start out read-only; else
-	// empty.
-	ReadOnly string
+	// Sample says what to enter if the vendor is simulated.
+	Sample login.Sample
+	// Kinds are the kinds of devices that the accounts of the vendor have, as in accepted_capabilities of the API. Empty
+	// means locks.
+	Kinds []string
+	// ReadOnly reports whether new devices start out read-only, because the server's way to reach the vendor was never
+	// tested with the vendor.
+	ReadOnly bool
+	// Adapter is the Adapter of accounts that name no vendor.
+	Adapter string
 	// Callback is the last part of the path that the vendor's own pages lead back to, if people can log in there. If
 	// empty, people log in with Fields only.
 	Callback string
@@ -217,6 +220,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 				panic(thrown)
 			}
 		}()
+		r = r.WithContext(withReader(r.Context(), newReader(r)))
 		if !h.address().OwnOrigin(r) {
 			h.render(seen, r, http.StatusForbidden, gonePage(pathToRoot(r)))
 			return

@@ -46,8 +46,14 @@ func (v *visit) inviter() string {
 	return cmp.Or(partner, v.workspace.CompanyName, v.workspace.Name)
 }
 
-// path returns the relative path from the request's path to a page of the webview.
+// path returns the relative path from the request's path to a page of the webview, with the language that the person
+// has chosen.
 func (v *visit) path(page string) string {
+	return keepLanguage(v.r.Context(), v.pathWithoutQuery(page))
+}
+
+// pathWithoutQuery is path without the language.
+func (v *visit) pathWithoutQuery(page string) string {
 	to := pathToRoot(v.r) + v.webview.Token
 	if page != "" {
 		to += "/" + page
@@ -95,17 +101,38 @@ func (h *handler) visit(
 	}
 	for _, name := range h.Access.Accounts.Offered(webview, workspace) {
 		if vendor, known := h.Vendors.Vendor(workspace, name); known {
+			if kinds := intersect(vendor.Kinds, webview.Capabilities); len(kinds) > 0 {
+				vendor.Kinds = kinds
+			}
 			v.vendors = append(v.vendors, vendor)
 		}
 	}
 	return v
 }
 
+// intersect returns the texts that are in both lists.
+func intersect(a, b []string) (out []string) {
+	for _, one := range a {
+		if slices.Contains(b, one) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// choice is what the first page shows.
+type choice struct {
+	// search is what the person searches for.
+	search string
+	// shown are the vendors that match the search.
+	shown []Vendor
+}
+
 // showChoice shows the vendors, or the state of the login.
 func (h *handler) showChoice(v *visit) {
 	switch {
 	case v.webview.Status == account.WebviewAuthorized:
-		h.render(v.w, v.r, http.StatusOK, donePage(v, h.successURL(v.webview)))
+		h.showDone(v)
 	case v.webview.Status == account.WebviewPending && v.webview.AccountID != nil:
 		h.redirect(v, v.path("waiting"))
 	case v.webview.Exhausted:
@@ -113,8 +140,37 @@ func (h *handler) showChoice(v *visit) {
 	case len(v.vendors) == 1:
 		h.redirect(v, v.path(v.vendors[0].Name))
 	default:
-		h.render(v.w, v.r, http.StatusOK, choicePage(v))
+		h.chooseVendor(v)
 	}
+}
+
+// maxFoundNames is the maximum number of devices that the last page names.
+const maxFoundNames = 10
+
+// showDone shows what the server has found in the account.
+func (h *handler) showDone(v *visit) {
+	found, err := h.Access.Accounts.FoundOnWebview(v.r.Context(), v.webview, maxFoundNames)
+	if err != nil {
+		h.serverError(v.w, v.r, pathToRoot(v.r), err)
+		return
+	}
+	h.render(v.w, v.r, http.StatusOK, donePage(v, h.successURL(v.webview), found))
+}
+
+// chooseVendor shows the vendors that match the search.
+func (h *handler) chooseVendor(v *visit) {
+	inUse, err := h.Access.Accounts.KindsInUse(v.r.Context(), v.workspace.ID)
+	if err != nil {
+		h.serverError(v.w, v.r, pathToRoot(v.r), err)
+		return
+	}
+	sortVendors(v.vendors, inUse)
+	c := choice{shown: v.vendors}
+	if text := v.r.URL.Query().Get(searchParameter); len(text) <= maxSearchLength && utf8.ValidString(text) {
+		c.search = strings.TrimSpace(text)
+		c.shown = searchVendors(v.vendors, c.search)
+	}
+	h.render(v.w, v.r, http.StatusOK, choicePage(v, c))
 }
 
 // vendor returns the vendor that the path names.
@@ -377,14 +433,14 @@ func validate(fields []login.Field, entered map[string]string) *login.Refusal {
 		text := entered[f.Name]
 		switch {
 		case text == "" && !f.Optional:
-			return &login.Refusal{Field: f.Name, Message: "Please enter: " + f.Label + "."}
+			return &login.Refusal{Field: f.Name, Message: cmp.Or(f.Prompt, "Fill in this field.")}
 		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 			return &login.Refusal{
 				Field:   f.Name,
-				Message: "A character could not be read. Please enter again: " + f.Label + ".",
+				Message: "This entry contains a character that is not allowed. Please enter it again.",
 			}
 		case utf8.RuneCountInString(text) > maxFieldLength:
-			return &login.Refusal{Field: f.Name, Message: "This is too long. Please enter again: " + f.Label + "."}
+			return &login.Refusal{Field: f.Name, Message: "This entry is too long. Please enter it again."}
 		}
 	}
 	return nil
@@ -441,6 +497,8 @@ func (h *handler) redirect(v *visit, to string) {
 
 func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Language", readerIn(r.Context()).code)
+	w.Header().Add("Vary", "Accept-Language")
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return

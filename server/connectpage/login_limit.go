@@ -2,7 +2,6 @@ package connectpage
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"time"
@@ -35,15 +34,8 @@ func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // mustWait is the refusal of a login that must wait. The login was not tried, and the entered values stay in the form.
 func mustWait(after time.Duration) *login.Refusal {
-	unit := "seconds"
-	if seconds(after) == 1 {
-		unit = "second"
-	}
 	return &login.Refusal{
-		Message: fmt.Sprintf(
-			"There were too many failed logins from your network. Please wait %d %s, then log in again.",
-			seconds(after),
-			unit,
-		),
+		Message: "There were too many failed logins from your network. Please wait %d seconds, then log in again.",
+		Args:    []any{seconds(after)},
 	}
 }

@@ -65,6 +65,7 @@ func (h *handler) startRedirect(v *visit, vendor Vendor) (to string, err error) 
 		Verifier:    a.Verifier,
 		Browser:     browser,
 		RedirectURI: a.RedirectURI,
+		Language:    chosenLanguage(ctx),
 	})
 	if err != nil {
 		return "", err
@@ -148,6 +149,9 @@ func (h *handler) comeBack(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, h.browserCookie(r, state, "", 0))
+	if i, ok := localeOf(back.Language); ok {
+		r = r.WithContext(withReader(r.Context(), readerOf(i, true)))
+	}
 	r = h.observeWebview(w, r, callbackPath+"{vendor}", back.Webview, back.Workspace)
 	guessed = h.finishReturn(h.visit(w, r, back.Webview, back.Workspace), back, code, query.Get("error"))
 }
@@ -199,15 +203,17 @@ func (h *handler) refuseReturn(v *visit, back account.Return, refused *login.Ref
 
 // problemOfReturn returns why a return from the vendor's pages cannot log in, or nil. It quotes nothing of the URL.
 func problemOfReturn(vendor Vendor, code, problem string) *login.Refusal {
+	name := []any{vendor.DisplayName}
 	switch {
 	case problem == "access_denied":
-		return &login.Refusal{Message: "You did not allow the access at " + vendor.DisplayName + ". Please try again."}
+		return &login.Refusal{Message: "You did not allow the access at %s. Please try again.", Args: name}
 	case problem == "temporarily_unavailable":
 		return &login.Refusal{
-			Message: vendor.DisplayName + " is not available right now. Please try again in a few minutes.",
+			Message: "%s is not available right now. Please try again in a few minutes.",
+			Args:    name,
 		}
 	case problem != "" || code == "":
-		return &login.Refusal{Message: vendor.DisplayName + " could not log you in. Please try again."}
+		return &login.Refusal{Message: "%s could not log you in. Please try again.", Args: name}
 	}
 	return nil
 }

@@ -248,8 +248,8 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 	}
 	if _, css := read(
 		w.URL + "/look.css",
-	); !strings.Contains(css, "--button: #0a7;") ||
-		!strings.Contains(css, "--on-button: white;") {
+	); !strings.Contains(css, "--button: #00aa77;") ||
+		!strings.Contains(css, "--on-button: #000000;") { // white is not readable on it
 		t.Errorf("the colors are %q", css)
 	}
 	if _, err := http.Post(

@@ -83,7 +83,7 @@ func TestStep_SecondFactor(t *testing.T) {
 		t.Errorf("the browser receives entered values again: %s", page)
 	}
 	status, page := p.enterCode(step, "")
-	p.expect("no code", status, http.StatusUnprocessableEntity, page, "Please enter: Verification code.")
+	p.expect("no code", status, http.StatusUnprocessableEntity, page, "Enter the verification code.")
 	status, page = p.enterCode(step, "111111")
 	p.expect("a wrong code", status, http.StatusUnprocessableEntity, page, "The code is wrong.", `aria-invalid="true"`)
 	if got := now(t, s, p.w); got.Status != "failed" {

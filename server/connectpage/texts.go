@@ -1,53 +1,22 @@
 package connectpage
 
 import (
-	"cmp"
+	"context"
 	"slices"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 )
 
-// productNames names what the person connects with one of the vendors, such as "locks or access systems".
-func productNames(vendors ...Vendor) string {
-	var names []string
-	for _, v := range vendors {
-		if name := cmp.Or(v.Products, lockProducts); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+// foreign returns the attributes of an element with a text that may be in no language of the catalog: an empty lang,
+// which means an unknown language.
+func foreign(text string) templ.Attributes {
+	if isKnown(text) {
+		return nil
 	}
-	switch last := len(names) - 1; last {
-	case -1:
-		return lockProducts
-	case 0, 1:
-		return strings.Join(names, " or ")
-	default:
-		return strings.Join(names[:last], ", ") + ", or " + names[last]
-	}
-}
-
-// lockProducts are the products of most vendors.
-const lockProducts = "locks"
-
-// question asks the person to choose one of the vendors.
-func question(vendors ...Vendor) string {
-	name := productNames(vendors...)
-	if strings.Contains(name, " or ") {
-		return "Which brand do you use?"
-	}
-	return "Which brand is your " + strings.TrimSuffix(name, "s") + "?"
-}
-
-// purpose says what the inviter will do with the account.
-func purpose(vendor Vendor) string {
-	switch name := productNames(vendor); name {
-	case lockProducts:
-		return "will see the locks of this account and manage the codes on them."
-	case "access systems":
-		return "will see the access systems of this account and manage who can use them."
-	default:
-		return "will see the " + name + " of this account and change their settings."
-	}
+	return templ.Attributes{"lang": ""}
 }
 
 // selected returns the vendor that the person logged in to.
@@ -60,12 +29,11 @@ func (v *visit) selected() (one Vendor) {
 	return one
 }
 
-func loginTitle(vendor Vendor, refused *login.Refusal) string {
-	title := "Log in to " + vendor.DisplayName
+func loginTitle(ctx context.Context, vendor Vendor, refused *login.Refusal) string {
 	if refused != nil { // screen readers read it first when the page reloads
-		title = "Not logged in: " + title
+		return sayf(ctx, "Could not log in to %s", vendor.DisplayName)
 	}
-	return title
+	return sayf(ctx, "Log in to %s", vendor.DisplayName)
 }
 
 // fieldValue returns the value of a field: the entered value, unless it is secret.
@@ -85,26 +53,39 @@ func fieldValue(f login.Field, entered string) string {
 	return f.Value
 }
 
+// showText is the text of the button that shows what is in a field with a secret.
+func showText(f login.Field) string {
+	if f.Autocomplete == "current-password" {
+		return "Show password"
+	}
+	return "Show entry"
+}
+
 // isWrong reports whether the refusal is about the field.
 func isWrong(f login.Field, refused *login.Refusal) bool {
 	return refused != nil && refused.Field == f.Name
 }
 
+// isAbout reports whether the refusal is about one of the fields.
+func isAbout(fields []login.Field, refused *login.Refusal) bool {
+	return slices.ContainsFunc(fields, func(f login.Field) bool { return isWrong(f, refused) })
+}
+
 // describedBy returns the IDs of the elements that explain the field.
 func describedBy(f login.Field, refused *login.Refusal) string {
 	var by []string
+	if isWrong(f, refused) {
+		by = append(by, f.Name+"-error")
+	}
 	if f.Help != "" {
 		by = append(by, f.Name+"-help")
-	}
-	if isWrong(f, refused) {
-		by = append(by, "refusal")
 	}
 	return strings.Join(by, " ")
 }
 
 // hasFocus reports whether the i-th field gets the focus.
 func hasFocus(fields []login.Field, refused *login.Refusal, i int) bool {
-	if refused != nil && refused.Field != "" {
+	if refused != nil && isAbout(fields, refused) {
 		return isWrong(fields[i], refused)
 	}
 	return i == 0
@@ -112,7 +93,7 @@ func hasFocus(fields []login.Field, refused *login.Refusal, i int) bool {
 
 // hasFormFocus is hasFocus for the login form. The link to the vendor's pages comes before the form.
 func hasFormFocus(vendor Vendor, refused *login.Refusal, i int) bool {
-	if vendor.Callback != "" && (refused == nil || refused.Field == "") {
+	if vendor.Callback != "" && !isAbout(vendor.Fields, refused) {
 		return false
 	}
 	return hasFocus(vendor.Fields, refused, i)

@@ -29,22 +29,22 @@ func TestSecretsAreNotShownAgain(t *testing.T) {
 
 func TestTexts_NameProducts(t *testing.T) {
 	t.Parallel()
-	lock, thermostat, system := Vendor{}, Vendor{Products: "thermostats"}, Vendor{Products: "access systems"}
-	for _, c := range []struct {
-		vendors        []Vendor
-		name, question string
+	lock, thermostat := Vendor{Kinds: []string{"lock"}}, Vendor{Kinds: []string{"thermostat"}}
+	for name, c := range map[string]struct {
+		vendors []Vendor
+		want    string
 	}{
-		{nil, "locks", "Which brand is your lock?"},
-		{[]Vendor{lock, lock}, "locks", "Which brand is your lock?"},
-		{[]Vendor{thermostat}, "thermostats", "Which brand is your thermostat?"},
-		{[]Vendor{lock, system}, "locks or access systems", "Which brand do you use?"},
-		{[]Vendor{lock, thermostat, system}, "locks, thermostats, or access systems", "Which brand do you use?"},
+		"no vendor":       {nil, "Which brand is your lock?"},
+		"locks":           {[]Vendor{lock, {}}, "Which brand is your lock?"},
+		"an unknown kind": {[]Vendor{{Kinds: []string{"door"}}}, "Which brand is your lock?"},
+		"thermostats":     {[]Vendor{thermostat}, "Which brand is your thermostat?"},
+		"access systems":  {[]Vendor{{Kinds: []string{"access_control"}}}, "Which brand is your access system?"},
+		"noise sensors":   {[]Vendor{{Kinds: []string{"noise_sensor"}}}, "Which brand is your noise sensor?"},
+		"several vendors": {[]Vendor{lock, thermostat, lock}, "Which brand do you use?"},
+		"several kinds":   {[]Vendor{{Kinds: []string{"lock", "thermostat"}}}, "Which brand do you use?"},
 	} {
-		if name, asked := productNames(c.vendors...), question(c.vendors...); name != c.name || asked != c.question {
-			t.Errorf("%q, %q, want %q, %q", name, asked, c.name, c.question)
+		if got := productsOf(c.vendors...).question; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-	}
-	if got := purpose(thermostat); got != "will see the thermostats of this account and change their settings." {
-		t.Error(got)
 	}
 }

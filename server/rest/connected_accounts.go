@@ -106,7 +106,7 @@ func (h *handlers) SimulateDisconnectConnectedAccount(
 // accountTypes are the account types of simulated accounts, by adapter.
 var accountTypes = map[string]struct{ name, display string }{
 	account.SandboxAdapter:       {"sandbox", "Simulated devices"},
-	account.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
+	account.SandboxAccessAdapter: {"sandbox_access_system", "Sandbox Access"},
 }
 
 func (h *handlers) toConnectedAccount(a account.ConnectedAccount) api.ConnectedAccount {

@@ -60,7 +60,7 @@ func TestWebview_LoginConnectsThermostat(t *testing.T) {
 		vendor, person, manufacturer string
 	}{{"sensi", "frodo", "sensi"}, {"nest", "jane", "nest"}} {
 		w := webview(t, s, params{"accepted_providers": []string{c.vendor}, "wait_for_device_creation": true})
-		if body := shown(t, w.URL); !strings.Contains(body, "will see the thermostats of this account") {
+		if body := shown(t, w.URL); !strings.Contains(body, "settings of the thermostats in this account") {
 			t.Errorf("%s: the page is %s", c.vendor, body)
 		}
 		if _, _, body := enter(t, w.URL, c.vendor, mistyped); !strings.Contains(body, "wrong") {

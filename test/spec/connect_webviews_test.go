@@ -586,11 +586,11 @@ func TestWebview_GatewayAddressesAreGuarded(t *testing.T) {
 		says  string
 		asked int
 	}{
-		"an address of the server's own": {nil, "No gateway answers at this address", 0},
+		"an address of the server's own": {nil, "We could not reach Z-Wave JS at this address", 0},
 		"one that the operator allows": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "rejects this " +
 			"user and password", 1},
-		"one in a network that is not allowed": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "No gateway " +
-			"answers at this address", 0},
+		"one in a network that is not allowed": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "We could not " +
+			"reach Z-Wave JS at this address", 0},
 	} {
 		s := apptest.Start(
 			t,

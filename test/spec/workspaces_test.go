@@ -216,7 +216,8 @@ func TestWorkspaces_CreateChangeSuspend(t *testing.T) {
 	}
 	if got := send(
 		"/workspaces/update",
-		`{"name":"Lake house","connect_webview_customization":{"success_message":"Thank you"},"is_suspended":true}`,
+		`{"name":"Lake house","connect_webview_customization":{"success_message":"Thank you",
+			"webview_logo_url":"https://logo.example"},"is_suspended":true}`, // unknown keys are ignored everywhere
 	); got != "200 " {
 		t.Errorf("update: %s", got)
 	}

@@ -47,6 +47,7 @@ func VendorAt(base string) adapter.Vendor {
 			Fields: []login.Field{{
 				Name:         "api_token",
 				Label:        "API token of Nuki Web",
+				Prompt:       "Enter the API token of Nuki Web.",
 				Kind:         "password",
 				Help:         "Create a token at web.nuki.io under API, with the rights of smart locks.",
 				Autocomplete: "off",
@@ -55,7 +56,7 @@ func VendorAt(base string) adapter.Vendor {
 				return &Connection{base: base, Token: strings.TrimSpace(entered["api_token"])}, nil
 			},
 			SecretField: "api_token",
-			Refused:     "Nuki rejects this API token. Make one at web.nuki.io under API, and copy all of it.",
+			Refused:     "Nuki rejects this API token. Create one at web.nuki.io under API, and copy all of it.",
 			OAuth:       oauthAt(base),
 		},
 		New:          func() adapter.Connection { return &Connection{base: base} },

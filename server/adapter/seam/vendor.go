@@ -44,6 +44,7 @@ func Vendor() adapter.Vendor {
 			Fields: []login.Field{{
 				Name:         "api_key",
 				Label:        "API key of the Seam workspace",
+				Prompt:       "Enter the API key of the Seam workspace.",
 				Kind:         "password",
 				Autocomplete: "off",
 			}},

@@ -73,6 +73,7 @@ func vendorAt(api, signIn string) adapter.Vendor {
 			Fields: []login.Field{{
 				Name:         keyField,
 				Label:        "Personal access key",
+				Prompt:       "Enter the personal access key.",
 				Kind:         "password",
 				Autocomplete: "off",
 				Help: "Create it in the Tedee portal, with the scopes Device.ReadWrite, Lock.Operate, " +
@@ -86,8 +87,8 @@ func vendorAt(api, signIn string) adapter.Vendor {
 				return &Connection{URL: api, Key: key, tokenURL: tokenURL}, nil
 			},
 			SecretField: keyField,
-			Refused: "Tedee rejects this key. It may have ended, or lack scopes. Create another one in the Tedee " +
-				"portal, under Personal access keys.",
+			Refused: "Tedee rejects this key. The key may have expired, or it lacks scopes. Create another one in " +
+				"the Tedee portal, under Personal access keys.",
 			OAuth: &adapter.OAuth{
 				AuthorizeURL: signIn + oauthPath + "/authorize",
 				TokenURL:     tokenURL,

@@ -62,6 +62,7 @@ func VendorAt(base string) adapter.Vendor {
 				{
 					Name:         "username",
 					Label:        "Email address or phone number of the TTLock app",
+					Prompt:       "Enter the email address or phone number of the TTLock app.",
 					Kind:         "text",
 					Help:         "A phone number begins with + and the country code.",
 					Autocomplete: "username",
@@ -69,6 +70,7 @@ func VendorAt(base string) adapter.Vendor {
 				{
 					Name:         "password",
 					Label:        "Password of the TTLock app",
+					Prompt:       "Enter the password of the TTLock app.",
 					Kind:         "password",
 					Autocomplete: "current-password",
 				},

@@ -88,8 +88,7 @@ func (c Config) broker() (broker, error) {
 		return bad(wrongURL)
 	case u.User != nil:
 		return bad("the broker's URL contains a user or a password: give them in their own settings")
-	case c.Topic == "" || len(c.Topic) > maxNameSize || strings.ContainsAny(c.Topic, "#+") ||
-		strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
+	case !validTopic(c.Topic):
 		return broker{}, adapter.Errorf(adapter.Invalid,
 			"the topic must be the base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and "+
 				"without a leading or trailing /", DefaultTopic, maxNameSize)
@@ -133,6 +132,12 @@ func (c Config) broker() (broker, error) {
 		return new(tls.Certificate), nil // no certificate
 	}
 	return b, nil
+}
+
+// validTopic reports whether the text can be the base_topic of Zigbee2MQTT.
+func validTopic(text string) bool {
+	return text != "" && len(text) <= maxNameSize && !strings.ContainsAny(text, "#+") &&
+		!strings.HasPrefix(text, "/") && !strings.HasSuffix(text, "/")
 }
 
 const wrongURL = "the broker's URL must look like mqtts://host:8883 or mqtt://host:1883, " +

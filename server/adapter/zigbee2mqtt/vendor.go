@@ -68,16 +68,18 @@ func fields() []login.Field {
 		{
 			Name:        "broker",
 			Label:       "Address of the MQTT broker",
+			Prompt:      "Enter the address of the MQTT broker.",
 			Kind:        "url",
 			Placeholder: "mqtts://broker.example.com:8883",
 			Help:        "The address starts with mqtts://, mqtt://, wss://, or ws://. The broker must support MQTT 5.",
 		},
 		{
-			Name:  "topic",
-			Label: "Topic of Zigbee2MQTT",
-			Kind:  "text",
-			Value: DefaultTopic,
-			Help:  "The base_topic in its configuration.",
+			Name:   "topic",
+			Label:  "Topic of Zigbee2MQTT",
+			Prompt: "Enter the topic of Zigbee2MQTT.",
+			Kind:   "text",
+			Value:  DefaultTopic,
+			Help:   "The base_topic in its configuration.",
 		},
 		{
 			Name:         "username",
@@ -98,6 +100,13 @@ func fields() []login.Field {
 
 // connect returns the connection that was entered on a page.
 func connect(entered map[string]string) (adapter.Connection, error) {
+	if !validTopic(entered["topic"]) {
+		return nil, &login.Refusal{
+			Field:   "topic",
+			Message: "This is not a topic of Zigbee2MQTT. Copy the base_topic of its configuration, such as %s.",
+			Args:    []any{DefaultTopic},
+		}
+	}
 	return &Connection{Config: Config{
 		Broker:   entered["broker"],
 		Topic:    entered["topic"],

@@ -55,6 +55,7 @@ func fields() []login.Field {
 		{
 			Name:        "url",
 			Label:       "Address of the zwave-js-server",
+			Prompt:      "Enter the address of the zwave-js-server.",
 			Kind:        "url",
 			Placeholder: "wss://gateway.example.com",
 			Help:        "Z-Wave JS UI and Home Assistant run one. The address starts with ws:// or wss://.",
@@ -79,7 +80,7 @@ func fields() []login.Field {
 // connect returns the connection that was entered on a page.
 func connect(entered map[string]string) (adapter.Connection, error) {
 	if entered["username"] == "" && entered["password"] != "" {
-		return nil, &login.Refusal{Field: "username", Message: "Enter the user, too: a password needs a user."}
+		return nil, &login.Refusal{Field: "username", Message: "Enter the user, too. A password needs a user."}
 	}
 	return &Connection{
 		Config: Config{URL: withUser(entered["url"], entered["username"], entered["password"])},

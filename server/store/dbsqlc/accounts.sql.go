@@ -23,6 +23,36 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 	return due, err
 }
 
+const AccountKindsInUse = `-- name: AccountKindsInUse :many
+select distinct adapter, provider from connected_accounts where workspace_id = $1 and deleted_at is null
+`
+
+type AccountKindsInUseRow struct {
+	Adapter  string
+	Provider string
+}
+
+// What the accounts of a workspace are connected to.
+func (q *Queries) AccountKindsInUse(ctx context.Context, workspaceID uuid.UUID) ([]AccountKindsInUseRow, error) {
+	rows, err := q.db.Query(ctx, AccountKindsInUse, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccountKindsInUseRow{}
+	for rows.Next() {
+		var i AccountKindsInUseRow
+		if err := rows.Scan(&i.Adapter, &i.Provider); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const AccountOwners = `-- name: AccountOwners :many
 select a.connected_account_id, a.workspace_id, coalesce(w.created_by, '00000000-0000-0000-0000-000000000000')::uuid as created_by
 from connected_accounts a join workspaces w using (workspace_id) where a.connected_account_id = any($1::uuid[])

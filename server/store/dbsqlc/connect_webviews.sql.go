@@ -512,6 +512,50 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 	return connect_webview_id, err
 }
 
+const NamesOnWebview = `-- name: NamesOnWebview :many
+select f.name, (count(*) over ())::integer as total
+from connect_webviews w
+cross join lateral (
+  select d.device_id as id, d.name from devices d where d.connected_account_id = w.connected_account_id and d.removed_at is null
+  union all
+  select s.acs_system_id as id, s.name from acs_systems s where s.connected_account_id = w.connected_account_id and s.removed_at is null
+) f
+where w.connect_webview_id = $1 and not w.account_reassigned
+order by f.id limit $2::integer
+`
+
+type NamesOnWebviewParams struct {
+	ConnectWebviewID uuid.UUID
+	MaxRows          int32
+}
+
+type NamesOnWebviewRow struct {
+	Name  string
+	Total int32
+}
+
+// The vendor's names of the devices and access systems that the account of a webview has, in the order in which they
+// were found, and their number, up to a maximum of rows.
+func (q *Queries) NamesOnWebview(ctx context.Context, arg NamesOnWebviewParams) ([]NamesOnWebviewRow, error) {
+	rows, err := q.db.Query(ctx, NamesOnWebview, arg.ConnectWebviewID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NamesOnWebviewRow{}
+	for rows.Next() {
+		var i NamesOnWebviewRow
+		if err := rows.Scan(&i.Name, &i.Total); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const OpenConnectWebview = `-- name: OpenConnectWebview :one
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, account_reassigned, login_attempts, created_at, expires_at, authorized_at, created_by_session, is_unclaimed from connect_webviews where connect_webview_id = $1
 `

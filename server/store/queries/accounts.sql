@@ -138,3 +138,7 @@ order by n.created_at, n.connected_account_id;
 select a.connected_account_id from connected_accounts a
 join devices d on d.connected_account_id = a.connected_account_id and d.vendor_ref = @vendor_ref and d.removed_at is null
 where a.adapter = @adapter and a.deleted_at is null order by a.connected_account_id limit 100;
+
+-- name: AccountKindsInUse :many
+-- What the accounts of a workspace are connected to.
+select distinct adapter, provider from connected_accounts where workspace_id = @workspace_id and deleted_at is null;

@@ -130,3 +130,16 @@ returning connect_webview_id;
 -- Webviews that wait for the devices of a deleted account.
 update connect_webviews set status = 'failed' where connected_account_id = @connected_account_id and status = 'pending'
 returning *;
+
+-- name: NamesOnWebview :many
+-- The vendor's names of the devices and access systems that the account of a webview has, in the order in which they
+-- were found, and their number, up to a maximum of rows.
+select f.name, (count(*) over ())::integer as total
+from connect_webviews w
+cross join lateral (
+  select d.device_id as id, d.name from devices d where d.connected_account_id = w.connected_account_id and d.removed_at is null
+  union all
+  select s.acs_system_id as id, s.name from acs_systems s where s.connected_account_id = w.connected_account_id and s.removed_at is null
+) f
+where w.connect_webview_id = @connect_webview_id and not w.account_reassigned
+order by f.id limit @max_rows::integer;
