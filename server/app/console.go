@@ -111,12 +111,12 @@ func (c Config) settings() []console.Setting {
 		return fmt.Sprintf("%d days", int(d.Hours()/24))
 	}
 	return []console.Setting{
-		{Group: "Retention", Name: "Events and finished deliveries", Value: kept(c.Retention.Events), Flag: "--event-retention"},
+		{Group: "Retention", Name: "Events and finished deliveries", Value: kept(c.Retention.Events), Flag: "--delivery-retention"},
 		{Group: "Retention", Name: "Audit log", Value: kept(c.Retention.Audit), Flag: "--audit-retention"},
 		{
 			Group: "Limits",
 			Name:  "Client connections",
-			Value: strconv.Itoa(cmp.Or(c.Connections, admission.Connections)),
+			Value: strconv.Itoa(cmp.Or(c.Connections, admission.DefaultConnections)),
 			Flag:  "--client-connections",
 		},
 	}
