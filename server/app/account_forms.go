@@ -180,7 +180,10 @@ func (f *accountForms) Update(ctx context.Context, id uuid.UUID, settings map[st
 func (f *accountForms) vendor(name string) (adapter.Vendor, error) {
 	v, ok := f.admin.Connecting.vendorOf(name)
 	if !ok || v.Usage == "" {
-		return v, domain.Invalidf("adapter", "Accounts of this kind cannot be connected with a form. Send a connect link.")
+		return v, domain.Invalidf(
+			"adapter",
+			"Accounts of this kind cannot be connected with a form. Send a connect link.",
+		)
 	}
 	if f.admin.Connecting.lacksClient(v) {
 		return v, domain.Invalidf(

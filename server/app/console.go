@@ -91,6 +91,7 @@ func (a *App) newConsole(
 		Observe: observe,
 		Now:     c.Access.Now,
 
+		LinkURL:      c.PublicURL,
 		Settings:     c.settings(),
 		OwnDatabase:  c.DatabaseURL == "",
 		ResetSandbox: a.Sandbox.Reset,
@@ -98,6 +99,7 @@ func (a *App) newConsole(
 	}
 	if c.Console.Listen != "" {
 		o.Address.PublicURL = "" // that is the URL of the API
+		o.LinkURL = cmp.Or(c.PublicURL, a.URL)
 	}
 	return console.New(o)
 }

@@ -590,7 +590,7 @@ func (h *handler) deleteLink(rq *request) error {
 
 // publicURL returns the URL of a path of this server for people.
 func (rq *request) publicURL(path string) string {
-	if base := strings.TrimSuffix(rq.h.Address.PublicURL, "/"); base != "" {
+	if base := strings.TrimSuffix(rq.h.LinkURL, "/"); base != "" {
 		return base + path
 	}
 	scheme := "http"
@@ -602,9 +602,12 @@ func (rq *request) publicURL(path string) string {
 
 // disconnectQuestion says what disconnecting an account does.
 func disconnectQuestion(a accountRow) string {
-	return fmt.Sprintf("This deletes the credential, and the server stops managing %s devices and their codes. The codes stay "+
-		"on the locks and still open the doors: delete the codes first if they must not. If you connect the account again, "+
-		"its devices get new ids.", countedText(a.devices.Count))
+	return fmt.Sprintf(
+		"This deletes the credential, and the server stops managing %s devices and their codes. The codes stay "+
+			"on the locks and still open the doors: delete the codes first if they must not. If you connect the account again, "+
+			"its devices get new ids.",
+		countedText(a.devices.Count),
+	)
 }
 
 // connectTitle returns the title of the form and what it does.

@@ -59,7 +59,11 @@ func TestAccounts_ConnectUpdateDisconnect(t *testing.T) {
 	path := v.act("/accounts/connect", append(form, token)...)
 	id := regexp.MustCompile(`[0-9a-f-]{36}\?`).FindString(path)
 	id = strings.TrimSuffix(id, "?")
-	apptest.Until(t, "its lock appears", func() bool { return strings.Contains(v.open("/accounts/"+id).text, "/locks/") })
+	apptest.Until(
+		t,
+		"its lock appears",
+		func() bool { return strings.Contains(v.open("/accounts/"+id).text, "/locks/") },
+	)
 	one := v.open("/accounts/" + id)
 	one.shows(t, "Working", "My cloud", "Device cloud", address, "This account was not connected with a link.")
 	one.hides(t, token)
@@ -76,7 +80,8 @@ func TestAccounts_ConnectUpdateDisconnect(t *testing.T) {
 	wrong.hides(t, "wrong-token")
 	v.act("/accounts/"+id+"/credential", "setting-token", token)
 	v.act("/accounts/" + id + "/sync")
-	if got := b.as(t, domain.RoleOperator).submit("/accounts/" + id + "/disconnect"); got.status != http.StatusForbidden {
+	if got := b.as(t, domain.RoleOperator).
+		submit("/accounts/" + id + "/disconnect"); got.status != http.StatusForbidden {
 		t.Errorf("an operator disconnects: status %d", got.status)
 	}
 	v.act("/accounts/" + id + "/disconnect")
@@ -128,18 +133,23 @@ func TestAccounts_Failing(t *testing.T) {
 		return strings.Contains(v.open("/accounts?state=failing").text, "Login rejected")
 	})
 	id := regexp.MustCompile(`/accounts/([0-9a-f-]{36})"`).FindStringSubmatch(v.open("/accounts?state=failing").text)[1]
-	v.open("/accounts/"+id).shows(t, "Update the credential, or send the owner a new connect link.", "Simulated devices")
+	v.open("/accounts/"+id).
+		shows(t, "Update the credential, or send the owner a new connect link.", "Simulated devices")
 }
 
 func TestLooks_AccountsWebhooksActivity(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august", "yale"))
 	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
-	hook, _ := v.newWebhook(r.URL+"/a/rather/long/path/of/a/receiver", "access_code.created", "access_code.set_on_device")
+	hook, _ := v.newWebhook(
+		r.URL+"/a/rather/long/path/of/a/receiver",
+		"access_code.created",
+		"access_code.set_on_device",
+	)
 	failing := newReceiver(t)
 	failing.status.Store(http.StatusInternalServerError)
 	v.newWebhook(failing.URL+"/hooks?token=x", "access_code.created")
-	b.emitCode(t, plantedPIN)
+	b.emitCode(t)
 	v.submit("/accounts/links", "customer_key", "hotel")
 	link := regexp.MustCompile(`/webhooks/` + hook + `/deliveries/[0-9a-f-]{36}`)
 	delivery := ""

@@ -39,6 +39,8 @@ type Options struct {
 	Operators Operators
 	// Accounts connects accounts. If nil, the pages offer no such form.
 	Accounts Accounts
+	// LinkURL is the URL of the connect pages; empty: the URL at which the browser reaches the console.
+	LinkURL string
 	// Tester sends test events. If nil, the pages offer none.
 	Tester WebhookTester
 	// Health returns the state of the server's parts. It can be nil.

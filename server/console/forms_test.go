@@ -13,7 +13,7 @@ import (
 // openPage requests a page of the workspace as a role, and returns the status and the body.
 func openPage(t *testing.T, b *bed, role domain.Role, path string) (int, string) {
 	t.Helper()
-	return roundTrip(t, role, http.MethodGet, b.page(path), nil)
+	return roundTrip(t, b, role, http.MethodGet, b.page(path), nil)
 }
 
 // mustOpen is openPage for a page that must exist.
@@ -30,11 +30,12 @@ func mustOpen(t *testing.T, b *bed, path string) string {
 // the body or, after a redirect, where that leads.
 func sendForm(t *testing.T, b *bed, role domain.Role, path string, fields ...string) (status int, result string) {
 	t.Helper()
-	form := url.Values{"csrf": {"csrf-of-" + string(role)}}
+	_, secret := b.session(t, role)
+	form := url.Values{"csrf": {secret}}
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	return roundTrip(t, role, http.MethodPost, b.page(path), form)
+	return roundTrip(t, b, role, http.MethodPost, b.page(path), form)
 }
 
 // mustSend is sendForm for an action that an operator may do and that succeeds. It returns the page that follows.
@@ -44,17 +45,18 @@ func mustSend(t *testing.T, b *bed, path string, fields ...string) string {
 	if status != http.StatusSeeOther {
 		t.Fatalf("POST %s: %d\n%s", path, status, to)
 	}
-	_, body := roundTrip(t, domain.RoleOperator, http.MethodGet, b.console+to, nil)
+	_, body := roundTrip(t, b, domain.RoleOperator, http.MethodGet, b.console+to, nil)
 	return body
 }
 
-func roundTrip(t *testing.T, role domain.Role, method, to string, form url.Values) (int, string) {
+func roundTrip(t *testing.T, b *bed, role domain.Role, method, to string, form url.Values) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, to, strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: string(role)})
+	token, _ := b.session(t, role)
+	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}

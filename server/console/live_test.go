@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
@@ -22,10 +21,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// revocable is one operator, whose session can be revoked.
+// revocable are operators whose sessions can be revoked.
 type revocable struct {
-	fakeOperators
-	id      uuid.UUID
+	console.Operators
 	revoked atomic.Bool
 }
 
@@ -33,24 +31,23 @@ func (o *revocable) Session(ctx context.Context, token string) (operator.Session
 	if o.revoked.Load() {
 		return operator.Session{}, &domain.Error{Kind: domain.Unauthorized, Type: "session_not_found"}
 	}
-	s, err := o.fakeOperators.Session(ctx, token)
-	s.Operator.ID = o.id
-	return s, err
+	return o.Operators.Session(ctx, token)
 }
 
-// newLiveBed is newBed with short intervals and one operator.
+// newLiveBed is newBed with a console with short intervals.
 func newLiveBed(t *testing.T, live console.LiveOptions) (*bed, *revocable, *httptest.Server) {
 	t.Helper()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
-	operators := &revocable{id: uuid.New()}
+	b := newBed(t, apptest.WithProfiles("august"))
+	operators := &revocable{Operators: b.App.Access.Operators}
 	c := httptest.NewServer(console.New(console.Options{
-		Access:    s.App.Access,
-		ACS:       s.App.ACS,
+		Access:    b.App.Access,
+		ACS:       b.App.ACS,
 		Operators: operators,
 		Live:      live,
 	}))
 	t.Cleanup(c.Close)
-	return &bed{s, c.URL}, operators, c
+	b.console = c.URL
+	return b, operators, c
 }
 
 // stream opens a stream of the workspace. The stream ends with the test.
@@ -62,7 +59,8 @@ func stream(t *testing.T, b *bed, query string) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: string(domain.RoleViewer)})
+	token, _ := b.session(t, domain.RoleViewer)
+	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	resp, err := transport.RoundTrip(r)
@@ -174,7 +172,7 @@ func TestLive_PageRefreshesItself(t *testing.T) {
 	t.Parallel()
 	b, _, _ := newLiveBed(t, console.LiveOptions{Poll: 50 * time.Millisecond})
 	w := browser.Open(t)
-	w.Do(b.signIn(domain.RoleOperator), chromedp.Navigate(b.page("/people")),
+	w.Do(b.signIn(t, domain.RoleOperator), chromedp.Navigate(b.page("/people")),
 		browser.Shows("button[@aria-pressed='true']", "Live"), browser.Shows("p", "No people here"))
 	if status := b.Post(
 		t,

@@ -8,23 +8,15 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/console"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
-
-// testSettings are what the flags of a server set.
-var testSettings = []console.Setting{
-	{Group: "Retention", Name: "Events and finished deliveries", Value: "90 days", Flag: "--event-retention"},
-	{Group: "Limits", Name: "Client connections", Value: "1,024", Flag: "--client-connections"},
-	{Group: "Retention", Name: "Audit log", Value: "forever", Flag: "--audit-retention"},
-}
 
 func TestSettings_WorkspaceAndLook(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))
 	page := mustOpen(t, b, "/settings")
-	mustContain(t, page, "PostgreSQL", "rotate-encryption", "--event-retention", "90 days", "Backup and upgrade")
+	mustContain(t, page, "PostgreSQL", "rotate-encryption", "--delivery-retention", "forever", "Backup and upgrade")
 	mustLack(t, page, "<button class=\"btn btn-primary btn-sm\">Save</button>", "Reset the sandbox")
 	if strings.Count(page, ">Retention<") != 1 {
 		t.Error("settings with the same heading are not in one section")
@@ -101,7 +93,7 @@ func TestSettings_PreviewFollowsForm(t *testing.T) {
 		)
 	}
 	w.Do(
-		b.signIn(domain.RoleAdmin),
+		b.signIn(t, domain.RoleAdmin),
 		chromedp.Navigate(b.page("/settings")),
 		chromedp.WaitVisible(chromedp.CSS(".connect-button")),
 	)

@@ -202,8 +202,8 @@ func (h *handler) readWebhook(rq *request) (w webhookRow, err error) {
 }
 
 // webhookPath returns the URL of a page of a webhook.
-func (rq *request) webhookPath(id uuid.UUID, rest string, query ...string) string {
-	return rq.url("/webhooks/"+id.String()+rest, query...)
+func (rq *request) webhookPath(id uuid.UUID, rest string) string {
+	return rq.url("/webhooks/" + id.String() + rest)
 }
 
 // deliveryStates are the options of the filter by state.

@@ -43,7 +43,8 @@ func (v visitor) send(method, address string, form url.Values) seen {
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: string(v.role)})
+	token, _ := v.session(v.t, v.role)
+	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		v.t.Fatal(err)
@@ -69,7 +70,8 @@ func (v visitor) open(path string) seen {
 // submit sends a form with pairs of names and values.
 func (v visitor) submit(path string, pairs ...string) seen {
 	v.t.Helper()
-	form := url.Values{"csrf": {"csrf-of-" + string(v.role)}}
+	_, secret := v.session(v.t, v.role)
+	form := url.Values{"csrf": {secret}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		form.Add(pairs[i], pairs[i+1])
 	}
@@ -152,15 +154,15 @@ func (v visitor) newWebhook(address string, types ...string) (id string, created
 	return found[1], created
 }
 
-// emitCode creates a code with a PIN, which emits access_code.created and access_code.set_on_device.
-func (b *bed) emitCode(t *testing.T, pin string) (id string) {
+// emitCode creates a code with plantedPIN, which emits access_code.created and access_code.set_on_device.
+func (b *bed) emitCode(t *testing.T) (id string) {
 	t.Helper()
 	var out struct {
 		Code struct {
 			ID string `json:"access_code_id"`
 		} `json:"access_code"`
 	}
-	in := map[string]any{"device_id": b.Device(t, "august"), "name": "Guest", "code": pin}
+	in := map[string]any{"device_id": b.Device(t, "august"), "name": "Guest", "code": plantedPIN}
 	if status := b.Post(t, "/access_codes/create", in, &out); status != http.StatusOK {
 		t.Fatalf("create a code: %d", status)
 	}
@@ -211,7 +213,8 @@ func TestWebhooks_CreateTestRotateDelete(t *testing.T) {
 	if got := b.get(t, domain.RoleAdmin, b.page("/webhooks/"+id)); got != http.StatusNotFound {
 		t.Errorf("after its deletion: status %d", got)
 	}
-	if got := b.as(t, domain.RoleOperator).submit("/webhooks", "url", r.URL, "all", "yes"); got.status != http.StatusForbidden {
+	if got := b.as(t, domain.RoleOperator).
+		submit("/webhooks", "url", r.URL, "all", "yes"); got.status != http.StatusForbidden {
 		t.Errorf("as an operator: status %d", got.status)
 	}
 	b.as(t, domain.RoleViewer).open("/webhooks").hides(t, "/webhooks/new")
@@ -225,7 +228,7 @@ func TestWebhooks_DeliveriesWithoutPINs(t *testing.T) {
 	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
 	r.echo.Store(true)
 	id, _ := v.newWebhook(r.URL, "access_code.created", "access_code.set_on_device")
-	b.emitCode(t, plantedPIN)
+	b.emitCode(t)
 	apptest.Until(t, "both events are delivered", func() bool { return r.received.Load() >= 2 })
 	link := regexp.MustCompile(`/webhooks/` + id + `(/deliveries/[0-9a-f-]{36})"[^>]*>access_code.set_on_device<`)
 	var path string
@@ -256,9 +259,9 @@ func TestWebhooks_Replay(t *testing.T) {
 	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
 	r.status.Store(http.StatusGone)
 	id, _ := v.newWebhook(r.URL, "access_code.created")
-	b.emitCode(t, plantedPIN)
+	b.emitCode(t)
 	apptest.Until(t, "the delivery is held", func() bool {
-		return strings.Contains(v.open("/webhooks/"+id+"?state=held").text, "access_code.created")
+		return strings.Contains(v.open("/webhooks/"+id+"?state=held").text, "/deliveries/")
 	})
 	v.open("/webhooks?state=disabled").shows(t, "Disabled", "1 held")
 	v.open("/webhooks/"+id+"/replay").shows(t, "<strong>1</strong>", "1 Held", "Enable the webhook first")
@@ -269,7 +272,7 @@ func TestWebhooks_Replay(t *testing.T) {
 	r.status.Store(http.StatusOK)
 	v.act("/webhooks/"+id+"/replay", "enable", "yes")
 	apptest.Until(t, "it is delivered", func() bool {
-		return strings.Contains(v.open("/webhooks/"+id+"?state=delivered").text, "access_code.created")
+		return strings.Contains(v.open("/webhooks/"+id+"?state=delivered").text, "/deliveries/")
 	})
 }
 
@@ -277,7 +280,7 @@ func TestActivity_FiltersAndExports(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))
 	v := b.as(t, domain.RoleAdmin)
-	code := b.emitCode(t, plantedPIN)
+	code := b.emitCode(t)
 	r := newReceiver(t)
 	hook, _ := v.newWebhook(r.URL, "device.added")
 	apptest.Until(t, "the code is set", func() bool {
@@ -308,7 +311,11 @@ func TestActivity_FiltersAndExports(t *testing.T) {
 	}
 	lines := v.open("/activity/export?format=ndjson&kind=audit&subject=" + code)
 	var row struct{ What, Kind string }
-	if err := json.Unmarshal([]byte(strings.Split(lines.text, "\n")[0]), &row); err != nil || row.What != "/access_codes/create" {
+	if err := json.Unmarshal(
+		[]byte(strings.Split(lines.text, "\n")[0]),
+		&row,
+	); err != nil ||
+		row.What != "/access_codes/create" {
 		t.Errorf("%+v: %v", row, err)
 	}
 	for _, page := range []seen{all, changes, table, lines} {
@@ -320,8 +327,12 @@ func TestActivity_PagesHaveEachRowOnce(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))
 	v := b.as(t, domain.RoleViewer)
-	b.Exec(t, `insert into audit_log (audit_id, workspace_id, actor_kind, actor_name, operation, subject_kinds, subject_ids, outcome)
-		select gen_random_uuid(), $1, 'api_key', '=cmd()', '/devices/update', '{}', '{}', 'done' from generate_series(1, 1200)`, b.WorkspaceID)
+	b.Exec(
+		t,
+		`insert into audit_log (audit_id, workspace_id, actor_kind, actor_name, operation, subject_kinds, subject_ids, outcome)
+		select gen_random_uuid(), $1, 'api_key', '=cmd()', '/devices/update', '{}', '{}', 'done' from generate_series(1, 1200)`,
+		b.WorkspaceID,
+	)
 	export := v.open("/activity/export?format=csv&what=/devices/update")
 	rows, err := csv.NewReader(strings.NewReader(export.text)).ReadAll()
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *Service) Adapters(ctx context.Context, workspace uuid.UUID) ([]string, 
 }
 
 // MaxCount is the maximum that lists count to for each row.
-const MaxCount = 1000
+const MaxCount = 500
 
 // AccountDevices are the devices of an account.
 type AccountDevices struct {

@@ -87,7 +87,14 @@ func (f ActivityFilter) period() (since, until time.Time) {
 	return since, until
 }
 
-// Activity lists who changed what and what happened in a workspace, newest first, and where the next page starts.
+// scannedActivity is how many entries and events a page searches for rare matches.
+const scannedActivity = 10_000
+
+// endOfScan is the identifier of positions after the rows of a time: no row has it.
+var endOfScan = uuid.UUID{15: 1}
+
+// Activity lists who changed what and what happened in a workspace, newest first, and where the next page starts. A page
+// with a filter by actor or operation can have fewer rows than limit.
 func (s *Service) Activity(
 	ctx context.Context,
 	workspace uuid.UUID,
@@ -95,19 +102,30 @@ func (s *Service) Activity(
 	from Position,
 	limit int,
 ) (rows []ActivityRow, next Position, err error) {
-	if f.Kind != EventRow {
-		acts, err := s.acts(ctx, workspace, f, from, limit+1)
+	acts := f.Kind != EventRow
+	events := f.Kind != AuditRow && f.Actor == "" && f.RequestID == uuid.Nil
+	if f.Subject == uuid.Nil && f.RequestID == uuid.Nil && f.Actor+f.What != "" {
+		end, err := s.scanEnd(ctx, workspace, f, from, acts, events)
+		if err != nil {
+			return nil, next, err
+		}
+		if !end.IsZero() {
+			f.Since, next = end, Position{end, endOfScan}
+		}
+	}
+	if acts {
+		found, err := s.acts(ctx, workspace, f, from, limit+1)
 		if err != nil {
 			return nil, next, fmt.Errorf("read the audit log: %w", err)
 		}
-		rows = append(rows, acts...)
+		rows = append(rows, found...)
 	}
-	if f.Kind != AuditRow && f.Actor == "" && f.RequestID == uuid.Nil {
-		events, err := s.events(ctx, workspace, f, from, limit+1)
+	if events {
+		found, err := s.events(ctx, workspace, f, from, limit+1)
 		if err != nil {
 			return nil, next, fmt.Errorf("read the events: %w", err)
 		}
-		rows = append(rows, events...)
+		rows = append(rows, found...)
 	}
 	slices.SortFunc(rows, ActivityRow.compare)
 	if len(rows) > limit {
@@ -117,15 +135,78 @@ func (s *Service) Activity(
 	return rows, next, nil
 }
 
+// scanEnd returns the time at which a page stops its search; zero: it searches everything.
+func (s *Service) scanEnd(
+	ctx context.Context,
+	workspace uuid.UUID,
+	f ActivityFilter,
+	from Position,
+	acts, events bool,
+) (end time.Time, err error) {
+	at, id := from.before()
+	since, until := f.period()
+	if acts {
+		end, err = s.db.UnpreparedQueries.AuditScanEnd(ctx, dbsqlc.AuditScanEndParams{
+			WorkspaceID: workspace,
+			BeforeAt:    at,
+			BeforeID:    id,
+			Since:       since,
+			Until:       until,
+			ScannedRows: scannedActivity,
+		})
+		if err != nil && !store.IsNoRows(err) {
+			return end, fmt.Errorf("read the audit log: %w", err)
+		}
+	}
+	if !events {
+		return end, nil
+	}
+	arg := dbsqlc.EventScanEndParams{
+		WorkspaceID: workspace,
+		BeforeAt:    at,
+		BeforeID:    id,
+		Since:       since,
+		Until:       until,
+		ScannedRows: scannedActivity,
+	}
+	arg.SinceID, arg.UntilID = store.EventIDs(since, earlier(until, at))
+	last, err := s.db.UnpreparedQueries.EventScanEnd(ctx, arg)
+	if err != nil && !store.IsNoRows(err) {
+		return end, fmt.Errorf("read the events: %w", err)
+	}
+	if err == nil && last.After(end) {
+		end = last
+	}
+	return end, nil
+}
+
 func (s *Service) acts(
 	ctx context.Context,
 	workspace uuid.UUID,
 	f ActivityFilter,
 	from Position,
 	limit int,
-) ([]ActivityRow, error) {
+) (rows []ActivityRow, err error) {
 	at, id := from.before()
 	since, until := f.period()
+	if f.Subject != uuid.Nil {
+		found, err := s.db.UnpreparedQueries.ActivityAuditOf(ctx, dbsqlc.ActivityAuditOfParams{
+			SubjectID:   f.Subject,
+			WorkspaceID: workspace,
+			BeforeAt:    at,
+			BeforeID:    id,
+			Since:       since,
+			Until:       until,
+			Actor:       nonZero(f.Actor),
+			Operation:   f.What,
+			RequestID:   nonZero(f.RequestID),
+			MaxRows:     int32(limit),
+		})
+		for _, r := range found {
+			rows = append(rows, toAct(dbsqlc.ActivityAuditRow(r)))
+		}
+		return rows, err
+	}
 	found, err := s.db.UnpreparedQueries.ActivityAudit(ctx, dbsqlc.ActivityAuditParams{
 		WorkspaceID: workspace,
 		BeforeAt:    at,
@@ -135,27 +216,30 @@ func (s *Service) acts(
 		Actor:       nonZero(f.Actor),
 		Operation:   f.What,
 		RequestID:   nonZero(f.RequestID),
-		SubjectID:   nonZero(f.Subject),
 		MaxRows:     int32(limit),
 	})
-	rows := make([]ActivityRow, len(found))
-	for i, r := range found {
-		rows[i] = ActivityRow{
-			Kind:      AuditRow,
-			ID:        r.AuditID,
-			At:        r.OccurredAt,
-			ActorKind: r.ActorKind,
-			ActorID:   r.ActorID,
-			ActorName: r.ActorName,
-			RequestID: r.RequestID,
-			What:      r.Operation,
-			Pending:   r.Outcome != "done",
-		}
-		for j, id := range r.SubjectIds {
-			rows[i].Subjects = append(rows[i].Subjects, Subject{r.SubjectKinds[j], id})
-		}
+	for _, r := range found {
+		rows = append(rows, toAct(r))
 	}
 	return rows, err
+}
+
+func toAct(r dbsqlc.ActivityAuditRow) ActivityRow {
+	row := ActivityRow{
+		Kind:      AuditRow,
+		ID:        r.AuditID,
+		At:        r.OccurredAt,
+		ActorKind: r.ActorKind,
+		ActorID:   r.ActorID,
+		ActorName: r.ActorName,
+		RequestID: r.RequestID,
+		What:      r.Operation,
+		Pending:   r.Outcome != "done",
+	}
+	for i, id := range r.SubjectIds {
+		row.Subjects = append(row.Subjects, Subject{r.SubjectKinds[i], id})
+	}
+	return row
 }
 
 func (s *Service) events(

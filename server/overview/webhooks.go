@@ -87,13 +87,13 @@ func (s *Service) Webhooks(
 const Hours = 24
 
 // attemptsShown is how many of the latest attempts of a webhook Traffic counts.
-const attemptsShown = 2000
+const attemptsShown = 1000
 
 // Traffic is what the latest deliveries of a webhook show.
 type Traffic struct {
 	// Pending and Held count deliveries, up to MaxCount + 1.
 	Pending, Held int
-	// Succeeded and Failed count attempts by their age in hours. They count the latest 2,000 attempts only.
+	// Succeeded and Failed count attempts by their age in hours. They count the latest 1,000 attempts only.
 	Succeeded, Failed [Hours]int
 	// LastSuccess is zero where none of the latest attempts succeeded.
 	LastSuccess time.Time
@@ -177,7 +177,7 @@ type Delivery struct {
 }
 
 // scannedDeliveries is how many deliveries a page searches for rare matches.
-const scannedDeliveries = 5000
+const scannedDeliveries = 2000
 
 // Deliveries lists the deliveries to a webhook after an event, newest first. next is the event after which the next page
 // starts; zero: this is the last page. A page with a filter by type or status can have fewer rows than limit.

@@ -22,8 +22,7 @@ where workspace_id = $1::uuid
     or actor_id::text = $6::text)
   and starts_with(operation, $7::text)
   and ($8::uuid is null or request_id = $8::uuid)
-  and ($9::uuid is null or subject_ids @> array[$9::uuid])
-order by occurred_at desc, audit_id desc limit $10::integer
+order by occurred_at desc, audit_id desc limit $9::integer
 `
 
 type ActivityAuditParams struct {
@@ -35,7 +34,6 @@ type ActivityAuditParams struct {
 	Actor       *string
 	Operation   string
 	RequestID   *uuid.UUID
-	SubjectID   *uuid.UUID
 	MaxRows     int32
 }
 
@@ -63,7 +61,6 @@ func (q *Queries) ActivityAudit(ctx context.Context, arg ActivityAuditParams) ([
 		arg.Actor,
 		arg.Operation,
 		arg.RequestID,
-		arg.SubjectID,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -73,6 +70,88 @@ func (q *Queries) ActivityAudit(ctx context.Context, arg ActivityAuditParams) ([
 	items := []ActivityAuditRow{}
 	for rows.Next() {
 		var i ActivityAuditRow
+		if err := rows.Scan(
+			&i.AuditID,
+			&i.OccurredAt,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.ActorName,
+			&i.RequestID,
+			&i.Operation,
+			&i.SubjectKinds,
+			&i.SubjectIds,
+			&i.Outcome,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ActivityAuditOf = `-- name: ActivityAuditOf :many
+with named as materialized (select a.audit_id, a.occurred_at, a.workspace_id, a.actor_kind, a.actor_id, a.actor_name, a.request_id, a.operation, a.subject_kinds, a.subject_ids, a.outcome from audit_log a where a.subject_ids @> array[$10::uuid])
+select audit_id, occurred_at, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from named
+where workspace_id = $1::uuid
+  and (occurred_at, audit_id) < ($2::timestamptz, $3::uuid)
+  and occurred_at >= $4::timestamptz and occurred_at < $5::timestamptz
+  and ($6::text is null or actor_kind = $6::text or strpos(lower(actor_name), lower($6::text)) > 0
+    or actor_id::text = $6::text)
+  and starts_with(operation, $7::text)
+  and ($8::uuid is null or request_id = $8::uuid)
+order by occurred_at desc, audit_id desc limit $9::integer
+`
+
+type ActivityAuditOfParams struct {
+	WorkspaceID uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	Since       time.Time
+	Until       time.Time
+	Actor       *string
+	Operation   string
+	RequestID   *uuid.UUID
+	MaxRows     int32
+	SubjectID   uuid.UUID
+}
+
+type ActivityAuditOfRow struct {
+	AuditID      uuid.UUID
+	OccurredAt   time.Time
+	ActorKind    string
+	ActorID      *uuid.UUID
+	ActorName    string
+	RequestID    *uuid.UUID
+	Operation    string
+	SubjectKinds []string
+	SubjectIds   []uuid.UUID
+	Outcome      string
+}
+
+// ActivityAudit of one subject. The planner would otherwise read the entries of the workspace in their order.
+func (q *Queries) ActivityAuditOf(ctx context.Context, arg ActivityAuditOfParams) ([]ActivityAuditOfRow, error) {
+	rows, err := q.db.Query(ctx, ActivityAuditOf,
+		arg.WorkspaceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Since,
+		arg.Until,
+		arg.Actor,
+		arg.Operation,
+		arg.RequestID,
+		arg.MaxRows,
+		arg.SubjectID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ActivityAuditOfRow{}
+	for rows.Next() {
+		var i ActivityAuditOfRow
 		if err := rows.Scan(
 			&i.AuditID,
 			&i.OccurredAt,
@@ -257,6 +336,72 @@ func (q *Queries) ActivityEventsOf(ctx context.Context, arg ActivityEventsOfPara
 		return nil, err
 	}
 	return items, nil
+}
+
+const AuditScanEnd = `-- name: AuditScanEnd :one
+select occurred_at from audit_log
+where workspace_id = $1::uuid and (occurred_at, audit_id) < ($2::timestamptz, $3::uuid)
+  and occurred_at >= $4::timestamptz and occurred_at < $5::timestamptz
+order by occurred_at desc, audit_id desc offset $6::integer limit 1
+`
+
+type AuditScanEndParams struct {
+	WorkspaceID uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	Since       time.Time
+	Until       time.Time
+	ScannedRows int32
+}
+
+// Where a page of ActivityAudit stops its search for rare matches.
+func (q *Queries) AuditScanEnd(ctx context.Context, arg AuditScanEndParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, AuditScanEnd,
+		arg.WorkspaceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Since,
+		arg.Until,
+		arg.ScannedRows,
+	)
+	var occurred_at time.Time
+	err := row.Scan(&occurred_at)
+	return occurred_at, err
+}
+
+const EventScanEnd = `-- name: EventScanEnd :one
+select created_at from events
+where workspace_id = $1 and (created_at, event_id) < ($2::timestamptz, $3::uuid)
+  and created_at >= $4::timestamptz and created_at < $5::timestamptz and event_id >= $6::uuid and event_id <= $7::uuid
+order by created_at desc, event_id desc offset $8::integer limit 1
+`
+
+type EventScanEndParams struct {
+	WorkspaceID uuid.UUID
+	BeforeAt    time.Time
+	BeforeID    uuid.UUID
+	Since       time.Time
+	Until       time.Time
+	SinceID     uuid.UUID
+	UntilID     uuid.UUID
+	ScannedRows int32
+}
+
+// Where a page of ActivityEvents stops its search for rare matches.
+func (q *Queries) EventScanEnd(ctx context.Context, arg EventScanEndParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, EventScanEnd,
+		arg.WorkspaceID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Since,
+		arg.Until,
+		arg.SinceID,
+		arg.UntilID,
+		arg.ScannedRows,
+	)
+	var created_at time.Time
+	err := row.Scan(&created_at)
+	return created_at, err
 }
 
 const NameAccounts = `-- name: NameAccounts :many

@@ -9,8 +9,34 @@ where workspace_id = @workspace_id::uuid
     or actor_id::text = sqlc.narg('actor')::text)
   and starts_with(operation, @operation::text)
   and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id')::uuid)
-  and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
 order by occurred_at desc, audit_id desc limit @max_rows::integer;
+
+-- name: ActivityAuditOf :many
+-- ActivityAudit of one subject. The planner would otherwise read the entries of the workspace in their order.
+with named as materialized (select a.* from audit_log a where a.subject_ids @> array[@subject_id::uuid])
+select audit_id, occurred_at, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from named
+where workspace_id = @workspace_id::uuid
+  and (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid)
+  and occurred_at >= @since::timestamptz and occurred_at < @until::timestamptz
+  and (sqlc.narg('actor')::text is null or actor_kind = sqlc.narg('actor')::text or strpos(lower(actor_name), lower(sqlc.narg('actor')::text)) > 0
+    or actor_id::text = sqlc.narg('actor')::text)
+  and starts_with(operation, @operation::text)
+  and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id')::uuid)
+order by occurred_at desc, audit_id desc limit @max_rows::integer;
+
+-- name: AuditScanEnd :one
+-- Where a page of ActivityAudit stops its search for rare matches.
+select occurred_at from audit_log
+where workspace_id = @workspace_id::uuid and (occurred_at, audit_id) < (@before_at::timestamptz, @before_id::uuid)
+  and occurred_at >= @since::timestamptz and occurred_at < @until::timestamptz
+order by occurred_at desc, audit_id desc offset @scanned_rows::integer limit 1;
+
+-- name: EventScanEnd :one
+-- Where a page of ActivityEvents stops its search for rare matches.
+select created_at from events
+where workspace_id = @workspace_id and (created_at, event_id) < (@before_at::timestamptz, @before_id::uuid)
+  and created_at >= @since::timestamptz and created_at < @until::timestamptz and event_id >= @since_id::uuid and event_id <= @until_id::uuid
+order by created_at desc, event_id desc offset @scanned_rows::integer limit 1;
 
 -- name: ActivityEvents :many
 select event_id, created_at, event_type, device_id, access_code_id, connected_account_id from events
