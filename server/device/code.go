@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,6 +58,25 @@ type Code struct {
 
 // TimeBound reports whether the code has a start or an end. Some vendors list codes with only one of them.
 func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
+
+// WithoutPINs returns the code without its PIN, and its mutations without PINs.
+func (c Code) WithoutPINs() Code {
+	c.PIN, c.Mutations = nil, slices.Clone(c.Mutations)
+	for i, m := range c.Mutations {
+		c.Mutations[i].From, c.Mutations[i].To = withoutPIN(m.From), withoutPIN(m.To)
+	}
+	return c
+}
+
+// withoutPIN returns the fields of a mutation. The PIN among them is null.
+func withoutPIN(fields map[string]any) map[string]any {
+	if _, has := fields[lockstate.CodeField]; !has {
+		return fields
+	}
+	fields = maps.Clone(fields)
+	fields[lockstate.CodeField] = nil
+	return fields
+}
 
 // Mutation is a change that the device has not confirmed: a mutation_code of the API.
 type Mutation struct {

@@ -33,6 +33,52 @@ type Event struct {
 	Fields json.RawMessage
 	// PINs are the PINs in Fields, at any depth. No log may show them.
 	PINs []string
+
+	// plain and secret are the two parts of Fields. secret is nil without sealed fields.
+	plain  json.RawMessage
+	secret map[string]any
+}
+
+// WithoutPINs returns the event with null instead of each PIN. Of the sealed fields, it keeps only what is known not to
+// be a PIN.
+func (e Event) WithoutPINs() Event {
+	if e.secret == nil {
+		return e
+	}
+	e.Fields = mergeObjects(e.plain, domain.MustJSON(withoutPINs("", e.secret)))
+	e.PINs, e.secret = nil, nil
+	return e
+}
+
+// plainFields are the names of fields within sealed fields whose values are not PINs.
+var plainFields = []string{"property", "mutation_code", "name", "starts_at", "ends_at"}
+
+// withoutPINs returns a value of sealed fields. name is the field that it is the value of. In an object that names a
+// property, from and to are values of that property.
+func withoutPINs(name string, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		property, _ := v["property"].(string)
+		for field, one := range v {
+			of := field
+			if property != "" && (field == "from" || field == "to") {
+				of = property
+			}
+			out[field] = withoutPINs(of, one)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = withoutPINs(name, one)
+		}
+		return out
+	}
+	if slices.Contains(plainFields, name) {
+		return value
+	}
+	return nil
 }
 
 // MarshalJSON encodes the event as webhooks and clients receive it. The bytes are the same each time.
@@ -233,6 +279,7 @@ func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
 			return e, fmt.Errorf("%w: read the secret fields of event %s", ErrUnopened, r.EventID) // err may quote them
 		}
 		e.Fields, e.PINs = mergeObjects(e.Fields, secret), pinsIn(fields)
+		e.plain, e.secret = r.Payload, fields
 	}
 	return e, nil
 }

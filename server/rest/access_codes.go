@@ -45,7 +45,7 @@ func (h *handlers) CreateAccessCode(
 			return nil, err
 		}
 	}
-	made := toAccessCode(code)
+	made := toAccessCode(p, code)
 	return openapi.CreateAccessCode200JSONResponse{
 		Ok:            true,
 		AccessCode:    made,
@@ -56,11 +56,15 @@ func (h *handlers) CreateAccessCode(
 func (h *handlers) GetAccessCode(
 	ctx context.Context, r openapi.GetAccessCodeRequestObject,
 ) (openapi.GetAccessCodeResponseObject, error) {
-	c, err := h.access.Devices.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	p := principal(ctx)
+	if err := authorizePIN(p, r.Body.Code); err != nil {
+		return nil, err
+	}
+	c, err := h.access.Devices.GetCode(ctx, p, true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
+	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(p, c)}, nil
 }
 
 func (h *handlers) ListAccessCodes(
@@ -91,7 +95,7 @@ func (h *handlers) ListAccessCodes(
 			return h.access.Devices.ListCodes(ctx, p, filter, part)
 		},
 		codePosition,
-		toAccessCode,
+		func(c device.Code) api.AccessCode { return toAccessCode(principal(ctx), c) },
 		"access_codes",
 	)
 	return longPage{list, page}, err
@@ -145,7 +149,9 @@ func (h *handlers) GenerateAccessCode(
 	}, nil
 }
 
-func toAccessCode(c device.Code) api.AccessCode {
+// toAccessCode returns a code as the caller may see it.
+func toAccessCode(p domain.Principal, c device.Code) api.AccessCode {
+	c = shownCode(p, c)
 	return api.AccessCode{
 		AccessCodeID:                  c.ID.String(),
 		DeviceID:                      c.DeviceID.String(),
@@ -196,11 +202,12 @@ func toMutation(m device.Mutation) api.PendingMutation {
 func (h *handlers) PullBackupAccessCode(
 	ctx context.Context, r openapi.PullBackupAccessCodeRequestObject,
 ) (openapi.PullBackupAccessCodeResponseObject, error) {
-	c, err := h.access.Devices.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
+	p := principal(ctx)
+	c, err := h.access.Devices.PullBackupCode(ctx, p, r.Body.AccessCodeID)
 	if err != nil {
 		return nil, err
 	}
-	shown := toAccessCode(c)
+	shown := toAccessCode(p, c)
 	return openapi.PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
 }
 

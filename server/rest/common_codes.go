@@ -13,7 +13,8 @@ func (h *handlers) CreateMultipleAccessCodes(
 	ctx context.Context, r openapi.CreateMultipleAccessCodesRequestObject,
 ) (openapi.CreateMultipleAccessCodesResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
-	codes, err := h.access.Devices.CreateCodes(ctx, principal(ctx), device.NewCodes{
+	p := principal(ctx)
+	codes, err := h.access.Devices.CreateCodes(ctx, p, device.NewCodes{
 		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
 		NewCode: device.NewCode{
 			Name:                        optional(r.Body.Name),
@@ -30,7 +31,10 @@ func (h *handlers) CreateMultipleAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.CreateMultipleAccessCodes200JSONResponse{Ok: true, AccessCodes: each(codes, toAccessCode)}, nil
+	return openapi.CreateMultipleAccessCodes200JSONResponse{
+		Ok:          true,
+		AccessCodes: each(codes, func(c device.Code) api.AccessCode { return toAccessCode(p, c) }),
+	}, nil
 }
 
 func (h *handlers) UpdateMultipleAccessCodes(

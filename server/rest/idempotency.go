@@ -135,7 +135,7 @@ func (h *handlers) resumedCode(
 	}
 	return encodeResponse(api.AccessCodeCreatedResponse{
 		Ok:            true,
-		AccessCode:    toAccessCode(code),
+		AccessCode:    toAccessCode(principal(ctx), code),
 		ActionAttempt: answer.ActionAttempt,
 	})
 }

@@ -34,7 +34,7 @@ func (h *handlers) ListUnmanagedAccessCodes(
 			)
 		},
 		codePosition,
-		toUnmanagedAccessCode,
+		func(c device.Code) api.UnmanagedAccessCode { return toUnmanagedAccessCode(principal(ctx), c) },
 		"access_codes",
 	)
 	return longPage{list, page}, err
@@ -43,11 +43,15 @@ func (h *handlers) ListUnmanagedAccessCodes(
 func (h *handlers) GetUnmanagedAccessCode(
 	ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject,
 ) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
-	c, err := h.access.Devices.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	p := principal(ctx)
+	if err := authorizePIN(p, r.Body.Code); err != nil {
+		return nil, err
+	}
+	c, err := h.access.Devices.GetCode(ctx, p, false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(p, c)}, nil
 }
 
 func (h *handlers) UpdateUnmanagedAccessCode(
@@ -102,10 +106,15 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{
+		Ok:         true,
+		AccessCode: toUnmanagedAccessCode(principal(ctx), c),
+	}, nil
 }
 
-func toUnmanagedAccessCode(c device.Code) api.UnmanagedAccessCode {
+// toUnmanagedAccessCode returns an unmanaged code as the caller may see it.
+func toUnmanagedAccessCode(p domain.Principal, c device.Code) api.UnmanagedAccessCode {
+	c = shownCode(p, c)
 	return api.UnmanagedAccessCode{
 		AccessCodeID:                    c.ID.String(),
 		DeviceID:                        c.DeviceID.String(),
