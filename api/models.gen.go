@@ -5035,6 +5035,9 @@ type UserIdentityResponse struct {
 
 // Webhook An endpoint that receives events.
 type Webhook struct {
+	// ConsecutiveFailures How many attempts have failed since the last success. Missing if the last one succeeded. An extension of this server.
+	ConsecutiveFailures int `json:"consecutive_failures,omitempty,omitzero"`
+
 	// Disabled Whether the server has stopped deliveries, because the endpoint returned 410 or failed for days. An extension of this server.
 	Disabled *bool `json:"disabled,omitempty"`
 
@@ -5046,6 +5049,15 @@ type Webhook struct {
 
 	// EventTypes The event types that it receives. `*` means all.
 	EventTypes []string `json:"event_types,omitempty,omitzero"`
+
+	// EventsWaiting How many events wait to be sent. Of a disabled webhook, it also counts those that a replay sends. At most 1,000 are counted. Only in `get` and `list`. An extension of this server.
+	EventsWaiting *int `json:"events_waiting,omitempty"`
+
+	// FailingSince Since when all attempts have failed. Only if the last one failed. An extension of this server.
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+
+	// LastSuccessAt When the endpoint last accepted an event, accurate to a minute. An extension of this server.
+	LastSuccessAt *time.Time `json:"last_success_at,omitempty"`
 
 	// Secret The secret that signs deliveries: `whsec_` and base64, according to Standard Webhooks.
 	Secret string `json:"secret,omitempty,omitzero"`
