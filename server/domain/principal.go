@@ -67,9 +67,9 @@ type Principal struct {
 // with one and reaches nothing. What such callers store is limited.
 func (p Principal) IsPublic() bool { return p.Kind == PublishableKey || p.Unclaimed }
 
-// CanReadPINs reports whether the caller may read the PINs of the codes in its scope. Roles apply to keys only, so a
-// client session can.
-func (p Principal) CanReadPINs() bool { return p.Kind == EndUser || p.Role.Includes(RoleOperator) }
+// CanReadPINs reports whether the caller may read the PINs of the codes in its scope. Client sessions and the server
+// itself have no role, and can.
+func (p Principal) CanReadPINs() bool { return p.Role != RoleViewer }
 
 // CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {

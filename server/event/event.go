@@ -284,6 +284,15 @@ func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
 	return e, nil
 }
 
+// readFor is ReadEvent for a caller, which may see no PINs.
+func (s *Service) readFor(p domain.Principal, r dbsqlc.Event) (Event, error) {
+	e, err := s.ReadEvent(r)
+	if err != nil || p.CanReadPINs() {
+		return e, err
+	}
+	return e.WithoutPINs(), nil
+}
+
 // pinsIn finds the values in sealed fields that may be PINs: at least 4 characters, all digits.
 func pinsIn(value any) (out []string) {
 	switch v := value.(type) {
@@ -304,7 +313,7 @@ func pinsIn(value any) (out []string) {
 }
 
 // GetEvent reads the latest event that meets all conditions that are not empty: its identifier, its device, and its
-// type. It fails with Invalid if none is given, and with NotFound.
+// type. A viewer gets it without PINs. It fails with Invalid if none is given, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID, eventType string) (Event, error) {
 	if id+deviceID+eventType == "" {
 		return Event{}, domain.Invalidf("", "Must specify at least one of event_id, device_id, and event_type")
@@ -331,7 +340,7 @@ func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID
 	if err != nil {
 		return Event{}, fmt.Errorf("read the event: %w", err)
 	}
-	return s.ReadEvent(r)
+	return s.readFor(p, r)
 }
 
 // latestEvent reads the latest event that meets the conditions. An identifier is looked up alone, which is faster.
@@ -397,7 +406,7 @@ func writtenIDs(texts *[]string) []string {
 	return written
 }
 
-// ListEvents lists events, oldest first. It fails with Invalid.
+// ListEvents lists events, oldest first. A viewer gets them without PINs. It fails with Invalid.
 func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f Filter) ([]Event, error) {
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, domain.Invalidf("", "Must specify either since or between")
@@ -463,7 +472,7 @@ func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f Filter) 
 	}
 	out := make([]Event, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.ReadEvent(r); err != nil {
+		if out[i], err = s.readFor(p, r); err != nil {
 			return nil, err
 		}
 	}

@@ -45,7 +45,7 @@ func (h *handlers) CreateAccessCode(
 			return nil, err
 		}
 	}
-	made := toAccessCode(p, code)
+	made := toAccessCode(code)
 	return openapi.CreateAccessCode200JSONResponse{
 		Ok:            true,
 		AccessCode:    made,
@@ -64,7 +64,7 @@ func (h *handlers) GetAccessCode(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(p, c)}, nil
+	return openapi.GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
 }
 
 func (h *handlers) ListAccessCodes(
@@ -95,7 +95,7 @@ func (h *handlers) ListAccessCodes(
 			return h.access.Devices.ListCodes(ctx, p, filter, part)
 		},
 		codePosition,
-		func(c device.Code) api.AccessCode { return toAccessCode(principal(ctx), c) },
+		toAccessCode,
 		"access_codes",
 	)
 	return longPage{list, page}, err
@@ -149,9 +149,7 @@ func (h *handlers) GenerateAccessCode(
 	}, nil
 }
 
-// toAccessCode returns a code as the caller may see it.
-func toAccessCode(p domain.Principal, c device.Code) api.AccessCode {
-	c = shownCode(p, c)
+func toAccessCode(c device.Code) api.AccessCode {
 	return api.AccessCode{
 		AccessCodeID:                  c.ID.String(),
 		DeviceID:                      c.DeviceID.String(),
@@ -202,12 +200,11 @@ func toMutation(m device.Mutation) api.PendingMutation {
 func (h *handlers) PullBackupAccessCode(
 	ctx context.Context, r openapi.PullBackupAccessCodeRequestObject,
 ) (openapi.PullBackupAccessCodeResponseObject, error) {
-	p := principal(ctx)
-	c, err := h.access.Devices.PullBackupCode(ctx, p, r.Body.AccessCodeID)
+	c, err := h.access.Devices.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
 	if err != nil {
 		return nil, err
 	}
-	shown := toAccessCode(p, c)
+	shown := toAccessCode(c)
 	return openapi.PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
 }
 

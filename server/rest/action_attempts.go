@@ -160,7 +160,7 @@ func (h *handlers) resultsOf(ctx context.Context, attempts []device.Attempt) (ma
 	}
 	codes := make(map[string]api.AccessCode, len(list))
 	for _, c := range list {
-		codes[c.ID.String()] = toAccessCode(principal(ctx), c)
+		codes[c.ID.String()] = toAccessCode(c)
 	}
 	return codes, nil
 }

@@ -13,8 +13,7 @@ func (h *handlers) CreateMultipleAccessCodes(
 	ctx context.Context, r openapi.CreateMultipleAccessCodesRequestObject,
 ) (openapi.CreateMultipleAccessCodesResponseObject, error) {
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
-	p := principal(ctx)
-	codes, err := h.access.Devices.CreateCodes(ctx, p, device.NewCodes{
+	codes, err := h.access.Devices.CreateCodes(ctx, principal(ctx), device.NewCodes{
 		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
 		NewCode: device.NewCode{
 			Name:                        optional(r.Body.Name),
@@ -31,10 +30,7 @@ func (h *handlers) CreateMultipleAccessCodes(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.CreateMultipleAccessCodes200JSONResponse{
-		Ok:          true,
-		AccessCodes: each(codes, func(c device.Code) api.AccessCode { return toAccessCode(p, c) }),
-	}, nil
+	return openapi.CreateMultipleAccessCodes200JSONResponse{Ok: true, AccessCodes: each(codes, toAccessCode)}, nil
 }
 
 func (h *handlers) UpdateMultipleAccessCodes(

@@ -11,19 +11,17 @@ import (
 func (h *handlers) GetEvent(
 	ctx context.Context, r openapi.GetEventRequestObject,
 ) (openapi.GetEventResponseObject, error) {
-	p := principal(ctx)
-	e, err := h.access.Events.GetEvent(ctx, p, r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
+	e, err := h.access.Events.GetEvent(ctx, principal(ctx), r.Body.EventID, r.Body.DeviceID, r.Body.EventType)
 	if err != nil {
 		return nil, err
 	}
-	return oneEvent{Ok: true, Event: shownEvent(p, e)}, nil
+	return oneEvent{Ok: true, Event: e}, nil
 }
 
 func (h *handlers) ListEvents(
 	ctx context.Context, r openapi.ListEventsRequestObject,
 ) (openapi.ListEventsResponseObject, error) {
-	p := principal(ctx)
-	list, err := h.access.Events.ListEvents(ctx, p, event.Filter{
+	list, err := h.access.Events.ListEvents(ctx, principal(ctx), event.Filter{
 		Since:     r.Body.Since,
 		Between:   r.Body.Between,
 		IDs:       r.Body.EventIds,
@@ -50,7 +48,7 @@ func (h *handlers) ListEvents(
 	if err != nil {
 		return nil, err
 	}
-	return someEvents{each(list, func(e event.Event) event.Event { return shownEvent(p, e) })}, nil
+	return someEvents{list}, nil
 }
 
 // oneEvent and someEvents are the responses of the event operations. They avoid decoding each event into the

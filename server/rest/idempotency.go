@@ -135,7 +135,7 @@ func (h *handlers) resumedCode(
 	}
 	return encodeResponse(api.AccessCodeCreatedResponse{
 		Ok:            true,
-		AccessCode:    toAccessCode(principal(ctx), code),
+		AccessCode:    toAccessCode(code),
 		ActionAttempt: answer.ActionAttempt,
 	})
 }

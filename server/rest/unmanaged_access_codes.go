@@ -34,7 +34,7 @@ func (h *handlers) ListUnmanagedAccessCodes(
 			)
 		},
 		codePosition,
-		func(c device.Code) api.UnmanagedAccessCode { return toUnmanagedAccessCode(principal(ctx), c) },
+		toUnmanagedAccessCode,
 		"access_codes",
 	)
 	return longPage{list, page}, err
@@ -51,7 +51,7 @@ func (h *handlers) GetUnmanagedAccessCode(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(p, c)}, nil
+	return openapi.GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
 func (h *handlers) UpdateUnmanagedAccessCode(
@@ -106,15 +106,10 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{
-		Ok:         true,
-		AccessCode: toUnmanagedAccessCode(principal(ctx), c),
-	}, nil
+	return openapi.SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
 }
 
-// toUnmanagedAccessCode returns an unmanaged code as the caller may see it.
-func toUnmanagedAccessCode(p domain.Principal, c device.Code) api.UnmanagedAccessCode {
-	c = shownCode(p, c)
+func toUnmanagedAccessCode(c device.Code) api.UnmanagedAccessCode {
 	return api.UnmanagedAccessCode{
 		AccessCodeID:                    c.ID.String(),
 		DeviceID:                        c.DeviceID.String(),
