@@ -118,7 +118,7 @@ func (s *Service) RecordDeliveries(
 const successAccuracy = time.Minute
 
 // recordHealthy is RecordDeliveries where neither the health nor the last success change. It does not lock the webhook
-// against the fan-out. It returns false where the webhook must be locked or was deleted.
+// against the fan-out. It returns false if the webhook needs the lock, or does not exist.
 func (s *Service) recordHealthy(
 	ctx context.Context,
 	h store.Fence,
