@@ -410,7 +410,7 @@ type AccessCode struct {
 	// Appearance How the code is shown on its device and in the app of the vendor.
 	Appearance AccessCodeAppearance `json:"appearance"`
 
-	// Code The PIN. Null until the vendor has assigned it.
+	// Code The PIN. Null until the vendor has assigned it, and for keys that may not read PINs.
 	Code *string `json:"code"`
 
 	// CommonCodeKey Shared by codes that have the same PIN.
@@ -2491,7 +2491,7 @@ type GetAccessCodeRequest struct {
 	// AccessCodeID An identifier. Clients must treat it as opaque.
 	AccessCodeID ID `json:"access_code_id,omitempty,omitzero"`
 
-	// Code Its PIN. Of several codes with the PIN, the answer is the one whose time frame contains now, else the next one, else the last one.
+	// Code Its PIN. Keys that may not read PINs get 403. Of several codes with the PIN, the answer is the one whose time frame contains now, else the next one, else the last one.
 	Code string `json:"code,omitempty,omitzero"`
 
 	// DeviceID An identifier. Clients must treat it as opaque.
@@ -4174,7 +4174,7 @@ type TimelineEvent struct {
 	// Description For people.
 	Description string `json:"description"`
 
-	// Details The data of the event.
+	// Details The data of the event, with null instead of each PIN.
 	Details map[string]interface{} `json:"details,omitempty,omitzero"`
 
 	// EventType The type of the event. New values may be added.
@@ -4249,7 +4249,7 @@ type UnmanagedAccessCode struct {
 	// CannotDeleteUnmanagedAccessCode True if the vendor does not allow deleting it.
 	CannotDeleteUnmanagedAccessCode bool `json:"cannot_delete_unmanaged_access_code,omitempty,omitzero"`
 
-	// Code The PIN. Absent if the vendor hides it.
+	// Code The PIN. Absent if the vendor hides it, and for keys that may not read PINs.
 	Code *string `json:"code,omitempty"`
 
 	// CreatedAt When it was first seen.
@@ -5035,6 +5035,9 @@ type UserIdentityResponse struct {
 
 // Webhook An endpoint that receives events.
 type Webhook struct {
+	// ConsecutiveFailures How many attempts have failed since the last success. Missing if the last one succeeded. An extension of this server.
+	ConsecutiveFailures int `json:"consecutive_failures,omitempty,omitzero"`
+
 	// Disabled Whether the server has stopped deliveries, because the endpoint returned 410 or failed for days. An extension of this server.
 	Disabled *bool `json:"disabled,omitempty"`
 
@@ -5046,6 +5049,15 @@ type Webhook struct {
 
 	// EventTypes The event types that it receives. `*` means all.
 	EventTypes []string `json:"event_types,omitempty,omitzero"`
+
+	// EventsWaiting How many events wait to be sent. Of a disabled webhook, it also counts those that a replay sends. At most 1,000 are counted. Only in `get` and `list`. An extension of this server.
+	EventsWaiting *int `json:"events_waiting,omitempty"`
+
+	// FailingSince Since when all attempts have failed. Only if the last one failed. An extension of this server.
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+
+	// LastSuccessAt When the endpoint last accepted an event, accurate to a minute. An extension of this server.
+	LastSuccessAt *time.Time `json:"last_success_at,omitempty"`
 
 	// Secret The secret that signs deliveries: `whsec_` and base64, according to Standard Webhooks.
 	Secret string `json:"secret,omitempty,omitzero"`

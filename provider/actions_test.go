@@ -104,6 +104,58 @@ func TestLockThatDoesNotConfirmEndsTheAction(t *testing.T) {
 	}, "leaves no time")
 }
 
+// A server that does not know the attempt proves nothing about the door. Only the reported position of the bolt does.
+func TestDoorAction_OutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	const unknown, advice = "server does not know the action attempt", "Check the door before you run the action again"
+	f := startFake(t)
+	p := f.plugin(t)
+	inTime := func(timeout string) map[string]tftypes.Value {
+		return map[string]tftypes.Value{
+			"device_id": text(fakeDevice), "timeouts": p.within("deviceaccess_unlock_door", timeout),
+		}
+	}
+	position := func(properties map[string]any) {
+		f.do(func() {
+			f.devices = []map[string]any{
+				{"device_id": fakeDevice, "device_type": "august_lock", "properties": properties},
+			}
+		})
+	}
+	for name, started := range map[string]string{
+		"no attempt":         `{"ok": true}`,
+		"an unknown attempt": `{"ok": true, "action_attempt": {"action_attempt_id": "lost", "status": "pending"}}`,
+	} {
+		f.then("/locks/unlock_door", answerRaw(http.StatusOK, "application/json", started))
+		position(map[string]any{"online": true, "locked": true})
+		said := p.cannot(
+			"deviceaccess_unlock_door",
+			inTime("700ms"),
+			unknown,
+			"did not report the lock as unlocked",
+			advice,
+		)
+		if said.Attribute.String() != `AttributeName("device_id")` {
+			t.Errorf("%s: the error is at %s", name, said.Attribute)
+		}
+		f.then("/locks/unlock_door", answerRaw(http.StatusOK, "application/json", started))
+		position(map[string]any{"online": true})
+		p.cannot(
+			"deviceaccess_unlock_door",
+			inTime("1h"),
+			unknown,
+			"does not report whether the door is locked",
+			advice,
+		)
+		f.then("/locks/unlock_door", answerRaw(http.StatusOK, "application/json", started))
+		position(map[string]any{"online": true, "locked": false})
+		expectSaid(t, name, p.does("deviceaccess_unlock_door", inTime("1h")), "is unlocked.")
+	}
+	// The server may have carried out a command that it has not answered.
+	f.then("/locks/unlock_door", answerRaw(http.StatusInternalServerError, "text/plain", "broken"))
+	p.cannot("deviceaccess_unlock_door", inTime("1h"), "The server may have done it", advice)
+}
+
 func TestServerBackupCodeIsPulledWithoutItsPIN(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/action"
@@ -67,22 +68,68 @@ func (a *doorAction) Invoke(ctx context.Context, req action.InvokeRequest, resp 
 	progress(resp, "Sending the command to the lock %s.", id)
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, command, api.BoltRequest{DeviceID: id})
 	if err != nil {
-		report(&resp.Diagnostics, what, err)
+		next := nextStep(err)
+		if api.MayHaveHappened(err) {
+			next = uncertainAdvice(err, "Check the door before you run the action again.")
+		}
+		reportNext(&resp.Diagnostics, what, err, next)
 		return
 	}
 	progress(resp, "Waiting for the lock %s to confirm.", id)
-	if err := client.Await(ctx, answer.ActionAttempt); err != nil {
-		next := nextStep(err)
-		failed, ok := errors.AsType[*api.AttemptError](err)
-		switch {
-		case ok && failed.Err == nil:
-			next = "The lock has not done it. Check that the lock is online, then run the action again."
-		case errors.Is(err, context.DeadlineExceeded):
-			next = "The lock may still do it. Check the door before you run the action again; for a slow lock, raise " +
-				"`timeouts { invoke }`."
-		}
-		diagnostics.FailureAt(&resp.Diagnostics, path.Root("device_id"), what, sentence(err.Error())+"\n\n"+next)
+	if err := a.await(ctx, client, id, answer.ActionAttempt); err != nil {
+		diagnostics.FailureAt(
+			&resp.Diagnostics,
+			path.Root("device_id"),
+			what,
+			sentence(err.Error())+"\n\n"+adviceForDoor(err),
+		)
 		return
 	}
 	progress(resp, "The lock %s is %sed.", id, a.verb)
+}
+
+// await waits until the lock confirms. If the server does not know the attempt, it waits until the server reports the
+// position of the bolt, and otherwise fails with api.ErrOutcomeUnknown.
+func (a *doorAction) await(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) error {
+	err := client.AwaitKnown(ctx, attempt)
+	if !errors.Is(err, api.ErrOutcomeUnknown) {
+		return err
+	}
+	err = api.Poll(ctx, func() (bool, error) {
+		device, err := api.Call[api.DeviceResponse](ctx, client.GetDevice, api.GetDeviceRequest{DeviceID: id})
+		if err != nil {
+			return false, err
+		}
+		locked := device.Device.Properties.Locked
+		if locked == nil {
+			return false, errPositionUnknown
+		}
+		return *locked == (a.verb == "lock"), nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w, and it did not report the lock as %sed in time%s", api.ErrOutcomeUnknown, a.verb,
+			api.PollFailureSuffix(err))
+	}
+	return fmt.Errorf("%w: %w", api.ErrOutcomeUnknown, err)
+}
+
+// errPositionUnknown reports that the server does not know whether a door is locked.
+var errPositionUnknown = errors.New("it does not report whether the door is locked either")
+
+// adviceForDoor says what to do after a command was sent.
+func adviceForDoor(err error) string {
+	failed, ok := errors.AsType[*api.AttemptError](err)
+	switch {
+	case errors.Is(err, api.ErrOutcomeUnknown):
+		return "The lock may have done it, or may still do it. Check the door before you run the action again."
+	case ok && failed.Err == nil:
+		return "The lock has not done it. Check that the lock is online, then run the action again."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The lock may still do it. Check the door before you run the action again; for a slow lock, raise " +
+			"`timeouts { invoke }`."
+	}
+	return nextStep(err)
 }

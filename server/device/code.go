@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,6 +58,33 @@ type Code struct {
 
 // TimeBound reports whether the code has a start or an end. Some vendors list codes with only one of them.
 func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
+
+// WithoutPINs returns the code without its PIN, and its mutations without PINs.
+func (c Code) WithoutPINs() Code {
+	c.PIN, c.Mutations = nil, slices.Clone(c.Mutations)
+	for i, m := range c.Mutations {
+		c.Mutations[i].From, c.Mutations[i].To = withoutPIN(m.From), withoutPIN(m.To)
+	}
+	return c
+}
+
+// shownTo returns the code as a caller may see it.
+func (c Code) shownTo(p domain.Principal) Code {
+	if p.CanReadPINs() {
+		return c
+	}
+	return c.WithoutPINs()
+}
+
+// withoutPIN returns the fields of a mutation. The PIN among them is null.
+func withoutPIN(fields map[string]any) map[string]any {
+	if _, has := fields[lockstate.CodeField]; !has {
+		return fields
+	}
+	fields = maps.Clone(fields)
+	fields[lockstate.CodeField] = nil
+	return fields
+}
 
 // Mutation is a change that the device has not confirmed: a mutation_code of the API.
 type Mutation struct {
@@ -302,8 +330,9 @@ func codeNotFound(id string) *domain.Error {
 }
 
 // GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN. Of several codes with
-// the PIN, it returns the one whose time frame contains now, else the next one, else the last one. It fails with
-// Invalid unless exactly one of the two is given, and with NotFound, also for a code of the other kind.
+// the PIN, it returns the one whose time frame contains now, else the next one, else the last one. A viewer gets it
+// without PINs. It fails with Invalid unless exactly one of the two is given, and with NotFound, also for a code of the
+// other kind.
 func (s *Service) GetCode(
 	ctx context.Context,
 	p domain.Principal,
@@ -329,7 +358,8 @@ func (s *Service) GetCode(
 		if err != nil {
 			return Code{}, fmt.Errorf("read the access code: %w", err)
 		}
-		return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+		c, err := s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+		return c.shownTo(p), err
 	}
 	device, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -348,7 +378,8 @@ func (s *Service) GetCode(
 	if err != nil {
 		return Code{}, fmt.Errorf("read the access code: %w", err)
 	}
-	return s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+	c, err := s.toCodeWithErrors(ctx, r.AccessCode, r.CodeDevice)
+	return c.shownTo(p), err
 }
 
 // CodeFilter is a set of conditions that must all hold.
@@ -361,8 +392,8 @@ type CodeFilter struct {
 	Nothing     bool // matches no code, such as a condition on an access grant
 }
 
-// ListCodes lists codes, oldest first, and reports whether more follow the page. It fails with Invalid where
-// the filter names no device, codes, or customer, and with NotFound for the device.
+// ListCodes lists codes, oldest first, and reports whether more follow the page. A viewer gets them without PINs. It
+// fails with Invalid where the filter names no device, codes, or customer, and with NotFound for the device.
 func (s *Service) ListCodes(
 	ctx context.Context,
 	p domain.Principal,
@@ -381,6 +412,9 @@ func (s *Service) ListCodes(
 	}
 	pairs, more := domain.Cut(page, pairs)
 	out, err := s.toCodesWithErrors(ctx, pairs)
+	for i := range out {
+		out[i] = out[i].shownTo(p)
+	}
 	return out, more, err
 }
 

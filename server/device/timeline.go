@@ -42,7 +42,7 @@ type TimelineEvent struct {
 	// Actor is api_key, external, or system.
 	Actor       string
 	Description string
-	// Details are the fields of the event besides the identifiers and metadata of its subjects.
+	// Details are the fields of the event besides the identifiers and metadata of its subjects. They contain no PINs.
 	Details map[string]any
 }
 
@@ -144,9 +144,10 @@ func (s *Service) CodeTimeline(ctx context.Context, p domain.Principal, f Timeli
 		if err != nil {
 			return t, err
 		}
+		// A timeline is for people to read, in logs and on screens. The published contract requires no PIN in it.
 		var fields map[string]any
-		if err := json.Unmarshal(e.Fields, &fields); err != nil {
-			return t, fmt.Errorf("read the event %s", e.ID) // the error may quote a PIN
+		if err := json.Unmarshal(e.WithoutPINs().Fields, &fields); err != nil {
+			return t, fmt.Errorf("read the event %s: %w", e.ID, err)
 		}
 		id := func(field string) string { text, _ := fields[field].(string); return text }
 		kind := timelineTypes[e.Type]

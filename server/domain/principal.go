@@ -27,7 +27,7 @@ type Role string
 const (
 	RoleAdmin    Role = "admin"
 	RoleOperator Role = "operator" // daily work: codes, doors, people, and thermostats
-	RoleViewer   Role = "viewer"   // reads
+	RoleViewer   Role = "viewer"   // reads, except PINs
 )
 
 // Roles are all roles, from the strongest.
@@ -66,6 +66,10 @@ type Principal struct {
 // IsPublic reports whether anyone could have got the credential: it is a publishable key, or a session that was created
 // with one and reaches nothing. What such callers store is limited.
 func (p Principal) IsPublic() bool { return p.Kind == PublishableKey || p.Unclaimed }
+
+// CanReadPINs reports whether the caller may read the PINs of the codes in its scope. Client sessions and the server
+// itself have no role, and can.
+func (p Principal) CanReadPINs() bool { return p.Role != RoleViewer }
 
 // CanSee reports whether the caller can see what belongs to the account. Everything else counts as absent.
 func (p Principal) CanSee(account uuid.UUID) bool {

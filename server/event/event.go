@@ -33,6 +33,52 @@ type Event struct {
 	Fields json.RawMessage
 	// PINs are the PINs in Fields, at any depth. No log may show them.
 	PINs []string
+
+	// plain and secret are the two parts of Fields. secret is nil without sealed fields.
+	plain  json.RawMessage
+	secret map[string]any
+}
+
+// WithoutPINs returns the event with null instead of each PIN. Of the sealed fields, it keeps only what is known not to
+// be a PIN.
+func (e Event) WithoutPINs() Event {
+	if e.secret == nil {
+		return e
+	}
+	e.Fields = mergeObjects(e.plain, domain.MustJSON(withoutPINs("", e.secret)))
+	e.PINs, e.secret = nil, nil
+	return e
+}
+
+// plainFields are the names of fields within sealed fields whose values are not PINs.
+var plainFields = []string{"property", "mutation_code", "name", "starts_at", "ends_at"}
+
+// withoutPINs returns a value of sealed fields. name is the field that it is the value of. In an object that names a
+// property, from and to are values of that property.
+func withoutPINs(name string, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		property, _ := v["property"].(string)
+		for field, one := range v {
+			of := field
+			if property != "" && (field == "from" || field == "to") {
+				of = property
+			}
+			out[field] = withoutPINs(of, one)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = withoutPINs(name, one)
+		}
+		return out
+	}
+	if slices.Contains(plainFields, name) {
+		return value
+	}
+	return nil
 }
 
 // MarshalJSON encodes the event as webhooks and clients receive it. The bytes are the same each time.
@@ -233,8 +279,18 @@ func (s *Service) ReadEvent(r dbsqlc.Event) (Event, error) {
 			return e, fmt.Errorf("%w: read the secret fields of event %s", ErrUnopened, r.EventID) // err may quote them
 		}
 		e.Fields, e.PINs = mergeObjects(e.Fields, secret), pinsIn(fields)
+		e.plain, e.secret = r.Payload, fields
 	}
 	return e, nil
+}
+
+// readFor is ReadEvent for a caller, which may see no PINs.
+func (s *Service) readFor(p domain.Principal, r dbsqlc.Event) (Event, error) {
+	e, err := s.ReadEvent(r)
+	if err != nil || p.CanReadPINs() {
+		return e, err
+	}
+	return e.WithoutPINs(), nil
 }
 
 // pinsIn finds the values in sealed fields that may be PINs: at least 4 characters, all digits.
@@ -257,7 +313,7 @@ func pinsIn(value any) (out []string) {
 }
 
 // GetEvent reads the latest event that meets all conditions that are not empty: its identifier, its device, and its
-// type. It fails with Invalid if none is given, and with NotFound.
+// type. A viewer gets it without PINs. It fails with Invalid if none is given, and with NotFound.
 func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID, eventType string) (Event, error) {
 	if id+deviceID+eventType == "" {
 		return Event{}, domain.Invalidf("", "Must specify at least one of event_id, device_id, and event_type")
@@ -284,7 +340,7 @@ func (s *Service) GetEvent(ctx context.Context, p domain.Principal, id, deviceID
 	if err != nil {
 		return Event{}, fmt.Errorf("read the event: %w", err)
 	}
-	return s.ReadEvent(r)
+	return s.readFor(p, r)
 }
 
 // latestEvent reads the latest event that meets the conditions. An identifier is looked up alone, which is faster.
@@ -350,7 +406,7 @@ func writtenIDs(texts *[]string) []string {
 	return written
 }
 
-// ListEvents lists events, oldest first. It fails with Invalid.
+// ListEvents lists events, oldest first. A viewer gets them without PINs. It fails with Invalid.
 func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f Filter) ([]Event, error) {
 	if (f.Since == "") == (f.Between == nil) {
 		return nil, domain.Invalidf("", "Must specify either since or between")
@@ -416,7 +472,7 @@ func (s *Service) ListEvents(ctx context.Context, p domain.Principal, f Filter) 
 	}
 	out := make([]Event, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.ReadEvent(r); err != nil {
+		if out[i], err = s.readFor(p, r); err != nil {
 			return nil, err
 		}
 	}

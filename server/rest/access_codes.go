@@ -56,7 +56,11 @@ func (h *handlers) CreateAccessCode(
 func (h *handlers) GetAccessCode(
 	ctx context.Context, r openapi.GetAccessCodeRequestObject,
 ) (openapi.GetAccessCodeResponseObject, error) {
-	c, err := h.access.Devices.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	p := principal(ctx)
+	if err := authorizePIN(p, r.Body.Code); err != nil {
+		return nil, err
+	}
+	c, err := h.access.Devices.GetCode(ctx, p, true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,11 @@ func (h *handlers) ListUnmanagedAccessCodes(
 func (h *handlers) GetUnmanagedAccessCode(
 	ctx context.Context, r openapi.GetUnmanagedAccessCodeRequestObject,
 ) (openapi.GetUnmanagedAccessCodeResponseObject, error) {
-	c, err := h.access.Devices.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	p := principal(ctx)
+	if err := authorizePIN(p, r.Body.Code); err != nil {
+		return nil, err
+	}
+	c, err := h.access.Devices.GetCode(ctx, p, false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
 	if err != nil {
 		return nil, err
 	}

@@ -107,14 +107,16 @@ func (h *handlers) RotateWebhookSecret(
 	}, nil
 }
 
-// webhookFor returns the function that shows a webhook to the caller. Only administrators see its secret, with which
+// webhookFor returns the function that shows a webhook that was read to the caller. Only administrators see its secret, with which
 // events can be forged.
 func webhookFor(ctx context.Context) func(webhook.Webhook) api.Webhook {
 	return func(w webhook.Webhook) api.Webhook {
 		if !principal(ctx).Role.Includes(domain.RoleAdmin) {
 			w.Secret = ""
 		}
-		return toWebhook(w)
+		shown := toWebhook(w)
+		shown.EventsWaiting = &w.Waiting
+		return shown
 	}
 }
 
@@ -128,5 +130,9 @@ func toWebhook(w webhook.Webhook) api.Webhook {
 		Disabled:       &disabled,
 		DisabledAt:     w.DisabledAt,
 		DisabledReason: w.DisabledReason,
+
+		LastSuccessAt:       w.LastSuccess,
+		FailingSince:        w.FailingSince,
+		ConsecutiveFailures: w.Failures,
 	}
 }

@@ -148,7 +148,6 @@ type Endpoint struct {
 	Webhook
 	WorkspaceID uuid.UUID
 	OldSecret   string        // also signs; empty: none, or its overlap has ended
-	Failures    int           // consecutive failed attempts
 	FailingFor  time.Duration // since the first of them, or the first after a silence
 	Healthy     bool          // the last answer was successful and fast
 	Paused      bool          // nothing is sent for now
@@ -176,7 +175,6 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	e := Endpoint{
 		Webhook:     w,
 		WorkspaceID: r.Webhook.WorkspaceID,
-		Failures:    int(r.Webhook.ConsecutiveFailures),
 		Healthy:     r.Webhook.IsHealthy,
 		Paused:      r.Paused,
 		Suspended:   r.Suspended,

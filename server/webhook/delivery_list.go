@@ -269,28 +269,25 @@ func (s *Service) onWebhook(
 	})
 }
 
-// ListEndpoints lists the webhooks of all workspaces, without their secrets.
+// ListEndpoints lists the webhooks of all workspaces, without their secrets, with their waiting events.
 func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 	rows, err := s.db.ListEndpoints(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the webhooks: %w", err)
 	}
 	out := make([]Endpoint, len(rows))
+	at, busy := map[uuid.UUID]int{}, []uuid.UUID(nil)
 	for i, r := range rows {
 		out[i] = Endpoint{
+			Webhook:     withoutSecret(r.Webhook),
 			WorkspaceID: r.Webhook.WorkspaceID,
 			Suspended:   r.Suspended,
-			Failures:    int(r.Webhook.ConsecutiveFailures),
 			Disabled:    r.Webhook.DisabledAt != nil,
 			FailingFor:  time.Duration(r.FailingSeconds * float64(time.Second)),
-			Webhook: Webhook{
-				ID:             r.Webhook.WebhookID,
-				URL:            r.Webhook.Url,
-				EventTypes:     r.Webhook.EventTypes,
-				DisabledAt:     r.Webhook.DisabledAt,
-				DisabledReason: domain.Value(r.Webhook.DisabledReason),
-			},
+		}
+		if at[r.Webhook.WebhookID] = i; r.Suspended || mayWait(r.Webhook) {
+			busy = append(busy, r.Webhook.WebhookID)
 		}
 	}
-	return out, nil
+	return out, s.countWaiting(ctx, busy, func(id uuid.UUID, n int) { out[at[id]].Waiting = n })
 }

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,6 +69,7 @@ func (s *Service) RecordDeliveries(
 			return err
 		}
 	}
+	succeeded := slices.Contains(arg.States, string(DeliveryDelivered))
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -87,6 +89,7 @@ func (s *Service) RecordDeliveries(
 			Failures:  int32(health.Failures),
 			IsHealthy: health.Healthy,
 			Recovered: health.Recovered,
+			Succeeded: succeeded,
 			Pause:     health.Pause,
 			Silence:   silence,
 		})
@@ -111,8 +114,11 @@ func (s *Service) RecordDeliveries(
 	return nil
 }
 
-// recordHealthy is RecordDeliveries where the health does not change. It does not lock the webhook against
-// the fan-out. It returns false where the webhook must be locked or was deleted.
+// successAccuracy is the accuracy of Webhook.LastSuccess. So most successes need no lock on the webhook.
+const successAccuracy = time.Minute
+
+// recordHealthy is RecordDeliveries where neither the health nor the last success change. It does not lock the webhook
+// against the fan-out. It returns false if the webhook needs the lock, or does not exist.
 func (s *Service) recordHealthy(
 	ctx context.Context,
 	h store.Fence,
@@ -124,10 +130,10 @@ func (s *Service) recordHealthy(
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		w, err := tx.ShareWebhook(ctx, arg.WebhookID)
-		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil ||
-			w.DisabledAt != nil ||
-			w.IsHealthy != prompt {
+		r, err := tx.ShareWebhook(ctx, dbsqlc.ShareWebhookParams{WebhookID: arg.WebhookID, Accuracy: successAccuracy})
+		w := r.Webhook
+		if err != nil || !r.SuccessIsRecent || w.ConsecutiveFailures != 0 || w.FailingSince != nil ||
+			w.PausedUntil != nil || w.DisabledAt != nil || w.IsHealthy != prompt {
 			return err
 		}
 		recorded = true

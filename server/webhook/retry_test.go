@@ -78,23 +78,31 @@ func TestFailingEndpoint_ProbesBackOff(t *testing.T) {
 	failed := answer{status: 500, problem: "no"}
 	last := time.Duration(0)
 	for n := range 20 {
-		h := o.health(Endpoint{Failures: n}, time.Hour, []answer{failed})
+		h := o.health(Endpoint{Webhook: Webhook{Failures: n}}, time.Hour, []answer{failed})
 		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute ||
 			(h.Pause > 0) != (maxConcurrency(h.Failures) == 1) {
 			t.Errorf("%d: %+v, width %d", n, h, maxConcurrency(h.Failures))
 		}
 		last = h.Pause
 	}
-	if h := o.health(Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 ||
+	if h := o.health(
+		Endpoint{Webhook: Webhook{Failures: 19}},
+		time.Hour,
+		[]answer{failed, {status: 200}},
+	); h.Failures != 0 ||
 		h.Pause != 0 ||
 		!h.Recovered {
 		t.Errorf("recovered: %+v", h)
 	}
-	if h := o.health(Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
+	if h := o.health(
+		Endpoint{Webhook: Webhook{Failures: 1}, FailingFor: 120 * time.Hour},
+		time.Hour,
+		[]answer{failed},
+	); h.Disable == "" {
 		t.Error("five days of failures do not disable")
 	}
 	if h := o.health(
-		Endpoint{Failures: 1, FailingFor: 120 * time.Hour},
+		Endpoint{Webhook: Webhook{Failures: 1}, FailingFor: 120 * time.Hour},
 		time.Hour,
 		[]answer{{status: 200}, failed},
 	); h.Disable != "" {

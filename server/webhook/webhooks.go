@@ -29,7 +29,16 @@ type Webhook struct {
 	Secret         string     // whsec_ and base64, as in Standard Webhooks
 	DisabledAt     *time.Time // since when nothing is sent; nil: enabled
 	DisabledReason string
+	LastSuccess    *time.Time // when the endpoint last accepted an event, accurate to successAccuracy; nil: unknown
+	FailingSince   *time.Time // all attempts since then failed; nil: the last one succeeded
+	Failures       int        // consecutive failed attempts
+	// Waiting is how many events wait to be sent. Of a disabled webhook, it also counts those that a replay sends. At
+	// most MaxWaiting are counted.
+	Waiting int
 }
+
+// MaxWaiting is the maximum of Webhook.Waiting, so that its cost does not depend on the backlog.
+const MaxWaiting = 1000
 
 const (
 	secretBytes  = 24 // Standard Webhooks: 24 to 64
@@ -230,15 +239,43 @@ func (s *Service) toWebhook(r dbsqlc.Webhook) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
 	}
+	w := withoutSecret(r)
+	w.Secret = string(secret)
+	return w, nil
+}
+
+// withoutSecret returns the webhook of a row without its secret and its waiting events.
+func withoutSecret(r dbsqlc.Webhook) Webhook {
 	return Webhook{
 		ID:             r.WebhookID,
 		URL:            r.Url,
 		EventTypes:     r.EventTypes,
-		Secret:         string(secret),
 		DisabledAt:     r.DisabledAt,
 		DisabledReason: domain.Value(r.DisabledReason),
-	}, nil
+		LastSuccess:    r.LastSuccessAt,
+		FailingSince:   r.FailingSince,
+		Failures:       int(r.ConsecutiveFailures),
+	}
 }
+
+// countWaiting sets Waiting of webhooks. mayWait selects those that can have waiting events; most have none, and cost
+// nothing.
+func (s *Service) countWaiting(ctx context.Context, mayWait []uuid.UUID, set func(id uuid.UUID, waiting int)) error {
+	if len(mayWait) == 0 {
+		return nil
+	}
+	rows, err := s.db.CountWaitingEvents(ctx, dbsqlc.CountWaitingEventsParams{WebhookIds: mayWait, MaxRows: MaxWaiting})
+	if err != nil {
+		return fmt.Errorf("count the waiting events: %w", err)
+	}
+	for _, r := range rows {
+		set(r.WebhookID, min(int(r.Waiting), MaxWaiting))
+	}
+	return nil
+}
+
+// mayWait reports whether a webhook of a workspace that is not suspended can have waiting events.
+func mayWait(r dbsqlc.Webhook) bool { return r.DueAt != nil || r.DisabledAt != nil }
 
 func webhookNotFound(id string) *domain.Error {
 	return &domain.Error{
@@ -262,7 +299,12 @@ func (s *Service) GetWebhook(ctx context.Context, p domain.Principal, id string)
 	if err != nil {
 		return Webhook{}, fmt.Errorf("read the webhook: %w", err)
 	}
-	return s.toWebhook(r)
+	w, err := s.toWebhook(r)
+	if err != nil || !mayWait(r) {
+		return w, err
+	}
+	err = s.countWaiting(ctx, []uuid.UUID{w.ID}, func(_ uuid.UUID, n int) { w.Waiting = n })
+	return w, err
 }
 
 // ListWebhooks lists all webhooks, oldest first.
@@ -272,12 +314,16 @@ func (s *Service) ListWebhooks(ctx context.Context, p domain.Principal) ([]Webho
 		return nil, fmt.Errorf("list the webhooks: %w", err)
 	}
 	out := make([]Webhook, len(rows))
+	at, busy := map[uuid.UUID]int{}, []uuid.UUID(nil)
 	for i, r := range rows {
 		if out[i], err = s.toWebhook(r); err != nil {
 			return nil, err
 		}
+		if at[r.WebhookID] = i; mayWait(r) {
+			busy = append(busy, r.WebhookID)
+		}
 	}
-	return out, nil
+	return out, s.countWaiting(ctx, busy, func(id uuid.UUID, n int) { out[at[id]].Waiting = n })
 }
 
 // UpdateWebhook changes the event types that a webhook receives. It fails with Invalid and NotFound.

@@ -32,6 +32,12 @@ func forbids(schema *openapi3.Schema, what string) bool {
 			func(s *openapi3.Schema) bool { return slices.Contains(s.Required, last) },
 		)
 	}
+	if kind, found := strings.CutPrefix(complaint, "is null, and not "); found {
+		return slices.ContainsFunc(
+			schemasAt(schema, steps),
+			func(s *openapi3.Schema) bool { return s.Type.Is(kind) && !s.Nullable },
+		)
+	}
 	value, found := strings.CutSuffix(complaint, " is not one of its values")
 	at := schemasAt(schema, steps)
 	return found && len(at) > 0 &&

@@ -3,6 +3,7 @@ package spec_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,12 @@ func TestTimeline_OfACode(t *testing.T) {
 	for _, e := range whole.TimelineEvents {
 		if want, ok := actors[e.EventType]; ok && string(e.Actor.Type) != want {
 			t.Errorf("%s was done by %s", e.EventType, e.Actor.Type)
+		}
+		if text := asJSON(t, e); strings.Contains(text, "746283") {
+			t.Errorf("the timeline shows the PIN in %s", e.EventType)
+		}
+		if pin, has := e.Details["code"]; e.EventType == "access_code.set_on_device" && (!has || pin != nil) {
+			t.Errorf("%s has the code %v, %t, want null", e.EventType, pin, has)
 		}
 		if e.Description == "" || e.RelatedResourceIds.DeviceID != device ||
 			e.TimelineEventID != e.RelatedResourceIds.EventID {

@@ -40,7 +40,7 @@ func keysCommand() *cli.Command {
 						Name:  "role",
 						Value: string(domain.RoleAdmin),
 						Usage: "allow what the `ROLE` includes: admin (everything), operator (daily work with codes, doors, and " +
-							"people), or viewer (reads)",
+							"people), or viewer (reads, except PINs)",
 						Validator: validateOneOf(
 							string(domain.RoleAdmin),
 							string(domain.RoleOperator),

@@ -5,8 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,4 +124,36 @@ func TestNotifySystemd_WithholdsStates(t *testing.T) {
 		}
 	}()
 	<-done
+}
+
+// The unit does not restart a server with a wrong setting, which ends with 2. A server that hangs or crashes ends with a
+// signal, so it is restarted.
+func TestUnit_RestartsCrashedServer(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile(packaging + "systemd/deviceaccess-server.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"Restart=on-failure", "RestartPreventExitStatus=2", "LimitCORE=0"} {
+		if !slices.Contains(strings.Split(string(unit), "\n"), line) {
+			t.Errorf("the unit has no line %s", line)
+		}
+	}
+	p := newProgram(t)
+	for _, found := range regexp.MustCompile(`(?m)^Environment=(GO\w+=.*)$`).FindAllStringSubmatch(string(unit), -1) {
+		p.env = append(p.env, found[1])
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil { // as LimitCORE
+		t.Fatal(err)
+	}
+	_, cmd := p.serve()
+	for _, s := range []os.Signal{syscall.SIGSTOP, syscall.SIGABRT, syscall.SIGCONT} { // as the watchdog ends a frozen server
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
+		t.Errorf("after the signal of the watchdog, the server ends with %s", cmd.ProcessState)
+	}
 }

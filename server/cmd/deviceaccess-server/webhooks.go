@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,6 +133,15 @@ type webhookRecord struct {
 	Disabled   bool        `json:"disabled"`
 	Failures   int         `json:"failures_in_a_row"`
 	State      string      `json:"state"`
+	Succeeded  *time.Time  `json:"last_success_at,omitempty"`
+	Waiting    int         `json:"events_waiting"` // up to webhook.MaxWaiting
+}
+
+func (w webhookRecord) waiting() string {
+	if w.Waiting >= webhook.MaxWaiting {
+		return fmt.Sprintf("%d or more", webhook.MaxWaiting)
+	}
+	return strconv.Itoa(w.Waiting)
 }
 
 func listWebhooks(ctx context.Context, c *cli.Command, a *app.Admin) error {
@@ -152,7 +162,9 @@ func listWebhooks(ctx context.Context, c *cli.Command, a *app.Admin) error {
 			EventTypes: e.EventTypes,
 			Disabled:   e.DisabledAt != nil,
 			Failures:   e.Failures,
-			State:      webhookState(e),
+			State:      webhookState(e.Webhook, e.FailingFor, e.Suspended),
+			Succeeded:  e.LastSuccess,
+			Waiting:    e.Waiting,
 		}
 	}
 	return webhookListing.print(c, records)
@@ -165,6 +177,8 @@ var webhookListing = listing[webhookRecord]{
 		{"URL", func(w webhookRecord) string { return w.URL }},
 		{"EVENT TYPES", func(w webhookRecord) string { return printable(strings.Join(w.EventTypes, ",")) }},
 		{"STATE", func(w webhookRecord) string { return printable(w.State) }},
+		{"LAST SUCCESS", func(w webhookRecord) string { return formatOptionalTime(w.Succeeded) }},
+		{"WAITING", webhookRecord.waiting},
 	},
 	id: func(w webhookRecord) string { return w.ID },
 	empty: "There are no webhooks yet. Clients create them with POST /webhooks/create, or with the Terraform resource " +
@@ -189,11 +203,19 @@ func listWebhooksOfServer(ctx context.Context, c *cli.Command, to *client) error
 			URL:        withoutQuery(w.URL),
 			EventTypes: w.EventTypes,
 			Disabled:   w.Disabled != nil && *w.Disabled,
-			State:      "enabled",
+			Failures:   w.ConsecutiveFailures,
+			Succeeded:  w.LastSuccessAt,
+			Waiting:    domain.Value(w.EventsWaiting),
 		}
-		if records[i].Disabled {
-			records[i].State = "disabled since " + formatOptionalTime(w.DisabledAt) + ": " + w.DisabledReason
+		var failingFor time.Duration
+		if w.FailingSince != nil {
+			failingFor = time.Since(*w.FailingSince)
 		}
+		records[i].State = webhookState(webhook.Webhook{
+			DisabledAt:     w.DisabledAt,
+			DisabledReason: w.DisabledReason,
+			Failures:       w.ConsecutiveFailures,
+		}, failingFor, false) // the API does not list the webhooks of a suspended workspace
 	}
 	return webhookListing.print(c, records)
 }
@@ -207,16 +229,17 @@ func withoutQuery(url string) string {
 	return printable(plain)
 }
 
-func webhookState(e webhook.Endpoint) string {
+// webhookState returns the state of a webhook in words.
+func webhookState(w webhook.Webhook, failingFor time.Duration, suspended bool) string {
 	switch {
-	case e.DisabledAt != nil && e.Suspended:
-		return "workspace suspended; disabled since " + formatTime(*e.DisabledAt) + ": " + e.DisabledReason
-	case e.DisabledAt != nil:
-		return "disabled since " + formatTime(*e.DisabledAt) + ": " + e.DisabledReason
-	case e.Suspended:
+	case w.DisabledAt != nil && suspended:
+		return "workspace suspended; disabled since " + formatTime(*w.DisabledAt) + ": " + w.DisabledReason
+	case w.DisabledAt != nil:
+		return "disabled since " + formatTime(*w.DisabledAt) + ": " + w.DisabledReason
+	case suspended:
 		return "waiting: workspace suspended"
-	case e.Failures > 0:
-		return fmt.Sprintf("failing for %s: %d attempts in a row", e.FailingFor.Round(time.Second), e.Failures)
+	case w.Failures > 0:
+		return fmt.Sprintf("failing for %s: %d attempts in a row", failingFor.Round(time.Second), w.Failures)
 	}
 	return "enabled"
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // hooked is a running server with a webhook whose endpoint answers with a configurable status.
@@ -149,6 +152,9 @@ func TestWebhooksReplay(t *testing.T) {
 	h.holds(1)
 	h.says(h.ok("webhooks", "deliveries", h.webhook), "held")
 	h.says(h.ok("webhooks", "list"), h.webhook, "access_code.created", "disabled since 20", "410 Gone", h.url+"/in?…")
+	if w := h.listed(); w.Waiting != 1 || w.Succeeded != nil {
+		t.Errorf("a held event: %+v", w)
+	}
 	h.says(h.ok("webhooks", "replay", "--dry-run"), h.webhook, "1 held", "will be enabled")
 	h.says(h.fails("webhooks", "replay", h.webhook), "1 held", "--yes") // no answer on standard input
 	h.says(h.ok("webhooks", "replay", "--yes", "--state", "failed"), "nothing to replay")
@@ -185,6 +191,66 @@ func TestWebhooksReplay(t *testing.T) {
 		{"x"},
 	} {
 		h.fails(append([]string{"webhooks", "replay", "--dry-run"}, wrong...)...)
+	}
+}
+
+// listed returns the webhook as `webhooks list` shows it, by default from the database.
+func (h *hooked) listed(args ...string) webhookRecord {
+	h.Helper()
+	var list []webhookRecord
+	out := h.ok(append([]string{"webhooks", "list", "--output", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 1 || list[0].ID != h.webhook {
+		h.Fatalf("%d webhooks, %v: %s", len(list), err, out)
+	}
+	return list[0]
+}
+
+// The list shows whether events arrive: for how long they fail, how many wait, and when the last one was accepted.
+func TestWebhooksList_ShowsDeliveries(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	overAPI := []string{"--server", h.URL, "--key-file", h.write("key", h.APIKey)}
+	both := func(what, state string, waiting int, succeeded bool) {
+		t.Helper()
+		for source, w := range map[string]webhookRecord{"database": h.listed(), "API": h.listed(overAPI...)} {
+			if !strings.HasPrefix(w.State, state) || w.Waiting != waiting || (w.Succeeded != nil) != succeeded ||
+				w.URL != h.url+"/in?…" {
+				t.Errorf("%s, from the %s: %+v", what, source, w)
+			}
+		}
+	}
+	both("without events", "enabled", 0, false)
+	h.answer.Store(http.StatusInternalServerError)
+	h.event()
+	h.until("the endpoint fails", func() bool { return h.listed().Failures > 0 })
+	both("with a failing endpoint", "failing for ", 1, false)
+	h.answer.Store(http.StatusOK)
+	h.event()
+	h.until("no event waits", func() bool { w := h.listed(); return w.Waiting == 0 && w.State == "enabled" })
+	both("with an endpoint that works again", "enabled", 0, true)
+	table := strings.Split(h.ok("webhooks", "list"), "\n")
+	row := regexp.MustCompile(` enabled +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ +0$`)
+	if len(table) != 2 ||
+		!strings.HasSuffix(strings.Join(strings.Fields(table[0]), " "), "STATE LAST SUCCESS WAITING") ||
+		!row.MatchString(table[1]) {
+		t.Errorf("the table:\n%s", strings.Join(table, "\n"))
+	}
+	if id := h.ok("webhooks", "list", "--output", "id"); id != h.webhook {
+		t.Errorf("the id is %s", id)
+	}
+	h.stopServer()
+	if w := h.listed(); w.Succeeded == nil {
+		t.Errorf("without a server: %+v", w)
+	}
+}
+
+// A backlog is counted up to a maximum, so that the list costs the same with any backlog.
+func TestWebhookRecord_Waiting(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", webhook.MaxWaiting: "1000 or more"} {
+		if got := (webhookRecord{Waiting: n}).waiting(); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
 	}
 }
 

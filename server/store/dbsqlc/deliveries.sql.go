@@ -12,6 +12,46 @@ import (
 	"github.com/google/uuid"
 )
 
+const CountWaitingEvents = `-- name: CountWaitingEvents :many
+select w.webhook_id, (
+  (select count(*) from (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit $1::integer) p)
+  + (select count(*) from (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state in ('failed', 'held')
+      and w.disabled_at is not null limit $1::integer) u)
+)::integer as waiting
+from webhooks w where w.webhook_id = any($2::uuid[])
+`
+
+type CountWaitingEventsParams struct {
+	MaxRows    int32
+	WebhookIds []uuid.UUID
+}
+
+type CountWaitingEventsRow struct {
+	WebhookID uuid.UUID
+	Waiting   int32
+}
+
+// Events that wait to be sent and, for disabled webhooks, those that a replay sends, each up to a maximum.
+func (q *Queries) CountWaitingEvents(ctx context.Context, arg CountWaitingEventsParams) ([]CountWaitingEventsRow, error) {
+	rows, err := q.db.Query(ctx, CountWaitingEvents, arg.MaxRows, arg.WebhookIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountWaitingEventsRow{}
+	for rows.Next() {
+		var i CountWaitingEventsRow
+		if err := rows.Scan(&i.WebhookID, &i.Waiting); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const DisableWebhook = `-- name: DisableWebhook :exec
 update webhooks set disabled_at = now(), disabled_reason = $1, due_at = now(), paused_until = null where webhook_id = $2
 `
@@ -269,7 +309,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const GetEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_healthy, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_healthy, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, webhooks.last_success_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks join workspaces using (workspace_id) where webhook_id = $2
@@ -308,6 +348,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.DisabledAt,
 		&i.Webhook.DisabledReason,
 		&i.Webhook.DueAt,
+		&i.Webhook.LastSuccessAt,
 		&i.Suspended,
 		&i.Paused,
 		&i.OldSecretSigns,
@@ -442,7 +483,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const ListEndpoints = `-- name: ListEndpoints :many
-select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_healthy, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.old_secret_sealed, h.old_secret_until, h.created_at, h.is_healthy, h.paused_until, h.failing_since, h.failed_at, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.due_at, h.last_success_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
@@ -479,6 +520,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.DisabledAt,
 			&i.Webhook.DisabledReason,
 			&i.Webhook.DueAt,
+			&i.Webhook.LastSuccessAt,
 			&i.Suspended,
 			&i.FailingSeconds,
 		); err != nil {
@@ -522,7 +564,7 @@ func (q *Queries) ListWorkspaceCreators(ctx context.Context, workspaceIds []uuid
 }
 
 const LockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at, last_success_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -545,6 +587,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.DisabledAt,
 		&i.DisabledReason,
 		&i.DueAt,
+		&i.LastSuccessAt,
 	)
 	return i, err
 }
@@ -716,16 +759,18 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 
 const SetEndpointHealth = `-- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = $1::integer, is_healthy = $2::boolean,
-  failing_since = case when $1::integer = 0 then null when not $3::boolean and failed_at >= now() - $4::interval
+  last_success_at = case when $3::boolean then now() else last_success_at end,
+  failing_since = case when $1::integer = 0 then null when not $4::boolean and failed_at >= now() - $5::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when $1::integer > 0 then now() end,
-  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($5::interval, interval '0')) end
-where webhook_id = $6
+  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($6::interval, interval '0')) end
+where webhook_id = $7
 `
 
 type SetEndpointHealthParams struct {
 	Failures  int32
 	IsHealthy bool
+	Succeeded bool
 	Recovered bool
 	Silence   time.Duration
 	Pause     time.Duration
@@ -736,6 +781,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 	_, err := q.db.Exec(ctx, SetEndpointHealth,
 		arg.Failures,
 		arg.IsHealthy,
+		arg.Succeeded,
 		arg.Recovered,
 		arg.Silence,
 		arg.Pause,
@@ -745,30 +791,43 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const ShareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where webhook_id = $1 for key share
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.created_at, webhooks.is_healthy, webhooks.paused_until, webhooks.failing_since, webhooks.failed_at, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.due_at, webhooks.last_success_at, coalesce(last_success_at > now() - $1::interval, false)::boolean as success_is_recent
+from webhooks where webhook_id = $2 for key share
 `
 
+type ShareWebhookParams struct {
+	Accuracy  time.Duration
+	WebhookID uuid.UUID
+}
+
+type ShareWebhookRow struct {
+	Webhook         Webhook
+	SuccessIsRecent bool
+}
+
 // Prevents its deletion until the transaction ends. Other transactions can still update it.
-func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
-	row := q.db.QueryRow(ctx, ShareWebhook, webhookID)
-	var i Webhook
+func (q *Queries) ShareWebhook(ctx context.Context, arg ShareWebhookParams) (ShareWebhookRow, error) {
+	row := q.db.QueryRow(ctx, ShareWebhook, arg.Accuracy, arg.WebhookID)
+	var i ShareWebhookRow
 	err := row.Scan(
-		&i.WebhookID,
-		&i.WorkspaceID,
-		&i.Url,
-		&i.EventTypes,
-		&i.SecretSealed,
-		&i.OldSecretSealed,
-		&i.OldSecretUntil,
-		&i.CreatedAt,
-		&i.IsHealthy,
-		&i.PausedUntil,
-		&i.FailingSince,
-		&i.FailedAt,
-		&i.ConsecutiveFailures,
-		&i.DisabledAt,
-		&i.DisabledReason,
-		&i.DueAt,
+		&i.Webhook.WebhookID,
+		&i.Webhook.WorkspaceID,
+		&i.Webhook.Url,
+		&i.Webhook.EventTypes,
+		&i.Webhook.SecretSealed,
+		&i.Webhook.OldSecretSealed,
+		&i.Webhook.OldSecretUntil,
+		&i.Webhook.CreatedAt,
+		&i.Webhook.IsHealthy,
+		&i.Webhook.PausedUntil,
+		&i.Webhook.FailingSince,
+		&i.Webhook.FailedAt,
+		&i.Webhook.ConsecutiveFailures,
+		&i.Webhook.DisabledAt,
+		&i.Webhook.DisabledReason,
+		&i.Webhook.DueAt,
+		&i.Webhook.LastSuccessAt,
+		&i.SuccessIsRecent,
 	)
 	return i, err
 }

@@ -535,6 +535,7 @@ type Webhook struct {
 	DisabledAt          *time.Time
 	DisabledReason      *string
 	DueAt               *time.Time
+	LastSuccessAt       *time.Time
 }
 
 type Workspace struct {

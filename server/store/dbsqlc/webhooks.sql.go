@@ -95,7 +95,7 @@ func (q *Queries) DropOldSecrets(ctx context.Context, arg DropOldSecretsParams) 
 }
 
 const GetWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at, last_success_at from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -123,6 +123,7 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.DisabledAt,
 		&i.DisabledReason,
 		&i.DueAt,
+		&i.LastSuccessAt,
 	)
 	return i, err
 }
@@ -184,7 +185,7 @@ func (q *Queries) ListDeliveryIDs(ctx context.Context, arg ListDeliveryIDsParams
 }
 
 const ListWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, old_secret_sealed, old_secret_until, created_at, is_healthy, paused_until, failing_since, failed_at, consecutive_failures, disabled_at, disabled_reason, due_at, last_success_at from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -213,6 +214,7 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.DisabledAt,
 			&i.DisabledReason,
 			&i.DueAt,
+			&i.LastSuccessAt,
 		); err != nil {
 			return nil, err
 		}

@@ -133,7 +133,8 @@ select * from webhooks where webhook_id = @webhook_id for no key update;
 
 -- name: ShareWebhook :one
 -- Prevents its deletion until the transaction ends. Other transactions can still update it.
-select * from webhooks where webhook_id = @webhook_id for key share;
+select sqlc.embed(webhooks), coalesce(last_success_at > now() - @accuracy::interval, false)::boolean as success_is_recent
+from webhooks where webhook_id = @webhook_id for key share;
 
 -- name: RecordAttempts :exec
 -- Deliveries that were deleted meanwhile get no log. A delivery whose due time has changed was held or replayed
@@ -160,6 +161,7 @@ from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = @failures::integer, is_healthy = @is_healthy::boolean,
+  last_success_at = case when @succeeded::boolean then now() else last_success_at end,
   failing_since = case when @failures::integer = 0 then null when not @recovered::boolean and failed_at >= now() - @silence::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when @failures::integer > 0 then now() end,
@@ -236,3 +238,12 @@ where w.workspace_id = @workspace_id and a.webhook_id = @webhook_id and a.event_
 -- Across all workspaces, for operators.
 select sqlc.embed(h), w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id;
+
+-- name: CountWaitingEvents :many
+-- Events that wait to be sent and, for disabled webhooks, those that a replay sends, each up to a maximum.
+select w.webhook_id, (
+  (select count(*) from (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @max_rows::integer) p)
+  + (select count(*) from (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state in ('failed', 'held')
+      and w.disabled_at is not null limit @max_rows::integer) u)
+)::integer as waiting
+from webhooks w where w.webhook_id = any(@webhook_ids::uuid[]);
