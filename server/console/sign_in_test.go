@@ -30,11 +30,11 @@ func press(text string) browser.Step {
 	return chromedp.Click(`//main//button[normalize-space(.)="` + text + `"]`)
 }
 
-// signsIn enters the password on the sign-in page.
-func (b *bed) signsIn(email string) []browser.Step {
+// signsIn signs jane@example.com in on the page.
+func (b *bed) signsIn() []browser.Step {
 	return []browser.Step{
 		chromedp.Navigate(b.console + "/console/sign-in"),
-		fill("email", email), fill("password", password), press("Sign in"),
+		fill("email", "jane@example.com"), fill("password", password), press("Sign in"),
 	}
 }
 
@@ -89,7 +89,7 @@ func TestProfile_OneTimeCodes(t *testing.T) {
 	}
 	w := browser.Open(t)
 	w.Do(browser.Scripts(false))
-	w.Do(b.signsIn("jane@example.com")...)
+	w.Do(b.signsIn()...)
 	w.Do(
 		browser.Shows("h1", "Today"),
 		chromedp.Navigate(b.console+"/console/profile"),
@@ -110,7 +110,7 @@ func TestProfile_OneTimeCodes(t *testing.T) {
 	now := time.Now()
 	w.Do(fill("code", code(now)), press("Turn on"), browser.Shows("p", "now needs a code"))
 	w.Do(signsOut()...)
-	w.Do(b.signsIn("jane@example.com")...)
+	w.Do(b.signsIn()...)
 	w.Do(
 		browser.Shows("h1", "Enter a code"),
 		fill("code", code(now)), press("Sign in"),
@@ -143,7 +143,7 @@ func TestProfile_Passkey(t *testing.T) {
 			},
 		}),
 	)
-	w.Do(b.signsIn("jane@example.com")...)
+	w.Do(b.signsIn()...)
 	w.Do(
 		browser.Shows("h1", "Today"),
 		chromedp.Navigate(b.console+"/console/profile"),
@@ -250,7 +250,7 @@ func TestConfirm_BeforeSensitiveActions(t *testing.T) {
 	}
 	w := browser.Open(t)
 	w.Do(browser.Scripts(false))
-	w.Do(b.signsIn("jane@example.com")...)
+	w.Do(b.signsIn()...)
 	w.Do(browser.Shows("h1", "Today"), chromedp.Navigate(b.console+"/console/profile"))
 	clock.pass(11 * time.Minute)
 	w.Do(

@@ -85,3 +85,24 @@ func TestForgedRows_RemoveNoSecondFactor(t *testing.T) {
 	_, _, err := b.SignIn(t.Context(), "admin@example.com", password, client)
 	fails(t, "without codes", err, "sign_in_failed")
 }
+
+// A disabled operator stays out, also with a copy of its rows from before.
+func TestForgedRows_EnableNoOperator(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, operator.Options{})
+	b.create("admin@example.com", domain.RoleAdmin)
+	thief := b.create("thief@example.com", domain.RoleViewer)
+	token, _ := b.signIn("thief@example.com")
+	b.write("create table kept as select * from operator_sessions")
+	if _, err := b.SetDisabled(t.Context(), thief.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	b.write("insert into operator_sessions select * from kept")
+	_, err := b.Session(t.Context(), token)
+	fails(t, "restored session", err, "session_not_found")
+	b.write("update operators set disabled_at = null where email = 'thief@example.com'")
+	_, err = b.Session(t.Context(), token)
+	fails(t, "restored session of an operator enabled in the database", err, "session_not_found")
+	_, _, err = b.SignIn(t.Context(), "thief@example.com", password, client)
+	fails(t, "sign in", err, "sign_in_failed")
+}

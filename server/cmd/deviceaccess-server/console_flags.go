@@ -47,8 +47,8 @@ func consoleFlags() []cli.Flag {
 			Name:     "admin-email",
 			Sources:  env("DEVICEACCESS_ADMIN_EMAIL"),
 			Category: consoleCategory,
-			Usage: "create the first operator, an administrator, with the email address `EMAIL` if there is no operator, for " +
-				"containers (default: a link in the log creates it)",
+			Usage: "create an administrator with the address `EMAIL` if there is no operator, for containers (default: the log " +
+				"has a link that does)",
 		},
 		&cli.StringFlag{
 			Name:        "admin-password",
@@ -87,9 +87,8 @@ func consoleFlags() []cli.Flag {
 			Sources:   env("DEVICEACCESS_OIDC_ROLE_CLAIM"),
 			Category:  consoleCategory,
 			Validator: roleClaim,
-			Usage: "give roles by the claim `CLAIM=ROLE:VALUE` of the provider, at each sign-in, such as " +
-				"groups=admin:ops,viewer:*, where * is everyone and operator@WORKSPACE:staff is a role in one workspace " +
-				"(default: administrators invite people)",
+			Usage: "give roles by a claim at each sign-in: `CLAIM=ROLE:VALUE`, such as groups=admin:ops,viewer:*; * is " +
+				"everyone, and operator@WORKSPACE:staff a role in one workspace (default: administrators invite people)",
 		},
 	}
 }

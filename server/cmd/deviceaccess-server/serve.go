@@ -74,8 +74,8 @@ func serveCommand() *cli.Command {
 				Value:     30,
 				Category:  "Server",
 				Validator: notNegative[int],
-				Usage: "limit failed authentications, and failed logins on connect pages and in the console, to `NUMBER` per minute and client " +
-					"address, with bursts of twice as many; 0 is unlimited",
+				Usage: "limit failed authentications and failed logins on pages to `NUMBER` per minute and client address, with " +
+					"bursts of twice as many; 0 is unlimited",
 			},
 			&cli.IntFlag{
 				Name:      "requests-per-second",
