@@ -97,9 +97,11 @@ func viewOf(c device.Code) codeView {
 		createdAt:       c.CreatedAt,
 	}
 	switch {
-	case c.PIN == nil && c.WaitingForPIN:
+	case c.PINMasked || c.PIN != nil:
+		v.pin = pinHidden
+	case c.WaitingForPIN:
 		v.pin = pinAwaited
-	case c.PIN == nil:
+	default:
 		v.pin = pinUnreadable
 	}
 	for _, m := range c.Mutations {

@@ -13,7 +13,7 @@ func hclLabels(codes []codeView) []string {
 	for i, c := range codes {
 		label := hclLabel(c.name)
 		if taken[label] {
-			label += "_" + short(c.id.String())
+			label += "_" + strings.TrimPrefix(short(c.id.String()), "…")
 		}
 		for taken[label] {
 			label += "_"

@@ -39,6 +39,7 @@ type Code struct {
 	VendorName                  *string // the name that the device has; nil: none, or not sent yet
 	VendorRef                   string  // identifies the code on the device; empty: not known yet
 	PIN                         *string // nil: hidden, or not chosen yet
+	PINMasked                   bool    // PIN is nil because the caller may not read it
 	CommonCodeKey               *string // shared by codes with the same PIN
 	StartsAt, EndsAt            *time.Time
 	Status                      Status
@@ -61,7 +62,7 @@ func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
 
 // WithoutPINs returns the code without its PIN, and its mutations without PINs.
 func (c Code) WithoutPINs() Code {
-	c.PIN, c.Mutations = nil, slices.Clone(c.Mutations)
+	c.PIN, c.PINMasked, c.Mutations = nil, c.PIN != nil, slices.Clone(c.Mutations)
 	for i, m := range c.Mutations {
 		c.Mutations[i].From, c.Mutations[i].To = withoutPIN(m.From), withoutPIN(m.To)
 	}
