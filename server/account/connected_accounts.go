@@ -158,7 +158,7 @@ type Filter struct {
 	Metadata    map[string]any
 	Search      string // in its name and its user identifier
 	IDs         []uuid.UUID
-	Nothing     bool   // matches no account
+	Nothing     bool // matches no account
 }
 
 // ListConnectedAccounts lists accounts, oldest first, and reports whether more follow the page.

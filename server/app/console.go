@@ -113,7 +113,12 @@ func (c Config) settings() []console.Setting {
 		return fmt.Sprintf("%d days", int(d.Hours()/24))
 	}
 	return []console.Setting{
-		{Group: "Retention", Name: "Events and finished deliveries", Value: kept(c.Retention.Events), Flag: "--delivery-retention"},
+		{
+			Group: "Retention",
+			Name:  "Events and finished deliveries",
+			Value: kept(c.Retention.Events),
+			Flag:  "--delivery-retention",
+		},
 		{Group: "Retention", Name: "Audit log", Value: kept(c.Retention.Audit), Flag: "--audit-retention"},
 		{
 			Group: "Limits",

@@ -923,7 +923,7 @@ func modeForm(rq *request, v thermostatView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<p class=\"text-xs text-muted sm:col-span-2\">An empty set point stays as it is.</p><div><button class=\"btn btn-primary btn-sm\">Set mode</button></div></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<p class=\"text-xs text-muted sm:col-span-2\">An empty field keeps its set point.</p><div><button class=\"btn btn-primary btn-sm\">Set mode</button></div></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
