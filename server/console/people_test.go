@@ -49,7 +49,7 @@ func TestPeople_ListsAndFilters(t *testing.T) {
 	mustContain(t, mustOpen(t, b, "/people"), "Ada Adams", "Bo Brown", "/people/"+ada.identity)
 	mustLack(t, mainPart(mustOpen(t, b, "/people?q=ada@")), "Bo Brown")
 	mustContain(t, mustOpen(t, b, "/people?q=ADA&system="+system.ID), "Ada Adams")
-	mustContain(t, mustOpen(t, b, "/people?q=nobody-here"), "No people here")
+	mustContain(t, mustOpen(t, b, "/people?q=absent"), "No people here")
 
 	mustContain(t, mustOpen(t, b, "/people/users?q=ada"), "/people/users/"+ada.user)
 	mustLack(t, mustOpen(t, b, "/people/users?state=suspended"), "Ada Adams")
