@@ -1,7 +1,9 @@
 package console_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -35,8 +37,19 @@ func checkLooks(t *testing.T, b *bed, visits ...visit) {
 	}
 }
 
+// Today has findings of several kinds, and codes that begin and end.
 func TestLooks_TodayAndLocks(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, apptest.WithProfiles("august", "yale"))
-	checkLooks(t, b, visit{"today", ""}, visit{"locks", "/locks"}, visit{"lock", "/locks/" + b.Device(t, "august")})
+	b := newBed(t, apptest.WithProfiles("august", "yale", "schlage"))
+	august, yale := b.Device(t, "august"), b.Device(t, "yale")
+	begins := time.Now().Add(3 * time.Hour).UTC().Format(time.RFC3339)
+	ends := time.Now().Add(9 * time.Hour).UTC().Format(time.RFC3339)
+	b.newCode(t, map[string]any{"device_id": august, "name": "Cleaning", "starts_at": begins, "ends_at": ends})
+	b.newCode(t, map[string]any{"device_id": august, "name": "Smith family", "starts_at": begins, "ends_at": ends})
+	b.Post(t, "/devices/simulate/disconnect", map[string]any{"device_id": yale}, nil)
+	apptest.Until(t, "the lock is offline", func() bool {
+		_, body := b.read(t, domain.RoleViewer, b.page(""))
+		return strings.Contains(string(body), "The device is offline.")
+	})
+	checkLooks(t, b, visit{"today", ""}, visit{"locks", "/locks"}, visit{"lock today", "/locks/" + august})
 }

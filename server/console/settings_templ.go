@@ -397,7 +397,7 @@ func lookForm(rq *request, v settingsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"text-xs text-muted\">Clients of the API read the logo shape. The connect pages of this server have no logo. An empty field keeps its value.</p><div><button class=\"btn btn-primary btn-sm\">Save</button></div></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"text-xs text-muted\">Connect pages show the initials of your name in this shape. An empty field keeps its value.</p><div><button class=\"btn btn-primary btn-sm\">Save</button></div></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
