@@ -168,6 +168,7 @@ var parities = map[string]parity{
 			return m, hook
 		},
 		notFilled: []string{"secret_version"},
+		notShown:  healthOfWebhooks,
 	},
 	"ephemeral deviceaccess_webhook": {
 		fill: func() (any, any) {
@@ -175,7 +176,7 @@ var parities = map[string]parity{
 			m.fill(&hook)
 			return m, hook
 		},
-		notShown: []string{"disabled", "disabled_at", "disabled_reason"},
+		notShown: append([]string{"disabled", "disabled_at", "disabled_reason"}, healthOfWebhooks...),
 	},
 	"deviceaccess_connect_webview": {
 		fill: func() (any, any) {
@@ -305,7 +306,7 @@ var parities = map[string]parity{
 			m.fill([]api.Webhook{hook})
 			return m.Webhooks[0], hook
 		},
-		notShown: []string{"secret"},
+		notShown: append([]string{"secret"}, healthOfWebhooks...),
 	},
 	"deviceaccess_device": {
 		fill: func() (any, any) {
@@ -425,7 +426,7 @@ var parities = map[string]parity{
 			m.fill([]api.Webhook{hook})
 			return m.Webhooks[0], hook
 		},
-		notShown: []string{"secret"},
+		notShown: append([]string{"secret"}, healthOfWebhooks...),
 	},
 	"data deviceaccess_connected_account": {
 		fill: func() (any, any) {
@@ -714,3 +715,6 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		}
 	}
 }
+
+// healthOfWebhooks are fields that change with each delivery, so that a plan with them would never be empty.
+var healthOfWebhooks = []string{"last_success_at", "failing_since", "consecutive_failures", "events_waiting"}

@@ -425,7 +425,7 @@ func TestOAuth_Errors(t *testing.T) {
 	} {
 		b.cloud.Fail(c.fault)
 		w := b.link()
-		b.says(string(c.fault), w.URL+"/tedee/authorize", c.says, "Continue to Bolt", "Not logged in")
+		b.says(string(c.fault), w.URL+"/tedee/authorize", c.says, "Continue to Bolt", "Could not log in to Bolt")
 		if status := b.status(w); status != "failed" {
 			t.Errorf("%s: the webview is %s", c.fault, status)
 		}

@@ -66,7 +66,7 @@ func (r *run) logIn() {
 			input := chromedp.CSS("#" + field)
 			steps = append(steps, chromedp.WaitVisible(input), chromedp.SetValue(input, value))
 		}
-		steps = append(steps, chromedp.Click(chromedp.CSS("form button")))
+		steps = append(steps, chromedp.Click(chromedp.CSS("form button:not([type=button])")))
 	}
 	steps = append(steps, chromedp.WaitVisible(fmt.Sprintf(`//h1[contains(., %q)]`, "Connected")))
 	if err := chromedp.Do(ctx, steps...); err != nil {
