@@ -1,11 +1,12 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 )
 
 const (
@@ -28,7 +29,7 @@ func (h *handler) reveal(rq *request) error {
 		return err
 	}
 	pin, err := h.Access.Devices.RevealPIN(rq.r.Context(), rq.principal, rq.param("code"))
-	if e, ok := domain.AsError(err); ok && e.Type == "pin_unreadable" {
+	if errors.Is(err, device.ErrPINUnreadable) {
 		return rq.render(http.StatusConflict, unreadablePage(rq, viewOf(c)))
 	}
 	if err != nil {

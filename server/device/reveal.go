@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -11,9 +12,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
 
+// ErrPINUnreadable reports that the server does not have a PIN: the vendor hides it, or has not chosen it yet.
+var ErrPINUnreadable = errors.New("the server does not have this PIN")
+
 // RevealPIN returns the PIN of a managed code, and writes to the audit log that the caller saw it. The entry is
-// committed before RevealPIN returns. It fails with NotFound, and with Conflict (pin_unreadable) where the vendor hides
-// the PIN or has not chosen it yet.
+// committed before RevealPIN returns. It fails with NotFound, and with ErrPINUnreadable.
 func (s *Service) RevealPIN(ctx context.Context, p domain.Principal, id string) (pin string, err error) {
 	code, err := uuid.Parse(id)
 	if err != nil {
@@ -35,7 +38,7 @@ func (s *Service) RevealPIN(ctx context.Context, p domain.Principal, id string) 
 			return err
 		}
 		if pin == "" {
-			return pinUnreadable()
+			return ErrPINUnreadable
 		}
 		return tx.Discloses("access_code_id", code)
 	})
@@ -43,12 +46,4 @@ func (s *Service) RevealPIN(ctx context.Context, p domain.Principal, id string) 
 		return "", domain.Wrap(err, fmt.Sprintf("reveal the PIN of access code %s", code))
 	}
 	return pin, nil
-}
-
-func pinUnreadable() *domain.Error {
-	return &domain.Error{
-		Kind:    domain.Conflict,
-		Type:    "pin_unreadable",
-		Message: "The server does not have this PIN: the vendor hides it, or has not chosen it yet.",
-	}
 }
