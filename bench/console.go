@@ -93,7 +93,7 @@ func (b *listBed) fillConsole(ctx context.Context, rows int) error {
 		return err
 	}
 	if _, err := b.pool.Exec(ctx, `insert into access_codes select copy.*
-		from (select t from access_codes t order by created_at limit 1) o,
+		from (select t from access_codes t where is_managed order by created_at limit 1) o,
 		(select device_id, row_number() over () as lock from devices where vendor_ref like 'copy/%') d,
 		generate_series(1, 10) k,
 		lateral jsonb_populate_record(o.t, jsonb_build_object('access_code_id', gen_random_uuid(), 'device_id', d.device_id,
@@ -114,8 +114,9 @@ func (b *listBed) fillConsole(ctx context.Context, rows int) error {
 	} {
 		changes := map[string]string{
 			"user_identities": `'user_identity_key', null, ` + at,
-			"audit_log":       `'occurred_at', now() - n * interval '1 second'`,
-			"events":          `'created_at', now() - n * interval '1 second', 'fanned_out_at', now()`,
+			"audit_log": `'occurred_at', now() - n * interval '1 second', 'subject_kinds', jsonb_build_array('device_id'), ` +
+				`'subject_ids', jsonb_build_array(gen_random_uuid())`,
+			"events": `'created_at', now() - n * interval '1 second', 'fanned_out_at', now()`,
 		}[table]
 		if err := b.copiesOf(ctx, table, id, changes, rows/10); err != nil {
 			return err
