@@ -419,7 +419,7 @@ func TestReveal(t *testing.T) {
 	refused.hides(t, pin)
 	for _, role := range []domain.Role{domain.RoleOperator, domain.RoleAdmin} {
 		late := b.submit(t, role+longAgo, path+"/reveal", nil)
-		late.shows(t, http.StatusForbidden, "at most 10 minutes old", "/console/sign-in?next=")
+		late.shows(t, http.StatusForbidden, "at most 10 minutes old", "/console/confirm?next=")
 		late.hides(t, pin)
 	}
 	if n := reveals(); n != 0 {

@@ -29,6 +29,13 @@ func TestPages_ContainNoPIN(t *testing.T) {
 	hook, _ := v.newWebhook(r.URL, "access_code.created", "access_code.set_on_device")
 	var pins secretscan.Ledger
 	b.plantPINs(t, &pins)
+	const token = "token-of-the-receiver-5501"
+	failing := newReceiver(t)
+	failing.status.Store(http.StatusInternalServerError)
+	v.newWebhook(failing.URL+"/?key="+token, "access_code.created")
+	pins.Learn("token in the URL of a webhook", token)
+	b.emitCode(t)
+	apptest.Until(t, "the webhook fails", func() bool { return strings.Contains(v.open("").text, "failed") })
 	apptest.Until(t, "a delivery is listed", func() bool {
 		return strings.Contains(v.open("/webhooks/"+hook).text, "/webhooks/"+hook+"/deliveries/")
 	})

@@ -227,6 +227,9 @@ func (s *Service) EndOtherSessions(ctx context.Context, session Session) error {
 // Confirm checks the password, and the one-time code where the operator has those, for an act that needs a recent sign-in.
 // It sets Session.SignedInAt. It fails with Unauthorized. An operator without a password signs in again instead.
 func (s *Service) Confirm(ctx context.Context, session Session, password, totp string) error {
+	if err := s.localOff(); err != nil {
+		return err
+	}
 	ctx = audit.Unasked(ctx)
 	r, err := s.get(ctx, session.Operator.ID)
 	if err != nil {

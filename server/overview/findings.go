@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -158,7 +159,8 @@ func (s *Service) failingWebhooks(ctx context.Context, workspace uuid.UUID) (out
 		dbsqlc.FailingWebhooksParams{WorkspaceID: workspace, MaxRows: MaxFindings},
 	)
 	for _, r := range rows {
-		f := Finding{Kind: WebhookFailing, ID: r.WebhookID, Name: r.Url, Since: domain.Value(r.FailingSince)}
+		name, _, _ := strings.Cut(r.Url, "?") // the query may contain a token
+		f := Finding{Kind: WebhookFailing, ID: r.WebhookID, Name: name, Since: domain.Value(r.FailingSince)}
 		if r.DisabledAt != nil {
 			f.Problem, f.Since = "The webhook is disabled: it receives no events.", *r.DisabledAt
 		} else {
