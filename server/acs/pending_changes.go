@@ -72,6 +72,11 @@ func pending(r dbsqlc.AcsUser, groups map[string]uuid.UUID) (out []PendingChange
 				membership(uuid.Nil), membership(uuid.Nil))
 		}
 	}
+	// A change that was taken back may already be on its way to the system.
+	if len(out) == 0 && r.WrittenGen != r.DesiredGen {
+		change("updating_user_information", "The server is checking that the access system has the last change.",
+			has.information(), wants.information())
+	}
 	return out
 }
 
