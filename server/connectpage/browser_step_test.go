@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/login"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
 // tokenConnection is a connection with tokens of package oauthtest, which has no devices.
@@ -92,8 +93,8 @@ func startWithRedirect(t *testing.T) (cloud *oauthtest.Server, w api.ConnectWebv
 func TestPersonEntersSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	b := open(t)
-	code := func(code string) step {
+	b := browser.Open(t)
+	code := func(code string) browser.Step {
 		return chromedp.Steps(
 			chromedp.SetValue(chromedp.CSS("#code"), code),
 			chromedp.Click(chromedp.CSS("form button[type=submit]")),
@@ -101,54 +102,54 @@ func TestPersonEntersSecondFactor(t *testing.T) {
 	}
 	for name, on := range map[string]bool{"with scripts": true, "without scripts": false} {
 		w := webview(t, s, map[string]any{"accepted_providers": []string{"august", "nuki"}})
-		b.do(
-			scripts(on),
-			size(small, 844),
+		b.Do(
+			browser.Scripts(on),
+			browser.Size(browser.Narrow, 844),
 			chromedp.Navigate(w.URL+"/august"),
 			enter(sandbox.People[0], sandbox.Password),
-			shows("p", "Enter the code that August sent"),
+			browser.Shows("p", "Enter the code that August sent"),
 		)
-		b.fits("the step")
-		b.do(
+		b.CheckFits("the step")
+		b.Do(
 			code("111111"),
-			shows(`*[@role="alert"]`, "The code is wrong."),
+			browser.Shows(`*[@role="alert"]`, "The code is wrong."),
 			chromedp.Click(`//button[.="Start over"]`),
 			enter(sandbox.People[0], "mistyped"),
-			shows(`*[@role="alert"]`, "password is wrong"),
+			browser.Shows(`*[@role="alert"]`, "password is wrong"),
 			enter(sandbox.People[0], sandbox.Password),
-			shows("p", "Enter the code that August sent"),
+			browser.Shows("p", "Enter the code that August sent"),
 			chromedp.Reload(),
-			shows("p", "Enter the code that August sent"),
+			browser.Shows("p", "Enter the code that August sent"),
 			code(sandbox.SecondFactor),
-			shows("h1", "Connected"),
+			browser.Shows("h1", "Connected"),
 		)
 		if got := now(t, s, w); got.Status != "authorized" {
 			t.Errorf("%s: the webview is %s", name, got.Status)
 		}
 	}
-	b.content()
+	b.CheckReports()
 }
 
 // A person refuses the access on the vendor's pages, mistypes a key, and then allows the access.
 func TestPersonLogsInOnTheVendorsPages(t *testing.T) {
 	t.Parallel()
 	cloud, w := startWithRedirect(t)
-	b := open(t)
-	b.do(size(small, 844), chromedp.Navigate(w.URL), shows("h1", "Log in to Bolt"))
-	b.fits("the form")
+	b := browser.Open(t)
+	b.Do(browser.Size(browser.Narrow, 844), chromedp.Navigate(w.URL), browser.Shows("h1", "Log in to Bolt"))
+	b.CheckFits("the form")
 	cloud.Fail(oauthtest.AccessDenied)
-	b.do(
+	b.Do(
 		chromedp.Click(`//a[.="Continue to Bolt"]`),
-		shows(`*[@role="alert"]`, "You did not allow the access at Bolt."),
+		browser.Shows(`*[@role="alert"]`, "You did not allow the access at Bolt."),
 		chromedp.SendKeys(chromedp.CSS("#key"), "mistyped"),
 		chromedp.Click(`//button[.="Log in"]`),
-		shows(`*[@role="alert"]`, "Bolt rejects this key."),
+		browser.Shows(`*[@role="alert"]`, "Bolt rejects this key."),
 	)
-	b.fits("the refusal")
+	b.CheckFits("the refusal")
 	cloud.Fail("")
-	b.do(chromedp.Click(`//a[.="Continue to Bolt"]`), shows("h1", "Connected"))
-	if at := ask(b, chromedp.Location()); at != w.URL {
+	b.Do(chromedp.Click(`//a[.="Continue to Bolt"]`), browser.Shows("h1", "Connected"))
+	if at := browser.Ask(b, chromedp.Location()); at != w.URL {
 		t.Errorf("the browser is at %s, want %s", at, w.URL)
 	}
-	b.content()
+	b.CheckReports()
 }

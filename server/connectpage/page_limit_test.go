@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/ratelimit"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
 const here, there = "192.0.2.1", "192.0.2.2"
@@ -119,17 +120,17 @@ func TestWaitingPage_RateLimited(t *testing.T) {
 	s, crowded, sentAway := crowdedServer(t)
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": true})
 	gate := s.Gate(t, "before insert", "devices", "true")
-	b := open(t)
-	b.do(chromedp.Navigate(w.URL), enter("jane@example.com", "1234"), shows("p", "This takes a moment"))
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate(w.URL), enter("jane@example.com", "1234"), browser.Shows("p", "This takes a moment"))
 	crowded.Store(true)
 	apptest.Until(t, "the page is sent away twice", func() bool { return sentAway.Load() > 1 })
-	if title := ask(b, chromedp.Title()); title != "Looking for your locks" {
+	if title := browser.Ask(b, chromedp.Title()); title != "Looking for your locks" {
 		t.Errorf("the page is called %q", title)
 	}
 	crowded.Store(false)
 	gate.Open()
-	b.do(shows("h1", "Connected"))
-	b.content()
+	b.Do(browser.Shows("h1", "Connected"))
+	b.CheckReports()
 }
 
 // A login rejected by the rate limit keeps the entered values.
@@ -137,22 +138,22 @@ func TestRateLimitedLoginKeepsValues(t *testing.T) {
 	t.Parallel()
 	s, crowded, _ := crowdedServer(t)
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}})
-	b := open(t)
-	b.do(chromedp.Navigate(w.URL), shows("h1", "Log in to Nuki"))
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate(w.URL), browser.Shows("h1", "Log in to Nuki"))
 	crowded.Store(true)
-	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "Many people are using this page"))
-	email, password, title := ask(
+	b.Do(enter("jane@example.com", "1234"), browser.Shows(`*[@role="alert"]`, "Many people are using this page"))
+	email, password, title := browser.Ask(
 		b,
 		chromedp.Value(chromedp.CSS("#email")),
-	), ask(
+	), browser.Ask(
 		b,
 		chromedp.Value(chromedp.CSS("#password")),
-	), ask(
+	), browser.Ask(
 		b,
 		chromedp.Title(),
 	)
 	if email != "jane@example.com" || password != "1234" || title != "Log in to Nuki" {
 		t.Errorf("the page is called %q, with the values %q, %q", title, email, password)
 	}
-	b.content()
+	b.CheckReports()
 }

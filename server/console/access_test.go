@@ -85,8 +85,10 @@ func TestAccess_Operators(t *testing.T) {
 		chromedp.Click(`//summary[.="Delete"]`), chromedp.Click(`//form[contains(@action, "/delete")]//button`),
 		browser.Shows("p", "The operator is deleted."),
 	)
-	admin.CheckReports(b.console)
-	person.CheckReports(b.console)
+	admin.CheckReports()
+	admin.CheckRequests(b.console)
+	person.CheckReports()
+	person.CheckRequests(b.console)
 }
 
 // The last administrator stays, and the page says why.
@@ -145,7 +147,8 @@ func TestAccess_Keys(t *testing.T) {
 		chromedp.Click(`//a[.="Show revoked and expired keys"]`),
 		browser.Shows("td", "cleaning"),
 	)
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }
 
 // call calls an operation of the API with a key, and returns the status.

@@ -190,5 +190,6 @@ func TestLive_PageRefreshesItself(t *testing.T) {
 	}
 	w.Do(chromedp.Click(chromedp.CSS("[data-live-switch]")), browser.Shows("button[@aria-pressed='false']", "Live"))
 	w.Do(chromedp.Navigate(b.page("/people")), browser.Shows("button[@aria-pressed='false']", "Live"))
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }

@@ -164,5 +164,6 @@ func TestBrowser_AdoptAndRevealWithoutScripts(t *testing.T) {
 		chromedp.Click(`//a[.="Hide now"]`),
 		browser.Shows("h2", "Facts"),
 	)
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }

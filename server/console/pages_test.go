@@ -32,7 +32,8 @@ func checkLooks(t *testing.T, b *bed, visits ...visit) {
 				w.CheckAccessibility(v.name)
 				w.Picture(v.name + " " + look.name)
 			}
-			w.CheckReports(b.console)
+			w.CheckReports()
+			w.CheckRequests(b.console)
 		})
 	}
 }

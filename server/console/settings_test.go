@@ -109,5 +109,6 @@ func TestSettings_PreviewFollowsForm(t *testing.T) {
 	if got := color(); got != "rgb(16, 32, 48)" {
 		t.Errorf("the entered color of the button is %s", got)
 	}
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }

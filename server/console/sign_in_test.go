@@ -77,7 +77,8 @@ func TestSetup_CreatesFirstOperator(t *testing.T) {
 		chromedp.Navigate(b.console+"/console/setup/"+token),
 		browser.Shows("p", "This link has expired, was used, or isn't valid."),
 	)
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }
 
 // One-time codes are set up and used without JavaScript.
@@ -118,7 +119,8 @@ func TestProfile_OneTimeCodes(t *testing.T) {
 		fill("code", code(now.Add(30*time.Second))), press("Sign in"),
 		browser.Shows("h1", "Today"),
 	)
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }
 
 // A passkey is added, and signs in, with a simulated authenticator.
@@ -160,7 +162,8 @@ func TestProfile_Passkey(t *testing.T) {
 		chromedp.Navigate(b.console+"/console/profile"),
 		browser.Shows("td", "passkey"),
 	)
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }
 
 // A sign-in leads only to pages of the console.
@@ -282,7 +285,8 @@ func TestLooks_SignIn(t *testing.T) {
 			w.Picture(name)
 		}
 	}
-	w.CheckReports(b.console)
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }
 
 func TestLooks_ProfileAndAccess(t *testing.T) {
@@ -316,6 +320,7 @@ func TestLooks_ProfileAndAccess(t *testing.T) {
 		w.CheckFits("one-time codes")
 		w.CheckAccessibility("one-time codes")
 		w.Picture("codes " + look.scheme)
-		w.CheckReports(b.console)
+		w.CheckReports()
+		w.CheckRequests(b.console)
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Step is something done in a browser.
@@ -32,6 +33,7 @@ type Step = chromedp.Action[chromedp.Void]
 
 // Widths of screens in pixels.
 const (
+	Narrow  = 320 // the narrowest phones
 	Phone   = 390
 	Desktop = 1280
 )
@@ -46,20 +48,23 @@ type Browser struct {
 	requests []string // URLs
 }
 
+// Require returns the path of Chromium. Without Chromium, it skips the test.
+func Require(t testing.TB) (path string) {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	storetest.Missing(t, "chromium")
+	return ""
+}
+
 // Open starts a browser, which ends with the test. Without Chromium, it skips the test.
 func Open(t testing.TB) *Browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	if path == "" {
-		storetest.Missing(t, "chromium")
-	}
 	flags := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path),
+		chromedp.ExecPath(Require(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoFirstRun,
 		chromedp.NoDefaultBrowserCheck,
@@ -70,7 +75,7 @@ func Open(t testing.TB) *Browser {
 	} {
 		flags = append(flags, chromedp.Flag(flag, true))
 	}
-	limited, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+	limited, stop := context.WithTimeout(context.Background(), testenv.Timeout(5*time.Minute))
 	allocated, free := chromedp.NewExecAllocator(limited, flags...)
 	b := &Browser{t: t}
 	ctx, end := chromedp.NewContext(allocated, chromedp.WithListener(b.hear))
@@ -88,7 +93,9 @@ func (b *Browser) hear(event any) {
 	report := ""
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		if e.Entry.Source != log.EntrySourceNetwork { // it reports every response that is a refusal
+		// The network reports each refusal. A test can be faster than the focus.
+		if e.Entry.Source != log.EntrySourceNetwork &&
+			!strings.HasPrefix(e.Entry.Text, "Autofocus processing was blocked") {
 			report = e.Entry.Text
 		}
 	case *runtime.EventConsoleAPICalled:
@@ -173,18 +180,25 @@ func Shows(element, text string) Step {
 	return chromedp.WaitVisible(fmt.Sprintf(`//%s[contains(., %q)]`, element, text))
 }
 
-// CheckReports fails the test for each report of the browser, and for each request to another host than that of a URL.
-func (b *Browser) CheckReports(own string) {
+// CheckReports fails the test for each report of the browser.
+func (b *Browser) CheckReports() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range b.reports {
 		b.t.Errorf("the browser reports: %.300s", r)
 	}
+}
+
+// CheckRequests fails the test for each request to another host than that of the URL own.
+func (b *Browser) CheckRequests(own string) {
+	b.t.Helper()
 	u, err := url.Parse(own)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, r := range b.requests {
 		to, err := url.Parse(r)
 		if err != nil || to.Host != u.Host && to.Scheme != "data" && to.Scheme != "about" && to.Scheme != "blob" {
@@ -214,7 +228,7 @@ var axe = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	script, err := os.ReadFile(filepath.Join(lab.Modules(), "axe-core", "axe.min.js"))
+	script, err := os.ReadFile(filepath.Join(lab.Module("axe-core"), "axe.min.js"))
 	return string(script), err
 })
 

@@ -74,9 +74,6 @@ func Install(ctx context.Context, name string, files fs.FS, major int) (*Lab, er
 // scripts.
 func (l *Lab) Scripts() string { return l.scripts }
 
-// Modules returns the directory of the npm packages.
-func (l *Lab) Modules() string { return l.modules }
-
 // Require skips the test unless tests of gateways are enabled: they take minutes and much of the machine.
 func Require(t testing.TB) {
 	t.Helper()

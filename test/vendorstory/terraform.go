@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
 // source is the address of the provider.
@@ -26,7 +27,7 @@ func needPrograms(t testing.TB) {
 		t.Skip("it runs Terraform and Chromium")
 	}
 	apptest.NeedPrograms(t, "terraform")
-	chromium(t)
+	browser.Require(t)
 }
 
 // workspace is a directory in which Terraform runs.
