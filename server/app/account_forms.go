@@ -208,7 +208,7 @@ func formError(v adapter.Vendor, err error) error {
 	if e := adapter.AsError(err); e != nil {
 		message = e.Message
 	} else if refused, ok := errors.AsType[*login.Refusal](err); ok {
-		message = strings.TrimSuffix(refused.Message, ".")
+		message = refused.Message
 	} else if _, ok := errors.AsType[*login.Step](err); ok {
 		message = "the vendor asks the owner of the account for a code; send a connect link to the owner"
 	} else if errors.Is(err, context.DeadlineExceeded) {
@@ -229,6 +229,6 @@ func formError(v adapter.Vendor, err error) error {
 	return &domain.Error{
 		Kind:    domain.Invalid,
 		Type:    "account_not_connected",
-		Message: "Nothing was stored: " + message + ".",
+		Message: "Nothing was stored: " + strings.TrimSuffix(message, ".") + ".",
 	}
 }

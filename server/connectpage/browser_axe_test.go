@@ -13,19 +13,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
-// checkEverywhere checks the page that is open, in both color schemes, on a phone and on a large screen.
-func checkEverywhere(b *browser.Browser, name string) {
-	for _, width := range []int64{browser.Phone, browser.Desktop} {
-		b.Do(browser.Size(width, 844))
-		b.CheckFits(fmt.Sprintf("%s, %d wide,", name, width))
-		for _, scheme := range []string{"light", "dark"} {
-			b.Do(browser.Scheme(scheme))
-			b.CheckAccessibility(fmt.Sprintf("%s, %s, %d wide", name, scheme, width))
-			b.Picture(fmt.Sprintf("%s-%d-%s", name, width, scheme))
-		}
-	}
-}
-
 // brand sets the look of the workspace.
 func brand(t *testing.T, s *apptest.Server, look map[string]any) {
 	t.Helper()
@@ -42,27 +29,27 @@ func TestPagesAreAccessible(t *testing.T) {
 	b := browser.Open(t)
 	w := webview(t, s, map[string]any{"custom_redirect_failure_url": s.URL + "/x"})
 	b.Do(browser.Size(browser.Phone, 844), chromedp.Navigate(w.URL), browser.Shows("h1", "Connect"))
-	checkEverywhere(b, "choice")
+	b.CheckLooks("choice")
 	b.Do(chromedp.Navigate(w.URL+"?q=zzz"), browser.Shows("p", "No brand matches"))
-	checkEverywhere(b, "choice-none")
+	b.CheckLooks("choice-none")
 	b.Do(chromedp.Navigate(w.URL+"/august"), browser.Shows("h1", "Log in"))
-	checkEverywhere(b, "login")
+	b.CheckLooks("login")
 	b.Do(enter("jane@example.com", "mistyped"), browser.Shows(`*[@role="alert"]`, "password is wrong"))
-	checkEverywhere(b, "login-refused")
+	b.CheckLooks("login-refused")
 	b.Do(enter(sandbox.People[0], sandbox.Password), browser.Shows("p", "Enter the code that August sent"))
-	checkEverywhere(b, "step")
+	b.CheckLooks("step")
 	b.Do(chromedp.Navigate(w.URL+"x"), browser.Shows("h1", "isn't valid"))
-	checkEverywhere(b, "gone")
+	b.CheckLooks("gone")
 	b.Do(chromedp.Navigate(w.URL+"/"+w.ConnectWebviewID), browser.Shows("h1", "This login has expired"))
-	checkEverywhere(b, "expired")
+	b.CheckLooks("expired")
 	b.Do(chromedp.Navigate(s.URL+"/connect/back/none"), browser.Shows("h1", "This login has ended"))
-	checkEverywhere(b, "no-return")
+	b.CheckLooks("no-return")
 	b.Do(
 		chromedp.Navigate(w.URL+"/"+sandbox.Everything),
 		enter(sandbox.People[0], sandbox.Password),
 		browser.Shows("li", "and 2 more"),
 	)
-	checkEverywhere(b, "done")
+	b.CheckLooks("done")
 	b.CheckReports()
 	b.CheckRequests(s.URL)
 }
@@ -75,7 +62,7 @@ func TestWaitingAndExhaustedPagesAreAccessible(t *testing.T) {
 	exhausted := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}})
 	s.Exec(t, "update connect_webviews set login_attempts = 10")
 	b.Do(browser.Size(browser.Phone, 844), chromedp.Navigate(exhausted.URL), browser.Shows("h1", "Too many attempts"))
-	checkEverywhere(b, "exhausted")
+	b.CheckLooks("exhausted")
 	gate := s.Gate(t, "before insert", "devices", "true")
 	for name, wait := range map[string]bool{"waiting": true, "done-pending": false} {
 		w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": wait})
@@ -84,7 +71,7 @@ func TestWaitingAndExhaustedPagesAreAccessible(t *testing.T) {
 			enter(sandbox.People[0], sandbox.Password),
 			chromedp.WaitVisible(chromedp.CSS("progress")),
 		)
-		checkEverywhere(b, name)
+		b.CheckLooks(name)
 	}
 	gate.Open()
 	b.Do(browser.Shows("h1", "Connected"), browser.Shows("h2", "We found 1 lock"))
@@ -107,7 +94,7 @@ func TestBrandedPagesAreAccessible(t *testing.T) {
 		lang := []string{"de", "fr", "es"}[i]
 		name := strings.TrimPrefix(fmt.Sprint(look["primary_button_color"]), "#")
 		b.Do(chromedp.Navigate(w.URL+"?lang="+lang), chromedp.WaitVisible(chromedp.CSS("#choices")))
-		checkEverywhere(b, "branded-"+name+"-choice")
+		b.CheckLooks("branded-" + name + "-choice")
 		shape := browser.Ask(
 			b,
 			chromedp.Evaluate[string](`document.querySelector(".mark.workspace").firstElementChild.tagName`),
@@ -116,7 +103,7 @@ func TestBrandedPagesAreAccessible(t *testing.T) {
 			t.Errorf("%s: the mark is a %s", name, shape)
 		}
 		b.Do(chromedp.Navigate(w.URL+"/nuki?lang="+lang), chromedp.WaitVisible(chromedp.CSS("#email")))
-		checkEverywhere(b, "branded-"+name+"-login")
+		b.CheckLooks("branded-" + name + "-login")
 	}
 	b.CheckReports()
 	b.CheckRequests(s.URL)

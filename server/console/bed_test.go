@@ -92,10 +92,3 @@ func (b *bed) newSession(t *testing.T, role domain.Role) session {
 	}
 	return session{token, opened.CSRF}
 }
-
-// get requests a page as a role and returns the status.
-func (b *bed) get(t *testing.T, role domain.Role, url string) int {
-	t.Helper()
-	status, _ := b.read(t, role, url)
-	return status
-}

@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,12 +18,6 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
-
-// answer is a response of the console.
-type answer struct {
-	*http.Response
-	body string
-}
 
 // fakeOperators knows one operator per role, on any server. The token of a session is the role, with the suffix longAgo
 // if the operator signed in an hour ago.
@@ -73,84 +66,6 @@ func inFront(t *testing.T, s *apptest.Server, o console.Options) *bed {
 		}
 	}
 	return b
-}
-
-// open requests a page as a role.
-func (b *bed) open(t *testing.T, role domain.Role, path string) answer {
-	t.Helper()
-	return b.roundTrip(t, role, http.MethodGet, path, nil)
-}
-
-// submit sends a form with the token of the session.
-func (b *bed) submit(t *testing.T, role domain.Role, path string, fields url.Values) answer {
-	t.Helper()
-	if fields == nil {
-		fields = url.Values{}
-	}
-	_, secret := b.session(t, role)
-	fields.Set("csrf", secret)
-	return b.roundTrip(t, role, http.MethodPost, path, fields)
-}
-
-func (b *bed) roundTrip(t *testing.T, role domain.Role, method, path string, fields url.Values) answer {
-	t.Helper()
-	r, err := http.NewRequest(method, b.page(path), strings.NewReader(fields.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	token, _ := b.session(t, role)
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp, string(raw)}
-}
-
-// shows fails the test unless the page has the status and contains all texts.
-func (a answer) shows(t *testing.T, status int, texts ...string) {
-	t.Helper()
-	if a.StatusCode != status {
-		t.Fatalf("status %d, want %d: %s", a.StatusCode, status, a.body)
-	}
-	for _, text := range texts {
-		if !strings.Contains(a.body, text) {
-			t.Errorf("the page lacks %q:\n%s", text, a.main())
-		}
-	}
-}
-
-// hides fails the test if the page contains one of the texts.
-func (a answer) hides(t *testing.T, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if strings.Contains(a.body, text) {
-			t.Errorf("the page contains %q:\n%s", text, a.main())
-		}
-	}
-}
-
-// redirects fails the test unless the response leads to a path of the workspace.
-func (a answer) redirects(t *testing.T, b *bed, path string) {
-	t.Helper()
-	to := strings.TrimPrefix(a.Header.Get("Location"), "/console/w/"+b.WorkspaceID)
-	if a.StatusCode != http.StatusSeeOther || to != path {
-		t.Fatalf("status %d to %q, want %q: %s", a.StatusCode, to, path, a.main())
-	}
-}
-
-// main returns the part of the page that is of interest.
-func (a answer) main() string {
-	_, main, _ := strings.Cut(a.body, "<main")
-	return main
 }
 
 // pin is planted in tests: no page but the revealed one may contain it.

@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"html"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -35,9 +34,9 @@ func TestPages_ContainNoPIN(t *testing.T) {
 	v.newWebhook(failing.URL+"/?key="+token, "access_code.created")
 	pins.Learn("token in the URL of a webhook", token)
 	b.emitCode(t)
-	apptest.Until(t, "the webhook fails", func() bool { return strings.Contains(v.open("").text, "failed") })
+	apptest.Until(t, "the webhook fails", func() bool { return strings.Contains(v.open("").body, "failed") })
 	apptest.Until(t, "a delivery is listed", func() bool {
-		return strings.Contains(v.open("/webhooks/"+hook).text, "/webhooks/"+hook+"/deliveries/")
+		return strings.Contains(v.open("/webhooks/"+hook).body, "/webhooks/"+hook+"/deliveries/")
 	})
 	seen := b.crawl(t, domain.RoleAdmin, func(at string, body []byte) {
 		for _, found := range pins.Find(body) {
@@ -108,10 +107,11 @@ func (b *bed) crawl(t *testing.T, role domain.Role, check func(at string, body [
 			continue
 		}
 		known[at] = true
-		status, body := b.read(t, role, at)
-		if status >= 500 {
-			t.Errorf("%s: status %d", at, status)
+		page := b.send(t, role, http.MethodGet, at, nil, nil)
+		if page.StatusCode >= 500 {
+			t.Errorf("%s: status %d", at, page.StatusCode)
 		}
+		body := []byte(page.body)
 		paths = append(paths, u.Path)
 		check(at, body)
 		for _, m := range link.FindAllSubmatch(body, -1) {
@@ -123,25 +123,4 @@ func (b *bed) crawl(t *testing.T, role domain.Role, check func(at string, body [
 		}
 	}
 	return paths
-}
-
-// read requests a page as a role.
-func (b *bed) read(t *testing.T, role domain.Role, at string) (int, []byte) {
-	t.Helper()
-	token, _ := b.session(t, role)
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
-	resp, err := http.DefaultTransport.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, body
 }

@@ -1,105 +1,56 @@
 package console_test
 
 import (
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 )
 
-// openPage requests a page of the workspace as a role, and returns the status and the body.
-func openPage(t *testing.T, b *bed, role domain.Role, path string) (int, string) {
+// openPage requests a page of the workspace as a role, and returns the status and the body or, after a redirect, where
+// that leads.
+func openPage(t *testing.T, b *bed, role domain.Role, path string) (status int, result string) {
 	t.Helper()
-	return roundTrip(t, b, role, http.MethodGet, b.page(path), nil)
+	return resultOf(b.open(t, role, path))
 }
 
 // mustOpen is openPage for a page that must exist.
 func mustOpen(t *testing.T, b *bed, path string) string {
 	t.Helper()
-	status, body := openPage(t, b, domain.RoleViewer, path)
-	if status != http.StatusOK {
-		t.Fatalf("GET %s: %d\n%s", path, status, body)
-	}
-	return body
+	return b.as(t, domain.RoleViewer).open(path).body
 }
 
-// sendForm posts a form with pairs of names and values to a path of the workspace as a role. It returns the status and
-// the body or, after a redirect, where that leads.
+// sendForm posts a form with pairs of names and values to a path of the workspace as a role. It returns what openPage
+// does.
 func sendForm(t *testing.T, b *bed, role domain.Role, path string, fields ...string) (status int, result string) {
 	t.Helper()
-	_, secret := b.session(t, role)
-	form := url.Values{"csrf": {secret}}
-	for i := 0; i+1 < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
+	return resultOf(b.as(t, role).submit(path, fields...))
+}
+
+func resultOf(a answer) (status int, result string) {
+	if to := a.Header.Get("Location"); to != "" {
+		return a.StatusCode, to
 	}
-	return roundTrip(t, b, role, http.MethodPost, b.page(path), form)
+	return a.StatusCode, a.body
 }
 
 // mustSend is sendForm for an action that an operator may do and that succeeds. It returns the page that follows.
 func mustSend(t *testing.T, b *bed, path string, fields ...string) string {
 	t.Helper()
-	status, to := sendForm(t, b, domain.RoleOperator, path, fields...)
-	if status != http.StatusSeeOther {
-		t.Fatalf("POST %s: %d\n%s", path, status, to)
-	}
-	_, body := roundTrip(t, b, domain.RoleOperator, http.MethodGet, b.console+to, nil)
-	return body
-}
-
-func roundTrip(t *testing.T, b *bed, role domain.Role, method, to string, form url.Values) (int, string) {
-	t.Helper()
-	r, err := http.NewRequest(method, to, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, _ := b.session(t, role)
-	r.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if to := resp.Header.Get("Location"); to != "" {
-		return resp.StatusCode, to
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	return b.as(t, domain.RoleOperator).actAndFollow(path, fields...).body
 }
 
 // mustContain checks that a page has texts.
 func mustContain(t *testing.T, page string, texts ...string) {
 	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page lacks %q:\n%s", text, mainPart(page))
-		}
-	}
+	answer{&http.Response{StatusCode: http.StatusOK}, page}.shows(t, http.StatusOK, texts...)
 }
 
 // mustLack checks that a page does not have texts.
 func mustLack(t *testing.T, page string, texts ...string) {
 	t.Helper()
-	for _, text := range texts {
-		if strings.Contains(page, text) {
-			t.Errorf("the page has %q:\n%s", text, mainPart(page))
-		}
-	}
+	answer{body: page}.hides(t, texts...)
 }
 
 // mainPart is the part of a page after its frame.
-func mainPart(page string) string {
-	_, rest, found := strings.Cut(page, "<main")
-	if !found {
-		return page
-	}
-	return rest
-}
+func mainPart(page string) string { return answer{body: page}.main() }

@@ -96,34 +96,13 @@ func TestActions_RefuseForgedForms(t *testing.T) {
 // try sends a request to a route as a role; empty: signed out. change can be nil.
 func (b *bed) try(t *testing.T, r console.Route, role domain.Role, change func(*http.Request)) (status int, to string) {
 	t.Helper()
-	token, secret := b.session(t, role)
-	q, err := http.NewRequestWithContext(
-		t.Context(),
-		r.Method,
-		b.routeURL(r.Pattern),
-		strings.NewReader(url.Values{"csrf": {secret}}.Encode()),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, secret := b.session(t, role)
+	form := url.Values{}
 	if r.Method == http.MethodPost {
-		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		q.Header.Set("Sec-Fetch-Site", "same-origin")
-	} else {
-		q.Body, q.ContentLength = http.NoBody, 0
+		form.Set("csrf", secret)
 	}
-	if role != "" {
-		q.AddCookie(&http.Cookie{Name: "deviceaccess", Value: token})
-	}
-	if change != nil {
-		change(q)
-	}
-	resp, err := http.DefaultTransport.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	return resp.StatusCode, resp.Header.Get("Location")
+	got := b.send(t, role, r.Method, b.routeURL(r.Pattern), form, change)
+	return got.StatusCode, got.Header.Get("Location")
 }
 
 // Every page of the navigation exists.
@@ -131,7 +110,7 @@ func TestNavigation_LeadsToPages(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	for _, path := range console.Pages() {
-		if status := b.get(t, domain.RoleViewer, b.page(path)); status != http.StatusOK {
+		if status := b.open(t, domain.RoleViewer, path).StatusCode; status != http.StatusOK {
 			t.Errorf("%q: status %d", path, status)
 		}
 	}

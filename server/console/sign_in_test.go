@@ -201,18 +201,8 @@ func TestSignIn_LeadsOnlyToConsole(t *testing.T) {
 // post sends a public form.
 func (b *bed) post(t *testing.T, path string, form url.Values) (int, http.Header) {
 	t.Helper()
-	q, err := http.NewRequestWithContext(
-		t.Context(), http.MethodPost, b.console+"/console"+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := http.DefaultTransport.RoundTrip(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	return resp.StatusCode, resp.Header
+	got := b.send(t, "", http.MethodPost, b.console+"/console"+path, form, nil)
+	return got.StatusCode, got.Header
 }
 
 // Wrong passwords, and wrong links, soon cost a pause.
@@ -276,14 +266,9 @@ func TestLooks_SignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := browser.Open(t)
-	for _, width := range []int64{browser.Desktop, browser.Phone} {
-		w.Do(browser.Size(width, 844))
-		for name, path := range map[string]string{"sign-in": "/sign-in", "setup": "/setup/" + token} {
-			w.Do(chromedp.Navigate(b.console+"/console"+path), chromedp.WaitVisible(chromedp.CSS("main h1")))
-			w.CheckFits(name)
-			w.CheckAccessibility(name)
-			w.Picture(name)
-		}
+	for name, path := range map[string]string{"sign-in": "/sign-in", "setup": "/setup/" + token} {
+		w.Do(chromedp.Navigate(b.console+"/console"+path), chromedp.WaitVisible(chromedp.CSS("main h1")))
+		w.CheckLooks(name)
 	}
 	w.CheckReports()
 	w.CheckRequests(b.console)
@@ -300,27 +285,18 @@ func TestLooks_ProfileAndAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, look := range []struct {
-		scheme string
-		width  int64
-	}{{"light", browser.Desktop}, {"dark", browser.Desktop}, {"light", browser.Phone}} {
-		w := browser.Open(t)
-		w.Do(b.signIn(t, domain.RoleAdmin), browser.Size(look.width, 844), browser.Scheme(look.scheme))
-		for _, path := range []string{"/profile", "/confirm", "/access", "/access/operators/" + o.ID.String()} {
-			w.Do(chromedp.Navigate(b.console+"/console"+path), chromedp.WaitVisible(chromedp.CSS("main h1")))
-			w.CheckFits(path)
-			w.CheckAccessibility(path)
-			w.Picture(path + look.scheme)
-		}
-		w.Do(
-			chromedp.Navigate(b.console+"/console/profile"),
-			press("Set up an authenticator app"),
-			browser.Shows("h1", "Set up one-time codes"),
-		)
-		w.CheckFits("one-time codes")
-		w.CheckAccessibility("one-time codes")
-		w.Picture("codes " + look.scheme)
-		w.CheckReports()
-		w.CheckRequests(b.console)
+	w := browser.Open(t)
+	w.Do(b.signIn(t, domain.RoleAdmin))
+	for _, path := range []string{"/profile", "/confirm", "/access", "/access/operators/" + o.ID.String()} {
+		w.Do(chromedp.Navigate(b.console+"/console"+path), chromedp.WaitVisible(chromedp.CSS("main h1")))
+		w.CheckLooks(path)
 	}
+	w.Do(
+		chromedp.Navigate(b.console+"/console/profile"),
+		press("Set up an authenticator app"),
+		browser.Shows("h1", "Set up one-time codes"),
+	)
+	w.CheckLooks("one-time codes")
+	w.CheckReports()
+	w.CheckRequests(b.console)
 }

@@ -60,29 +60,71 @@ func Require(t testing.TB) (path string) {
 	return ""
 }
 
-// Open starts a browser, which ends with the test. Without Chromium, it skips the test.
+// process is the Chromium that the open browsers of a test program share. It ends with the last of them.
+var process struct {
+	sync.Mutex
+	users int
+	ctx   context.Context
+	end   func()
+}
+
+// acquire starts Chromium for the first user. The returned context is that of the process.
+func acquire(t testing.TB) context.Context {
+	t.Helper()
+	path := Require(t)
+	process.Lock()
+	defer process.Unlock()
+	if process.users == 0 {
+		data, err := os.MkdirTemp("", "chromium")
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := []chromedp.ExecAllocatorOption{
+			chromedp.ExecPath(path),
+			chromedp.UserDataDir(data),
+			chromedp.NoFirstRun,
+			chromedp.NoDefaultBrowserCheck,
+		}
+		for _, flag := range []string{
+			"headless", "no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking",
+			"disable-component-update", "disable-sync", "disable-dev-shm-usage",
+		} {
+			flags = append(flags, chromedp.Flag(flag, true))
+		}
+		allocated, free := chromedp.NewExecAllocator(context.Background(), flags...)
+		ctx, end := chromedp.NewContext(allocated)
+		process.ctx, process.end = ctx, func() {
+			end()
+			free()
+			os.RemoveAll(data)
+		}
+		if err := chromedp.Do(ctx); err != nil {
+			process.end()
+			t.Fatal(err)
+		}
+	}
+	process.users++
+	return process.ctx
+}
+
+func release() {
+	process.Lock()
+	defer process.Unlock()
+	if process.users--; process.users == 0 {
+		process.end()
+	}
+}
+
+// Open opens a page with a profile of its own, which ends with the test. Without Chromium, it skips the test.
 func Open(t testing.TB) *Browser {
 	t.Helper()
-	flags := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(Require(t)),
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.NoFirstRun,
-		chromedp.NoDefaultBrowserCheck,
-	}
-	for _, flag := range []string{
-		"headless", "no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking",
-		"disable-component-update", "disable-sync", "disable-dev-shm-usage",
-	} {
-		flags = append(flags, chromedp.Flag(flag, true))
-	}
-	limited, stop := context.WithTimeout(context.Background(), testenv.Timeout(5*time.Minute))
-	allocated, free := chromedp.NewExecAllocator(limited, flags...)
+	limited, stop := context.WithTimeout(acquire(t), testenv.Timeout(5*time.Minute))
 	b := &Browser{t: t}
-	ctx, end := chromedp.NewContext(allocated, chromedp.WithListener(b.hear))
+	ctx, end := chromedp.NewContext(limited, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.hear))
 	t.Cleanup(func() {
 		end()
-		free()
 		stop()
+		release()
 	})
 	b.ctx = ctx
 	b.Do(Command(network.Enable, network.EnableParams{}))
@@ -232,12 +274,14 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(script), err
 })
 
-const runAxe = `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
+// runAxe ends the transitions that a change of the color scheme starts, because colors within a transition have less contrast.
+const runAxe = `document.getAnimations().forEach((a) => { if (a instanceof CSSTransition) a.finish() });
+  axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
   v.nodes.map((n) => v.id + ": " + n.failureSummary + " " + n.html.slice(0, 300))))`
 
-// CheckAccessibility fails the test for each problem that axe-core finds on the page. It needs npm, and skips the test
-// without it.
-func (b *Browser) CheckAccessibility(what string) {
+// CheckLooks checks the page in light and dark, wide, and on a phone: accessibility by axe-core, and that it fits the
+// screen. It saves a picture of each. It needs npm, and skips the test without it.
+func (b *Browser) CheckLooks(name string) {
 	b.t.Helper()
 	script, err := axe()
 	if err != nil {
@@ -247,9 +291,17 @@ func (b *Browser) CheckAccessibility(what string) {
 		_, err := cdp.Call(ctx, t, runtime.Evaluate, runtime.EvaluateParams{Expression: script})
 		return err
 	}))
-	found := Ask(b, chromedp.Evaluate[[]string](runAxe, chromedp.EvalAwaitPromise))
-	for _, f := range found {
-		b.t.Errorf("%s: %s", what, f)
+	for _, look := range []struct {
+		name, scheme string
+		width        int64
+	}{{"light", "light", Desktop}, {"dark", "dark", Desktop}, {"phone", "light", Phone}} {
+		what := name + " " + look.name
+		b.Do(Size(look.width, 844), Scheme(look.scheme))
+		b.CheckFits(what)
+		for _, found := range Ask(b, chromedp.Evaluate[[]string](runAxe, chromedp.EvalAwaitPromise)) {
+			b.t.Errorf("%s: %s", what, found)
+		}
+		b.Picture(what)
 	}
 }
 
