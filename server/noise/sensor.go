@@ -153,6 +153,9 @@ func (s *Sensor) match(f Found, all []Found) *Threshold {
 
 func (s *Sensor) observe(t *Threshold, f Found) {
 	state := f.State()
+	if t.Deleting && t.Observed == nil { // the creation that the deletion waits for
+		t.rest()
+	}
 	t.Ref, t.Observed = f.Ref, &state
 	if !t.Managed && !t.Deleting {
 		t.Desired = state
