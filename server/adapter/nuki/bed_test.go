@@ -39,7 +39,7 @@ func quick() nuki.Timing {
 		PollCodes: 40 * time.Millisecond,
 		Shared:    time.Nanosecond,
 		ReadBack:  []time.Duration{0, time.Millisecond, time.Millisecond},
-		Resend:    50 * time.Millisecond,
+		Resend:    time.Second,
 		Busy:      time.Millisecond,
 	}
 }
