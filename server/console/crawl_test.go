@@ -56,9 +56,10 @@ func TestPages_ContainNoPIN(t *testing.T) {
 	}
 }
 
-// notLinked are the routes that no link of a sandbox leads to: the stream has no content of its own, and the others are
-// for real workspaces.
+// notLinked are the routes that no link of a sandbox leads to: the stream has no content of its own, the confirmation
+// needs an OpenID Connect provider, and the others are for real workspaces.
 var notLinked = []string{
+	"/confirm/oidc",
 	"/w/{workspace}/live",
 	"/w/{workspace}/accounts/connect",
 	"/w/{workspace}/accounts/{account}/credential",

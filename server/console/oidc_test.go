@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,13 +94,22 @@ func newOIDCBed(t *testing.T, people map[string]person) *bed {
 
 // atProvider signs a person in at the provider.
 func atProvider(login string) []browser.Step {
+	return slices.Concat(
+		[]browser.Step{chromedp.Click(`//a[contains(., "Sign in with your organization")]`)},
+		logsIn(login),
+		[]browser.Step{
+			chromedp.WaitVisible(`//button[.="Continue"]`),
+			chromedp.Click(`//button[.="Continue"]`),
+		},
+	)
+}
+
+// logsIn fills in the login of the provider.
+func logsIn(login string) []browser.Step {
 	return []browser.Step{
-		chromedp.Click(`//a[contains(., "Sign in with your organization")]`),
 		chromedp.SetValue(chromedp.CSS(`[name="login"]`), login),
 		chromedp.SetValue(chromedp.CSS(`[name="password"]`), "any"),
 		chromedp.Click(chromedp.CSS(`button[type="submit"]`)),
-		chromedp.WaitVisible(`//button[.="Continue"]`),
-		chromedp.Click(`//button[.="Continue"]`),
 	}
 }
 
@@ -125,7 +135,11 @@ func TestOIDC_RealProvider(t *testing.T) {
 		browser.Shows("td", "organization"),
 		chromedp.Navigate(b.console+"/console/access"),
 		browser.Shows("td", "admin"),
+		chromedp.Navigate(b.console+"/console/confirm?next=/console/profile"),
+		chromedp.Click(`//a[contains(., "Confirm with your organization")]`),
 	)
+	w.Do(logsIn("jane")...)
+	w.Do(browser.Shows("h1", "Your sign-in and sessions"))
 	w.Do(signsOut()...)
 
 	other := browser.Open(t)

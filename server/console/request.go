@@ -44,6 +44,8 @@ type request struct {
 	// workspace and principal are zero outside of a workspace.
 	workspace account.Workspace
 	principal domain.Principal
+	// nextPage is the page to which a sign-in leads, where the request does not name it.
+	nextPage string
 }
 
 // serve returns the handler of a route: it checks the session, the role, and the origin of the form.

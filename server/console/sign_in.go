@@ -1,7 +1,7 @@
 package console
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
@@ -39,6 +40,19 @@ func (h *handler) signInRoutes() []route {
 		{method: http.MethodPost, pattern: "/sign-out", operation: "/console/sign-out", handle: signOut},
 		{method: http.MethodGet, pattern: "/confirm", handle: showConfirm},
 		{method: http.MethodPost, pattern: "/confirm", operation: "/console/confirm", handle: confirm},
+		{method: http.MethodGet, pattern: "/confirm/oidc", handle: confirmWithOIDC},
+		{
+			method:    http.MethodPost,
+			pattern:   "/confirm/passkey/options",
+			operation: "/console/confirm",
+			handle:    passkeyConfirmOptions,
+		},
+		{
+			method:    http.MethodPost,
+			pattern:   "/confirm/passkey",
+			operation: "/console/confirm",
+			handle:    confirmWithPasskey,
+		},
 	}
 }
 
@@ -46,7 +60,7 @@ func (h *handler) signInRoutes() []route {
 const nextParam = "next"
 
 // next returns the page to which a sign-in leads: one of the console.
-func (rq *request) next() string { return ownPage(rq.r.FormValue(nextParam)) }
+func (rq *request) next() string { return ownPage(cmp.Or(rq.nextPage, rq.r.FormValue(nextParam))) }
 
 // ownPage returns the path and the query of a page of the console, and the start for everything else.
 func ownPage(to string) string {
@@ -226,43 +240,72 @@ func (rq *request) oidcCookie() string { return rq.cookieName() + "-oidc" }
 // callbackPath is the path to which the provider redirects.
 const callbackPath = Path + "/oidc/callback"
 
+// maxNext is the maximum length of a page to which a sign-in at the provider leads, because a cookie keeps it.
+const maxNext = 1024
+
 func beginOIDC(rq *request) error {
-	to, state, err := rq.h.Access.Operators.BeginOIDC(rq.r.Context(), rq.origin()+callbackPath)
+	return rq.toProvider(nil, func(e *domain.Error) templ.Component { return signInPage(rq, "", e) })
+}
+
+// confirmWithOIDC lets the provider ask for the login again.
+func confirmWithOIDC(rq *request) error {
+	return rq.toProvider(&rq.session, func(e *domain.Error) templ.Component { return confirmPage(rq, e) })
+}
+
+// toProvider leads to the provider, which signs a person in or confirms a session. page shows a refusal.
+func (rq *request) toProvider(confirms *operator.Session, page func(*domain.Error) templ.Component) error {
+	next := rq.next()
+	if len(next) > maxNext {
+		next = Path
+	}
+	to, state, err := rq.h.Access.Operators.BeginOIDC(rq.r.Context(), operator.OIDCRequest{
+		RedirectURL: rq.origin() + callbackPath,
+		Next:        next,
+		Confirm:     confirms,
+	})
 	if e, status := refused(err); e != nil {
-		return rq.render(status, signInPage(rq, "", e))
+		return rq.render(status, page(e))
 	}
 	if err != nil {
 		return err
 	}
-	next := base64.RawURLEncoding.EncodeToString([]byte(rq.next()))
-	rq.setCookie(rq.oidcCookie(), state+"."+next, 5*time.Minute)
+	rq.setCookie(rq.oidcCookie(), state, 5*time.Minute)
 	http.Redirect(rq.w, rq.r, to, http.StatusSeeOther)
 	return nil
 }
 
 func finishOIDC(rq *request) error {
-	state, next := "", ""
+	state := ""
 	if cookie, err := rq.r.Cookie(rq.oidcCookie()); err == nil {
-		state, next, _ = strings.Cut(cookie.Value, ".")
+		state = cookie.Value
 	}
 	rq.setCookie(rq.oidcCookie(), "", 0)
-	var token string
+	var end operator.OIDCResult
 	err := rq.guess(func() (err error) {
-		token, err = rq.h.Access.Operators.FinishOIDC(rq.r.Context(), state, operator.Callback{
-			State: rq.query("state"),
-			Code:  rq.query("code"),
-			Error: rq.query("error"),
+		end, err = rq.h.Access.Operators.FinishOIDC(rq.r.Context(), state, operator.Callback{
+			State:   rq.query("state"),
+			Code:    rq.query("code"),
+			Error:   rq.query("error"),
+			Session: rq.session.ID,
 		}, rq.client())
 		return err
 	})
+	next := ownPage(end.Next)
 	if e, status := refused(err); e != nil {
+		rq.nextPage = next
+		// A person without a role has lost the session.
+		if end.Confirms && rq.session.ID != uuid.Nil && e.Kind != domain.Forbidden {
+			return rq.render(status, confirmPage(rq, e))
+		}
 		return rq.render(status, signInPage(rq, "", e))
 	}
 	if err != nil {
 		return err
 	}
-	to, _ := base64.RawURLEncoding.DecodeString(next)
-	return rq.enter(token, ownPage(string(to)))
+	if end.Confirms {
+		return rq.done(next, "")
+	}
+	return rq.enter(end.Token, next)
 }
 
 func signOut(rq *request) error {
@@ -344,6 +387,44 @@ func confirm(rq *request) error {
 		return err
 	}
 	return rq.done(rq.next(), "")
+}
+
+func passkeyConfirmOptions(rq *request) error {
+	options, state, err := rq.h.Access.Operators.BeginPasskeyConfirm(rq.r.Context(), rq.session, rq.origin())
+	if err != nil {
+		return err
+	}
+	return rq.answer(ceremony{options, state})
+}
+
+func confirmWithPasskey(rq *request) error {
+	err := rq.guess(func() error {
+		return rq.h.Access.Operators.FinishPasskeyConfirm(rq.r.Context(), rq.session, operator.PasskeyAnswer{
+			Origin: rq.origin(),
+			State:  rq.form("state"),
+			Answer: []byte(rq.form("answer")),
+		})
+	})
+	if e, status := refused(err); e != nil {
+		return rq.render(status, confirmPage(rq, e))
+	}
+	if err != nil {
+		return err
+	}
+	return rq.done(rq.next(), "")
+}
+
+// confirmations are the ways in which an operator can confirm here.
+type confirmations struct{ password, passkey, oidc bool }
+
+func (rq *request) confirmations() confirmations {
+	o, operators := rq.session.Operator, rq.h.Access.Operators
+	local := operators.LocalSignIn()
+	return confirmations{
+		password: local && o.HasPassword,
+		passkey:  local && o.Passkeys > 0 && operator.CanUsePasskeys(rq.origin()),
+		oidc:     operators.CanUseOIDC(o),
+	}
 }
 
 // linkTitle is the title of the page of a link.

@@ -161,6 +161,9 @@ func TestProfile_Passkey(t *testing.T) {
 		browser.Shows("h1", "Today"),
 		chromedp.Navigate(b.console+"/console/profile"),
 		browser.Shows("td", "passkey"),
+		chromedp.Navigate(b.console+"/console/confirm?next=/console/access"),
+		press("Confirm with a passkey"),
+		browser.Shows("h1", "Access"),
 	)
 	w.CheckReports()
 	w.CheckRequests(b.console)

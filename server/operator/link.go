@@ -236,7 +236,7 @@ func (s *Service) AcceptLink(ctx context.Context, token string, a Acceptance, c 
 		if err := tx.DeleteOperatorLink(ctx, row.OperatorLinkID); err != nil {
 			return err
 		}
-		session, err = s.startSession(ctx, tx, r, ByLink, c)
+		session, err = s.startSession(ctx, tx, signIn{operator: r, method: ByLink, client: c})
 		return err
 	})
 	return session, domain.Wrap(err, "accept a link")

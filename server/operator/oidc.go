@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,6 +42,11 @@ type provider struct {
 
 // OIDCEnabled reports whether operators can sign in at an OpenID Connect provider.
 func (s *Service) OIDCEnabled() bool { return s.opt.OIDC.Issuer != "" }
+
+// CanUseOIDC reports whether an operator signs in at the provider that is configured now.
+func (s *Service) CanUseOIDC(o Operator) bool {
+	return s.OIDCEnabled() && o.Issuer == s.opt.OIDC.Issuer
+}
 
 // discover returns the provider. It asks the provider until it has answered once.
 func (s *Service) discover(ctx context.Context) (*oidc.Provider, error) {
@@ -95,17 +101,39 @@ func (s *Service) oauth(p *oidc.Provider, redirectURL string) oauth2.Config {
 
 const oidcPurpose = "oidc"
 
-// oidcSignIn is the state of a sign-in at the provider.
-type oidcSignIn struct {
-	State       string `json:"s"`
-	Nonce       string `json:"n"`
-	Verifier    string `json:"v"` // of PKCE
-	RedirectURL string `json:"r"`
+// maxClockSkew is how much the clocks of the provider and of the server may differ.
+const maxClockSkew = time.Minute
+
+// OIDCRequest is a request to identify a person at the provider.
+type OIDCRequest struct {
+	// RedirectURL is where the provider sends the browser afterwards.
+	RedirectURL string
+	// Next is the page to which the sign-in leads. It comes back in OIDCResult.
+	Next string
+	// Confirm is the session whose operator confirms its identity; nil: a sign-in with a new session. For a confirmation,
+	// the provider must ask for the login again, also if the person is signed in there.
+	Confirm *Session
 }
 
-// BeginOIDC starts a sign-in at the provider, which redirects to redirectURL. It returns the URL for the browser, and the
-// state for FinishOIDC. It fails with Unavailable if the provider does not answer.
-func (s *Service) BeginOIDC(ctx context.Context, redirectURL string) (authURL, state string, err error) {
+// oidcSignIn is the state of a sign-in at the provider.
+type oidcSignIn struct {
+	State       string    `json:"s"`
+	Nonce       string    `json:"n"`
+	Verifier    string    `json:"v"` // of PKCE
+	RedirectURL string    `json:"r"`
+	Next        string    `json:"p"`
+	At          time.Time `json:"t"`
+	Session     uuid.UUID `json:"c"` // of a confirmation; uuid.Nil: a sign-in
+	Operator    uuid.UUID `json:"o"` // of Session
+
+	challenge string // for useChallenge
+}
+
+func (b oidcSignIn) confirms() bool { return b.Session != uuid.Nil }
+
+// BeginOIDC starts a sign-in or a confirmation at the provider. It returns the URL for the browser, and the state for
+// FinishOIDC. It fails with Unavailable if the provider does not answer.
+func (s *Service) BeginOIDC(ctx context.Context, q OIDCRequest) (authURL, state string, err error) {
 	if !s.OIDCEnabled() {
 		return "", "", oidcOff()
 	}
@@ -121,13 +149,21 @@ func (s *Service) BeginOIDC(ctx context.Context, redirectURL string) (authURL, s
 		State:       random,
 		Nonce:       nonce,
 		Verifier:    oauth2.GenerateVerifier(),
-		RedirectURL: redirectURL,
+		RedirectURL: q.RedirectURL,
+		Next:        q.Next,
+		At:          s.opt.Now(),
+	}
+	options := []oauth2.AuthCodeOption{oidc.Nonce(nonce), oauth2.S256ChallengeOption(begun.Verifier)}
+	if q.Confirm != nil {
+		begun.Session, begun.Operator = q.Confirm.ID, q.Confirm.Operator.ID
+		options = append(options,
+			oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
 	}
 	if state, err = s.sealChallenge(oidcPurpose, begun); err != nil {
 		return "", "", err
 	}
-	config := s.oauth(p, redirectURL)
-	return config.AuthCodeURL(begun.State, oidc.Nonce(nonce), oauth2.S256ChallengeOption(begun.Verifier)), state, nil
+	config := s.oauth(p, q.RedirectURL)
+	return config.AuthCodeURL(begun.State, options...), state, nil
 }
 
 func oidcOff() error {
@@ -142,32 +178,72 @@ func oidcOff() error {
 type Callback struct {
 	State, Code string
 	Error       string // such as access_denied
+	// Session is the browser's session; uuid.Nil: none.
+	Session uuid.UUID
 }
 
-// FinishOIDC signs in the person whom the provider has identified, and refreshes its roles. It returns the token of a new
-// session. The provider's identifier of the person finds the operator. The first time, a verified email address finds an
-// invited operator. It fails with Unauthorized, with Forbidden for a person without a role, and with Unavailable.
-func (s *Service) FinishOIDC(ctx context.Context, state string, b Callback, c Client) (token string, err error) {
+// OIDCResult is the end of a sign-in or a confirmation at the provider.
+type OIDCResult struct {
+	// Token is the token of the new session; empty for a confirmation.
+	Token string
+	// Next is the page of OIDCRequest. It is also set for a refused sign-in whose state is valid.
+	Next string
+	// Confirms reports whether this ends a confirmation. It is also set for a refused one.
+	Confirms bool
+}
+
+// FinishOIDC signs in the person whom the provider has identified, and refreshes its roles. It starts a session, or
+// renews the one that is confirmed. The provider's identifier of the person finds the operator. The first time, a verified
+// email address finds an invited operator. It fails with Unauthorized, with Forbidden for a person without a role, and
+// with Unavailable.
+func (s *Service) FinishOIDC(ctx context.Context, state string, b Callback, c Client) (out OIDCResult, err error) {
 	if !s.OIDCEnabled() {
-		return "", oidcOff()
+		return out, oidcOff()
 	}
 	var begun oidcSignIn
 	challenge, err := s.openChallenge(oidcPurpose, state, &begun)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	if subtle.ConstantTimeCompare([]byte(begun.State), []byte(b.State)) != 1 {
-		return "", signInExpired()
+	begun.challenge = challenge
+	out.Next, out.Confirms = begun.Next, begun.confirms()
+	if subtle.ConstantTimeCompare([]byte(begun.State), []byte(b.State)) != 1 ||
+		begun.confirms() && begun.Session != b.Session {
+		return out, signInExpired()
 	}
 	if b.Error != "" || b.Code == "" {
 		s.opt.Log.Info("the OpenID Connect provider refused a sign-in", "reason", domain.CleanName(b.Error))
-		return "", unauthorized("sign_in_failed", "Your organization's sign-in was canceled or refused. Try again.")
+		return out, unauthorized("sign_in_failed", "Your organization's sign-in was canceled or refused. Try again.")
 	}
 	who, err := s.identify(ctx, begun, b.Code)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	return s.admit(ctx, challenge, who, c)
+	if begun.confirms() {
+		if err := s.checkFresh(begun, who); err != nil {
+			return out, err
+		}
+	}
+	out.Token, err = s.admit(ctx, begun, who, c)
+	return out, err
+}
+
+// checkFresh fails with Unauthorized unless the provider has asked for the login since the confirmation began.
+func (s *Service) checkFresh(begun oidcSignIn, who identity) error {
+	switch {
+	case who.authTime.IsZero():
+		s.opt.Log.Warn(
+			"refused a confirmation: the OpenID Connect provider sends no auth_time although max_age asks for it",
+		)
+		return unauthorized("auth_time_missing", "Your organization's sign-in does not say when you signed in, so it "+
+			"cannot confirm that it is you. Ask its administrator to send the claim auth_time.")
+	case who.authTime.Before(begun.At.Add(-maxClockSkew)), who.authTime.After(s.opt.Now().Add(maxClockSkew)):
+		s.opt.Log.Warn("refused a confirmation: the auth_time of the OpenID Connect provider is not recent",
+			"auth_time", who.authTime)
+		return unauthorized("sign_in_not_fresh", "Your organization's sign-in did not ask you to sign in again, so it "+
+			"did not confirm that it is you. Sign out there, and try again.")
+	}
+	return nil
 }
 
 // identity is a person as the provider describes it.
@@ -175,7 +251,9 @@ type identity struct {
 	issuer, subject string
 	email, name     string
 	verified        bool // the email address
-	claims          map[string]any
+	// authTime is when the provider asked for the login; zero: it does not say.
+	authTime time.Time
+	claims   map[string]any
 }
 
 // identify exchanges the code of a sign-in for the identity of a person.
@@ -207,15 +285,40 @@ func (s *Service) identify(ctx context.Context, begun oidcSignIn, code string) (
 	if err := id.Claims(&claims); err != nil {
 		return failed(err)
 	}
+	authTime, err := authTimeOf(id)
+	if err != nil {
+		return failed(err)
+	}
 	if err := s.addUserInfo(ctx, p, tokens, id.Subject, claims); err != nil {
 		return failed(err)
 	}
-	who = identity{issuer: id.Issuer, subject: id.Subject, claims: claims}
+	who = identity{issuer: s.opt.OIDC.Issuer, subject: id.Subject, authTime: authTime, claims: claims}
 	who.email, _ = claims["email"].(string)
 	who.name, _ = claims["name"].(string)
 	who.name = domain.CleanName(who.name)
 	who.verified = claims["email_verified"] == true || claims["email_verified"] == "true"
 	return who, nil
+}
+
+// maxAuthTime bounds the claim auth_time, in seconds since 1970: the year 5138.
+const maxAuthTime = 1e11
+
+// authTimeOf returns the claim auth_time of a verified ID token; zero: there is none.
+func authTimeOf(id *oidc.IDToken) (time.Time, error) {
+	var claims struct {
+		AuthTime *json.Number `json:"auth_time"`
+	}
+	if err := id.Claims(&claims); err != nil {
+		return time.Time{}, fmt.Errorf("read the claim auth_time: %w", err)
+	}
+	if claims.AuthTime == nil {
+		return time.Time{}, nil
+	}
+	seconds, err := claims.AuthTime.Float64()
+	if err != nil || seconds <= 0 || seconds > maxAuthTime {
+		return time.Time{}, errors.New("the claim auth_time is not a time")
+	}
+	return time.Unix(int64(seconds), 0), nil
 }
 
 // withoutTokens returns an error of the provider without the body of its answer, which may have secrets.
@@ -258,35 +361,36 @@ func (s *Service) addUserInfo(
 	return nil
 }
 
-// admit signs an identified person in.
-func (s *Service) admit(ctx context.Context, challenge string, who identity, c Client) (token string, err error) {
+// admission is a person who asks to be signed in.
+type admission struct {
+	begun  oidcSignIn
+	who    identity
+	client Client
+	id     uuid.UUID // of the operator, if it is a new one
+}
+
+// admit signs an identified person in, or renews the session of a confirmation.
+func (s *Service) admit(ctx context.Context, begun oidcSignIn, who identity, c Client) (token string, err error) {
 	var refused error
-	id := domain.NewID() // of a new operator
-	actor := Operator{ID: id, Email: who.email}
+	a := admission{begun: begun, who: who, client: c, id: domain.NewID()}
+	actor := Operator{ID: a.id, Email: who.email}
 	if known, err := s.findIdentity(ctx, s.db.Queries, who); err == nil && known.row.OperatorID != uuid.Nil {
 		actor = known.operator()
 	}
-	ctx = acting(ctx, actor, c, signInOperation)
+	operation := signInOperation
+	if begun.confirms() {
+		operation = confirmOperation
+	}
+	ctx = acting(ctx, actor, c, operation)
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		refused = nil
 		if err := tx.LockOperators(ctx); err != nil {
 			return err
 		}
-		if err := s.useChallenge(ctx, tx.Queries, challenge); err != nil {
+		if err := s.useChallenge(ctx, tx.Queries, begun.challenge); err != nil {
 			return err
 		}
-		r, err := s.findIdentity(ctx, tx.Queries, who)
-		if err != nil {
-			return err
-		}
-		if r.row.DisabledAt != nil {
-			return noRole()
-		}
-		if r.row.OperatorID == uuid.Nil {
-			r, err = s.addIdentity(ctx, tx, id, who)
-		} else {
-			r, err = s.refreshIdentity(ctx, tx, r, who)
-		}
+		r, err := s.refreshed(ctx, tx, a)
 		if err != nil {
 			return err
 		}
@@ -297,13 +401,38 @@ func (s *Service) admit(ctx context.Context, challenge string, who identity, c C
 				dbsqlc.DeleteSessionsOfOperatorParams{OperatorID: r.row.OperatorID},
 			)
 		}
-		token, err = s.startSession(ctx, tx, r, ByOIDC, c)
+		if begun.confirms() {
+			return s.renewSession(ctx, tx, r.row.OperatorID, begun.Session, who.authTime)
+		}
+		token, err = s.startSession(ctx, tx, signIn{operator: r, method: ByOIDC, at: who.authTime, client: c})
 		return err
 	})
 	if err == nil {
 		err = refused
 	}
 	return token, domain.Wrap(err, "sign in with an organization's account")
+}
+
+// refreshed returns the operator of a person with the roles that the claims grant now. It creates the operator of a new
+// person. It fails with Unauthorized if another operator confirms, and with Forbidden.
+func (s *Service) refreshed(ctx context.Context, tx store.Tx, a admission) (record, error) {
+	r, err := s.findIdentity(ctx, tx.Queries, a.who)
+	switch {
+	case err != nil:
+		return record{}, err
+	case a.begun.confirms() && r.row.OperatorID != a.begun.Operator:
+		return record{}, anotherPerson()
+	case r.row.DisabledAt != nil:
+		return record{}, noRole()
+	case r.row.OperatorID == uuid.Nil:
+		return s.addIdentity(ctx, tx, a.id, a.who)
+	}
+	return s.refreshIdentity(ctx, tx, r, a.who)
+}
+
+func anotherPerson() error {
+	return unauthorized("another_person", "Your organization signed in another person. Confirm with the account with "+
+		"which you are signed in here.")
 }
 
 func noRole() error {

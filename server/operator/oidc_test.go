@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,15 @@ func (i *issuer) at(claim string) *bed {
 // begin starts a sign-in, and returns what the provider sends back.
 func (i *issuer) begin(b *bed) (state string, back operator.Callback) {
 	i.Helper()
-	target, state, err := b.BeginOIDC(i.Context(), redirectURL)
+	_, state, back = i.request(b, operator.OIDCRequest{RedirectURL: redirectURL})
+	return state, back
+}
+
+// request starts a sign-in or a confirmation, and returns what the browser sends to the provider and what that sends
+// back.
+func (i *issuer) request(b *bed, r operator.OIDCRequest) (sent url.Values, state string, back operator.Callback) {
+	i.Helper()
+	target, state, err := b.BeginOIDC(i.Context(), r)
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -138,13 +147,14 @@ func (i *issuer) begin(b *bed) (state string, back operator.Callback) {
 		i.Errorf("the sign-in is at %s", target)
 	}
 	i.challenge, i.nonce = q.Get("code_challenge"), q.Get("nonce")
-	return state, operator.Callback{State: q.Get("state"), Code: "code"}
+	return q, state, operator.Callback{State: q.Get("state"), Code: "code"}
 }
 
 func (i *issuer) signIn(b *bed) (string, error) {
 	i.Helper()
 	state, back := i.begin(b)
-	return b.FinishOIDC(i.Context(), state, back, client)
+	end, err := b.FinishOIDC(i.Context(), state, back, client)
+	return end.Token, err
 }
 
 func TestOIDC_RefreshesRoles(t *testing.T) {
@@ -319,9 +329,95 @@ func TestOIDC_Unreachable(t *testing.T) {
 	i := newIssuer(t)
 	b := i.at("")
 	i.Close()
-	_, _, err := b.BeginOIDC(t.Context(), redirectURL)
+	_, _, err := b.BeginOIDC(t.Context(), operator.OIDCRequest{RedirectURL: redirectURL})
 	fails(t, "unreachable", err, "provider_unavailable")
 	off := newBed(t, operator.Options{})
-	_, _, err = off.BeginOIDC(t.Context(), redirectURL)
+	_, _, err = off.BeginOIDC(t.Context(), operator.OIDCRequest{RedirectURL: redirectURL})
 	fails(t, "off", err, "oidc_disabled")
+}
+
+// The provider says when a person has signed in there, which may be long ago.
+func TestOIDC_SignedInAtIsAuthTime(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := i.at("groups=admin:*")
+	now := b.clock()
+	for name, c := range map[string]struct {
+		authTime any
+		want     time.Time
+	}{
+		"none":    {nil, now},
+		"earlier": {now.Add(-time.Hour).Unix(), now.Add(-time.Hour).Truncate(time.Second)},
+		"text":    {strconv.FormatInt(now.Add(-time.Hour).Unix(), 10), now.Add(-time.Hour).Truncate(time.Second)},
+		"later":   {now.Add(time.Hour).Unix(), now},
+	} {
+		i.person("1", "jane@example.com", true)
+		i.changed("auth_time", c.authTime)
+		token, err := i.signIn(b)
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, b.log.String())
+		}
+		if s := b.session(token); !s.SignedInAt.Equal(c.want) || !s.CreatedAt.Equal(now) {
+			t.Errorf("%s: signed in at %s, want %s", name, s.SignedInAt, c.want)
+		}
+	}
+	i.changed("auth_time", "yesterday")
+	_, err := i.signIn(b)
+	fails(t, "no time", err, "provider_unavailable")
+}
+
+// A confirmation counts only if the provider has asked the same person for the login again.
+func TestOIDC_ConfirmNeedsFreshLogin(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := i.at("groups=admin:*")
+	i.person("1", "jane@example.com", true)
+	token, err := i.signIn(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pass(20 * time.Minute)
+	s := b.session(token)
+	confirm := func(by uuid.UUID) (operator.OIDCResult, error) {
+		sent, state, back := i.request(b, operator.OIDCRequest{
+			RedirectURL: redirectURL, Next: "/console/access", Confirm: &s,
+		})
+		if sent.Get("prompt") != "login" || sent.Get("max_age") != "0" {
+			t.Errorf("the provider is asked %v", sent)
+		}
+		back.Session = by
+		return b.FinishOIDC(t.Context(), state, back, client)
+	}
+	refused := func(name string, by uuid.UUID, want string) {
+		t.Helper()
+		end, err := confirm(by)
+		fails(t, name, err, want)
+		if end.Token != "" || end.Next != "/console/access" || !end.Confirms {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+	refused("no auth_time", s.ID, "auth_time_missing")
+	i.changed("auth_time", b.clock().Add(-5*time.Minute).Unix())
+	refused("old login", s.ID, "sign_in_not_fresh")
+	i.changed("auth_time", b.clock().Add(5*time.Minute).Unix())
+	refused("login to come", s.ID, "sign_in_not_fresh")
+	i.changed("auth_time", b.clock().Unix())
+	refused("another browser", uuid.Nil, "sign_in_expired")
+	i.changed("sub", "2")
+	i.changed("email", "joe@example.com")
+	refused("another person", s.ID, "another_person")
+	if now := b.session(token); !now.SignedInAt.Equal(s.SignedInAt) {
+		t.Errorf("signed in at %s", now.SignedInAt)
+	}
+	i.person("1", "jane@example.com", true)
+	i.changed("auth_time", b.clock().Unix())
+	if end, err := confirm(s.ID); err != nil || end.Token != "" || end.Next != "/console/access" {
+		t.Fatalf("%+v %v", end, err)
+	}
+	if now := b.session(token); !now.SignedInAt.Equal(b.clock().Truncate(time.Second)) {
+		t.Errorf("signed in at %s", now.SignedInAt)
+	}
+	if n := b.count("select count(*) from operator_sessions"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
 }

@@ -266,7 +266,7 @@ func (s *Service) FinishPasskeySignIn(ctx context.Context, a PasskeyAnswer, c Cl
 		if err := s.useChallenge(ctx, tx.Queries, challenge); err != nil {
 			return err
 		}
-		if token, err = s.startSession(ctx, tx, u.record, ByPasskey, c); err != nil {
+		if token, err = s.startSession(ctx, tx, signIn{operator: u.record, method: ByPasskey, client: c}); err != nil {
 			return err
 		}
 		return s.savePasskey(ctx, tx, credential)

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
 	"github.com/google/uuid"
@@ -260,4 +261,43 @@ func TestRemovePasskey_KeepsLastWayIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, "the only way", b.RemovePasskey(t.Context(), o.ID, listed[0].ID), "last_admin")
+}
+
+// Only a passkey of the operator renews its session, once.
+func TestConfirm_WithPasskey(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, operator.Options{})
+	a := b.withPasskey(b.create("jane@example.com", domain.RoleAdmin))
+	other := b.withPasskey(b.create("joe@example.com", domain.RoleAdmin))
+	token, err := b.usePasskey(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pass(time.Hour)
+	s := b.session(token)
+	begin := func(with *authenticator) operator.PasskeyAnswer {
+		options, state, err := b.BeginPasskeyConfirm(t.Context(), s, origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return operator.PasskeyAnswer{Origin: origin, State: state, Answer: with.sign(options)}
+	}
+	fails(t, "another's", b.FinishPasskeyConfirm(t.Context(), s, begin(other)), "sign_in_failed")
+	ofAnother := *other
+	ofAnother.user = a.user
+	fails(t, "another's", b.FinishPasskeyConfirm(t.Context(), s, begin(&ofAnother)), "sign_in_failed")
+	_, elsewhere := b.signIn("jane@example.com")
+	fails(t, "another session", b.FinishPasskeyConfirm(t.Context(), elsewhere, begin(a)), "sign_in_expired")
+	answer := begin(a)
+	if err := b.FinishPasskeyConfirm(t.Context(), s, answer); err != nil {
+		t.Fatalf("%v: %s", err, b.log.String())
+	}
+	if now := b.session(token); !now.SignedInAt.Equal(b.clock()) {
+		t.Errorf("signed in at %s", now.SignedInAt)
+	}
+	if b.FinishPasskeyConfirm(t.Context(), s, answer) == nil {
+		t.Error("an answer is accepted twice")
+	}
+	_, err = b.FinishPasskeySignIn(t.Context(), begin(a), client)
+	fails(t, "as a sign-in", err, "sign_in_expired")
 }

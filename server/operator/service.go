@@ -68,8 +68,9 @@ func acting(ctx context.Context, o Operator, c Client, operation string) context
 
 // Operations of the audit log.
 const (
-	signInOperation = "/console/sign-in"
-	linkOperation   = "/console/link"
+	signInOperation  = "/console/sign-in"
+	linkOperation    = "/console/link"
+	confirmOperation = "/console/confirm"
 )
 
 func unauthorized(kind, message string) *domain.Error {

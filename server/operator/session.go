@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -62,28 +61,39 @@ func toSession(r dbsqlc.OperatorSession, o Operator) Session {
 // maxAgent is the maximum length of a stored User-Agent header in bytes.
 const maxAgent = 300
 
-// startSession creates a session in a transaction. r is the operator as it was checked: it fails with Unauthorized if
-// that was changed meanwhile.
-func (s *Service) startSession(ctx context.Context, tx store.Tx, r record, method string, c Client) (string, error) {
-	now, err := tx.LockOperator(ctx, r.row.OperatorID)
-	if store.IsNoRows(err) || err == nil && !s.keys.Match(now.Mac, r.row.Mac) {
+// signIn is a proof of who an operator is.
+type signIn struct {
+	operator record // as it was checked
+	method   string
+	// at is when the operator proved who it is; zero: now.
+	at     time.Time
+	client Client
+}
+
+// startSession creates a session in a transaction. It fails with Unauthorized if the operator was changed meanwhile.
+func (s *Service) startSession(ctx context.Context, tx store.Tx, in signIn) (string, error) {
+	now, err := tx.LockOperator(ctx, in.operator.row.OperatorID)
+	if store.IsNoRows(err) || err == nil && !s.keys.Match(now.Mac, in.operator.row.Mac) {
 		return "", signInExpired()
 	}
 	if err != nil {
 		return "", err
 	}
 	at := s.opt.Now()
+	if in.at.IsZero() || in.at.After(at) {
+		in.at = at
+	}
 	token, hash := newToken()
 	row := dbsqlc.OperatorSession{
 		OperatorSessionID: domain.NewID(),
-		OperatorID:        r.row.OperatorID,
+		OperatorID:        in.operator.row.OperatorID,
 		TokenHash:         hash,
-		Method:            method,
-		Agent:             domain.CleanName(c.Agent[:min(len(c.Agent), maxAgent)]),
-		Address:           domain.Storable(c.Address),
+		Method:            in.method,
+		Agent:             domain.CleanName(in.client.Agent[:min(len(in.client.Agent), maxAgent)]),
+		Address:           domain.Storable(in.client.Address),
 		CreatedAt:         at,
 		SeenAt:            at,
-		SignedInAt:        at,
+		SignedInAt:        in.at,
 		ExpiresAt:         at.Add(SessionLifetime),
 	}
 	if err := tx.InsertOperatorSession(ctx, dbsqlc.InsertOperatorSessionParams{
@@ -222,47 +232,4 @@ func (s *Service) EndOtherSessions(ctx context.Context, session Session) error {
 		ExceptSession: &session.ID,
 	})
 	return domain.Wrap(err, "end the other sessions of an operator")
-}
-
-// Confirm checks the password, and the one-time code where the operator has those, for an act that needs a recent sign-in.
-// It sets Session.SignedInAt. It fails with Unauthorized. An operator without a password signs in again instead.
-func (s *Service) Confirm(ctx context.Context, session Session, password, totp string) error {
-	if err := s.localOff(); err != nil {
-		return err
-	}
-	ctx = audit.Unasked(ctx)
-	r, err := s.get(ctx, session.Operator.ID)
-	if err != nil {
-		return err
-	}
-	ok, err := s.passwords.matches(ctx, domain.Value(r.row.PasswordHash), password)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return unauthorized("sign_in_failed", "The password is wrong.")
-	}
-	if len(r.totp) > 0 {
-		if err := s.acceptTOTP(ctx, r, totp); err != nil {
-			return err
-		}
-	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		row, err := tx.GetOperatorSession(
-			ctx,
-			dbsqlc.GetOperatorSessionParams{OperatorID: r.row.OperatorID, OperatorSessionID: session.ID},
-		)
-		if err != nil {
-			return err
-		}
-		if !s.keys.Match(row.Mac, s.keys.MAC(hashedSession(row))) {
-			return errors.New("the session was changed in the database")
-		}
-		row.SeenAt, row.SignedInAt = s.opt.Now(), s.opt.Now()
-		return s.saveSession(ctx, tx.Queries, row)
-	})
-	if store.IsNoRows(err) {
-		return signInExpired()
-	}
-	return domain.Wrap(err, "confirm a session")
 }

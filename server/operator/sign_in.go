@@ -48,7 +48,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c Client) 
 	}
 	ctx = acting(ctx, r.operator(), c, signInOperation)
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		token, err = s.startSession(ctx, tx, r, ByPassword, c)
+		token, err = s.startSession(ctx, tx, signIn{operator: r, method: ByPassword, client: c})
 		return err
 	})
 	return token, "", domain.Wrap(err, "sign in with a password")
@@ -104,7 +104,7 @@ func (s *Service) SecondFactor(ctx context.Context, pending, totp string, c Clie
 		if err := s.useChallenge(ctx, tx.Queries, challenge); err != nil {
 			return err
 		}
-		token, err = s.startSession(ctx, tx, r, ByPassword, c)
+		token, err = s.startSession(ctx, tx, signIn{operator: r, method: ByPassword, client: c})
 		return err
 	})
 	return token, domain.Wrap(err, "sign in with a one-time code")
