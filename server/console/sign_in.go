@@ -90,9 +90,10 @@ func (rq *request) origin() string {
 	return scheme + rq.h.Address.Host(rq.r)
 }
 
-// guess runs an attempt to prove who someone is, unless too many have failed from the address. It fails with TooMany.
+// guess runs an attempt to prove who someone is, unless too many have failed from the address. It fails with TooMany. Only
+// forms count: any site can make a browser send a GET, and so block the address of its user.
 func (rq *request) guess(try func() error) error {
-	if rq.h.Guess == nil {
+	if rq.h.Guess == nil || rq.r.Method != http.MethodPost {
 		return try()
 	}
 	after, told := rq.h.Guess(rq.r)
@@ -280,16 +281,12 @@ func finishOIDC(rq *request) error {
 		state = cookie.Value
 	}
 	rq.setCookie(rq.oidcCookie(), "", 0)
-	var end operator.OIDCResult
-	err := rq.guess(func() (err error) {
-		end, err = rq.h.Access.Operators.FinishOIDC(rq.r.Context(), state, operator.Callback{
-			State:   rq.query("state"),
-			Code:    rq.query("code"),
-			Error:   rq.query("error"),
-			Session: rq.session.ID,
-		}, rq.client())
-		return err
-	})
+	end, err := rq.h.Access.Operators.FinishOIDC(rq.r.Context(), state, operator.Callback{
+		State:   rq.query("state"),
+		Code:    rq.query("code"),
+		Error:   rq.query("error"),
+		Session: rq.session.ID,
+	}, rq.client())
 	next := ownPage(end.Next)
 	if e, status := refused(err); e != nil {
 		rq.nextPage = next

@@ -236,6 +236,27 @@ func TestSignIn_IsLimited(t *testing.T) {
 	}
 }
 
+// Requests that any site can make a browser send do not block its address: they are not guesses.
+func TestSignIn_CountsNoGets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, withFailures(2))
+	if _, err := b.App.Access.Operators.CreateFirst(t.Context(), "jane@example.com", password); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/oidc/callback?state=x&code=x", "/invite/guess", "/setup/guess"} {
+		for range 6 {
+			got := b.send(t, "", http.MethodGet, b.console+"/console"+path, nil, nil)
+			if got.StatusCode != http.StatusNotFound {
+				t.Errorf("%s: status %d", path, got.StatusCode)
+			}
+		}
+	}
+	status, _ := b.post(t, "/sign-in", url.Values{"email": {"jane@example.com"}, "password": {password}})
+	if status != http.StatusSeeOther {
+		t.Errorf("sign in: status %d", status)
+	}
+}
+
 // An action that needs a recent sign-in asks for the password again.
 func TestConfirm_BeforeSensitiveActions(t *testing.T) {
 	t.Parallel()
