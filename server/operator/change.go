@@ -336,7 +336,7 @@ func (s *Service) DeleteOperator(ctx context.Context, id uuid.UUID) error {
 	return domain.Wrap(err, "delete an operator")
 }
 
-// ChangePassword sets the password of the operator of a session, and ends its other sessions. It fails with
+// ChangePassword sets the password of the operator of a session, and ends its other sessions and its links. It fails with
 // Unauthorized for a wrong old password, and with Invalid for a bad new one. An operator without a password has no old one.
 func (s *Service) ChangePassword(ctx context.Context, session Session, old, password string) error {
 	if err := s.localOff(); err != nil {
@@ -367,6 +367,9 @@ func (s *Service) ChangePassword(ctx context.Context, session Session, old, pass
 			return signInExpired()
 		}
 		now.row.PasswordHash = &hash
+		if err := tx.DeleteLinksOfOperator(ctx, &r.row.OperatorID); err != nil {
+			return err
+		}
 		return tx.DeleteSessionsOfOperator(ctx, dbsqlc.DeleteSessionsOfOperatorParams{
 			OperatorID:    r.row.OperatorID,
 			ExceptSession: &session.ID,

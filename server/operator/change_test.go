@@ -269,3 +269,53 @@ func TestResetOperator_RemovesEverything(t *testing.T) {
 	}
 	b.signIn("jane@example.com")
 }
+
+// An operator who changes how it signs in, or signs in at the provider, needs no earlier link. A thief of the link must
+// not have a way in.
+func TestLinks_EndWithNewWayIn(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := i.at("")
+	b.create("admin@example.com", domain.RoleAdmin)
+	for name, use := range map[string]func(o operator.Operator, link string){
+		"password": func(o operator.Operator, link string) {
+			token, err := b.AcceptLink(t.Context(), link, operator.Acceptance{Password: password}, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := b.session(token)
+			b.relink(o)
+			if err := b.ChangePassword(t.Context(), s, password, "another long password"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"codes":   func(o operator.Operator, _ string) { b.withTOTP(o) },
+		"passkey": func(o operator.Operator, _ string) { b.withPasskey(o) },
+		"provider": func(o operator.Operator, _ string) {
+			i.person("1", o.Email, true)
+			if _, err := i.signIn(b); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		o, link, err := b.CreateOperator(t.Context(), operator.NewOperator{
+			Email: name + "@example.com", Roles: roles(domain.RoleViewer),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(o, link)
+		if n := b.count("select count(*) from operator_links"); n != 0 {
+			t.Errorf("%s: %d links stay", name, n)
+			b.write("delete from operator_links")
+		}
+	}
+}
+
+// relink gives an operator a link, as an invitation that was not used.
+func (b *bed) relink(o operator.Operator) {
+	b.Helper()
+	if _, err := b.AddInvitation(b.Context(), o.ID); err != nil {
+		b.Fatal(err)
+	}
+}

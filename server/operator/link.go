@@ -44,7 +44,8 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// addLink creates a link, and returns its token. An operator has one link at a time.
+// addLink creates a link, and returns its token. An operator has one link at a time. It also ends when the operator
+// changes how it signs in, or signs in at the provider.
 func (s *Service) addLink(ctx context.Context, tx store.Tx, operatorID *uuid.UUID, purpose Purpose) (string, error) {
 	token, hash := newToken()
 	row := dbsqlc.OperatorLink{

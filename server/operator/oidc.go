@@ -401,6 +401,9 @@ func (s *Service) admit(ctx context.Context, begun oidcSignIn, who identity, c C
 				dbsqlc.DeleteSessionsOfOperatorParams{OperatorID: r.row.OperatorID},
 			)
 		}
+		if err := tx.DeleteLinksOfOperator(ctx, &r.row.OperatorID); err != nil {
+			return err
+		}
 		if begun.confirms() {
 			return s.renewSession(ctx, tx, r.row.OperatorID, begun.Session, who.authTime)
 		}

@@ -157,7 +157,7 @@ type NewPasskey struct {
 	Answer []byte // of navigator.credentials.create, as JSON
 }
 
-// FinishRegistration stores the passkey of an answer of the browser. It fails with Invalid, and with Unauthorized for a
+// FinishRegistration stores the passkey of an answer of the browser, and ends the operator's links. It fails with Invalid, and with Unauthorized for a
 // state that has expired.
 func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, n NewPasskey) error {
 	if err := domain.CheckLabel("name", n.Name); err != nil {
@@ -177,6 +177,9 @@ func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, 
 		return badPasskey()
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := tx.LockOperators(ctx); err != nil {
+			return err
+		}
 		u, err := s.webauthnUser(ctx, tx.Queries, operatorID)
 		if err != nil {
 			return err
@@ -192,24 +195,37 @@ func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, 
 		if err := s.useChallenge(ctx, tx.Queries, challenge); err != nil {
 			return err
 		}
-		credential.Attestation = webauthn.CredentialAttestation{} // it is not verified later
-		row := dbsqlc.OperatorPasskey{
-			OperatorPasskeyID: domain.NewID(),
-			OperatorID:        operatorID,
-			WebauthnID:        credential.ID,
-			Name:              n.Name,
-			Credential:        string(domain.MustJSON(credential)),
+		if err := tx.DeleteLinksOfOperator(ctx, &operatorID); err != nil {
+			return err
 		}
-		return tx.InsertOperatorPasskey(ctx, dbsqlc.InsertOperatorPasskeyParams{
-			OperatorPasskeyID: row.OperatorPasskeyID,
-			OperatorID:        row.OperatorID,
-			WebauthnID:        row.WebauthnID,
-			Name:              row.Name,
-			Credential:        row.Credential,
-			Mac:               s.keys.MAC(hashedPasskey(row)),
-		})
+		return s.insertPasskey(ctx, tx, operatorID, n.Name, credential)
 	})
 	return domain.Wrap(err, "register a passkey")
+}
+
+func (s *Service) insertPasskey(
+	ctx context.Context,
+	tx store.Tx,
+	operatorID uuid.UUID,
+	name string,
+	credential *webauthn.Credential,
+) error {
+	credential.Attestation = webauthn.CredentialAttestation{} // it is not verified later
+	row := dbsqlc.OperatorPasskey{
+		OperatorPasskeyID: domain.NewID(),
+		OperatorID:        operatorID,
+		WebauthnID:        credential.ID,
+		Name:              name,
+		Credential:        string(domain.MustJSON(credential)),
+	}
+	return tx.InsertOperatorPasskey(ctx, dbsqlc.InsertOperatorPasskeyParams{
+		OperatorPasskeyID: row.OperatorPasskeyID,
+		OperatorID:        row.OperatorID,
+		WebauthnID:        row.WebauthnID,
+		Name:              row.Name,
+		Credential:        row.Credential,
+		Mac:               s.keys.MAC(hashedPasskey(row)),
+	})
 }
 
 func badPasskey() error {

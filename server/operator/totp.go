@@ -155,7 +155,7 @@ func (s *Service) TOTPSetupOf(ctx context.Context, operatorID uuid.UUID, state s
 }
 
 // ConfirmTOTP sets the one-time codes of BeginTOTP, proven by a code. From then on, signing in with a password needs one.
-// It fails with Invalid for a wrong code.
+// It ends the operator's links. It fails with Invalid for a wrong code.
 func (s *Service) ConfirmTOTP(ctx context.Context, operatorID uuid.UUID, state, code string) error {
 	var setup totpSetup
 	challenge, err := s.openChallenge(totpPurpose, state, &setup)
@@ -171,6 +171,9 @@ func (s *Service) ConfirmTOTP(ctx context.Context, operatorID uuid.UUID, state, 
 	}
 	_, err = s.change(ctx, operatorID, func(tx store.Tx, r *record) error {
 		if err := s.useChallenge(ctx, tx.Queries, challenge); err != nil {
+			return err
+		}
+		if err := tx.DeleteLinksOfOperator(ctx, &operatorID); err != nil {
 			return err
 		}
 		r.totp = []byte(setup.Secret)
