@@ -79,3 +79,36 @@ func TestLastAdmin_StaysAtOnce(t *testing.T) {
 		t.Errorf("%+v %v", all, err)
 	}
 }
+
+// Codes that are guessed at the same time count like those that are guessed one after the other.
+func TestSecondFactor_LimitsCodesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, operator.Options{})
+	b.withTOTP(b.create("jane@example.com", domain.RoleAdmin))
+	_, pending, err := b.SignIn(t.Context(), "jane@example.com", password, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var checked, refused atomic.Int64
+	start := make(chan struct{})
+	for range 40 {
+		wg.Go(func() {
+			<-start
+			_, err := b.SecondFactor(t.Context(), pending, "12345", client)
+			switch e, _ := domain.AsError(err); {
+			case e != nil && e.Type == "sign_in_failed":
+				checked.Add(1)
+			case e != nil && e.Type == "too_many_codes":
+				refused.Add(1)
+			default:
+				t.Errorf("a wrong code: %v", err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if checked.Load() != 10 || refused.Load() != 30 {
+		t.Errorf("%d codes were checked, %d refused", checked.Load(), refused.Load())
+	}
+}

@@ -53,13 +53,21 @@ func matchTOTP(secret, code string, at time.Time) (step int64) {
 	return 0
 }
 
-// acceptTOTP accepts a one-time code of an operator, once. It fails with Unauthorized, and with TooMany after too many
-// wrong codes.
+// acceptTOTP accepts a one-time code of an operator, once. It counts the attempt before it checks the code. It fails with
+// Unauthorized, and with TooMany after too many wrong codes.
 func (s *Service) acceptTOTP(ctx context.Context, r record, code string) error {
 	ctx = audit.Unasked(ctx)
 	now := s.opt.Now()
-	window := now.Add(-totpWindow)
-	if at := r.row.TotpFailedAt; at != nil && at.After(window) && r.row.TotpFailures >= maxTOTPFailures {
+	counted, err := s.db.CountTOTPAttempt(ctx, dbsqlc.CountTOTPAttemptParams{
+		OperatorID:  r.row.OperatorID,
+		WindowStart: now.Add(-totpWindow),
+		FailedAt:    now,
+		MaxFailures: maxTOTPFailures,
+	})
+	if err != nil {
+		return fmt.Errorf("count a one-time code: %w", err)
+	}
+	if counted == 0 {
 		return &domain.Error{
 			Kind:    domain.TooMany,
 			Type:    "too_many_codes",
@@ -74,13 +82,6 @@ func (s *Service) acceptTOTP(ctx context.Context, r record, code string) error {
 		if n > 0 {
 			return nil
 		}
-	}
-	if err := s.db.CountTOTPFailure(ctx, dbsqlc.CountTOTPFailureParams{
-		OperatorID:  r.row.OperatorID,
-		WindowStart: window,
-		FailedAt:    now,
-	}); err != nil {
-		return fmt.Errorf("count a wrong one-time code: %w", err)
 	}
 	return unauthorized("sign_in_failed", "The code is wrong or was used already. Wait for the next one.")
 }

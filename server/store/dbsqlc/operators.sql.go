@@ -30,22 +30,33 @@ func (q *Queries) AcceptTOTPStep(ctx context.Context, arg AcceptTOTPStepParams) 
 	return result.RowsAffected(), nil
 }
 
-const CountTOTPFailure = `-- name: CountTOTPFailure :exec
+const CountTOTPAttempt = `-- name: CountTOTPAttempt :execrows
 update operators set totp_failures = case when totp_failed_at > $1::timestamptz then totp_failures + 1 else 1 end,
   totp_failed_at = case when totp_failed_at > $1::timestamptz then totp_failed_at else $2::timestamptz end
 where operator_id = $3
+  and (totp_failed_at is null or totp_failed_at <= $1::timestamptz or totp_failures < $4::integer)
 `
 
-type CountTOTPFailureParams struct {
+type CountTOTPAttemptParams struct {
 	WindowStart time.Time
 	FailedAt    time.Time
 	OperatorID  uuid.UUID
+	MaxFailures int32
 }
 
-// Counts from the start of a window.
-func (q *Queries) CountTOTPFailure(ctx context.Context, arg CountTOTPFailureParams) error {
-	_, err := q.db.Exec(ctx, CountTOTPFailure, arg.WindowStart, arg.FailedAt, arg.OperatorID)
-	return err
+// Counts an attempt from the start of a window, before its code is checked: so concurrent attempts cannot exceed the
+// limit. No row: there were too many. AcceptTOTPStep forgets the attempts.
+func (q *Queries) CountTOTPAttempt(ctx context.Context, arg CountTOTPAttemptParams) (int64, error) {
+	result, err := q.db.Exec(ctx, CountTOTPAttempt,
+		arg.WindowStart,
+		arg.FailedAt,
+		arg.OperatorID,
+		arg.MaxFailures,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const DeleteLinksOfOperator = `-- name: DeleteLinksOfOperator :exec

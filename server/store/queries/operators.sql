@@ -43,11 +43,13 @@ update operators set last_sign_in_at = @signed_in_at::timestamptz where operator
 -- Accepts the code of a step, and of no earlier step afterwards.
 update operators set totp_step = @step, totp_failures = 0 where operator_id = @operator_id and totp_step < @step;
 
--- name: CountTOTPFailure :exec
--- Counts from the start of a window.
+-- name: CountTOTPAttempt :execrows
+-- Counts an attempt from the start of a window, before its code is checked: so concurrent attempts cannot exceed the
+-- limit. No row: there were too many. AcceptTOTPStep forgets the attempts.
 update operators set totp_failures = case when totp_failed_at > @window_start::timestamptz then totp_failures + 1 else 1 end,
   totp_failed_at = case when totp_failed_at > @window_start::timestamptz then totp_failed_at else @failed_at::timestamptz end
-where operator_id = @operator_id;
+where operator_id = @operator_id
+  and (totp_failed_at is null or totp_failed_at <= @window_start::timestamptz or totp_failures < @max_failures::integer);
 
 -- name: OperatorStanding :one
 -- Whether an operator may act now, and its roles for a workspace.
