@@ -221,7 +221,8 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			}
 		}()
 		r = r.WithContext(withReader(r.Context(), newReader(r)))
-		if !h.address().OwnOrigin(r) {
+		// The URL of the page is a secret that suffices where the browser does not say the origin.
+		if isForm(r) && h.address().FormOrigin(r) == web.ForeignOrigin {
 			h.render(seen, r, http.StatusForbidden, gonePage(pathToRoot(r)))
 			return
 		}
@@ -229,6 +230,8 @@ func (h *handler) observe(next http.Handler) http.Handler {
 		next.ServeHTTP(seen, r)
 	})
 }
+
+func isForm(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
 // recordedResponse records what the access log needs about a response.
 type recordedResponse struct {

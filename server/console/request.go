@@ -2,7 +2,11 @@ package console
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -39,6 +43,8 @@ type request struct {
 
 	// session is zero on public pages without one.
 	session operator.Session
+	// csrf is the value of csrfField in the forms of the page.
+	csrf string
 	// workspaces are those in which the operator has a role.
 	workspaces []account.Workspace
 	// workspace and principal are zero outside of a workspace.
@@ -68,7 +74,8 @@ func (h *handler) serve(route route) http.HandlerFunc {
 
 // authorize finds the session and the workspace, and fails if the operator may not use the route.
 func (rq *request) authorize() error {
-	if !rq.h.Address.OwnOrigin(rq.r) {
+	isForm := rq.r.Method != http.MethodGet && rq.r.Method != http.MethodHead
+	if isForm && rq.h.Address.FormOrigin(rq.r) == web.ForeignOrigin {
 		return &domain.Error{
 			Kind:    domain.Forbidden,
 			Type:    "foreign_form",
@@ -76,13 +83,11 @@ func (rq *request) authorize() error {
 		}
 	}
 	rq.r.Body = http.MaxBytesReader(rq.w, rq.r.Body, bodyLimit)
-	if err := rq.findSession(); err != nil {
-		if domainErr, ok := domain.AsError(err); ok && domainErr.Kind == domain.Unauthorized && rq.route.public {
-			return nil
-		}
+	err := rq.findSession()
+	if e, ok := domain.AsError(err); err != nil && !(ok && e.Kind == domain.Unauthorized && rq.route.public) {
 		return err
 	}
-	if rq.r.Method == http.MethodPost && !rq.route.public && !rq.hasToken() {
+	if isForm && !rq.isOwnForm() {
 		return &domain.Error{
 			Kind:    domain.Forbidden,
 			Type:    "stale_form",
@@ -95,7 +100,7 @@ func (rq *request) authorize() error {
 	if err := rq.checkRole(); err != nil {
 		return err
 	}
-	if rq.r.Method == http.MethodPost {
+	if rq.r.Method == http.MethodPost && rq.session.ID != uuid.Nil {
 		rq.r = rq.r.WithContext(audit.Acting(rq.r.Context(), audit.Act{
 			Principal: rq.actor(),
 			RequestID: rq.id,
@@ -103,6 +108,22 @@ func (rq *request) authorize() error {
 		}))
 	}
 	return nil
+}
+
+// isOwnForm reports whether a form comes from a page of the console. A public form has no session's secret: the browser
+// must say that it comes from here, or the form must have the secret of the browser. Otherwise, another site could sign a
+// person in with an account of its own.
+func (rq *request) isOwnForm() bool {
+	switch {
+	case rq.hasToken(rq.session.CSRF):
+		return true
+	case !rq.route.public:
+		return false
+	case rq.h.Address.FormOrigin(rq.r) == web.OwnOrigin:
+		return true
+	}
+	cookie, err := rq.r.Cookie(rq.formCookie())
+	return err == nil && cookie.Value != "" && rq.hasToken(formToken(cookie.Value))
 }
 
 // actor returns the principal for the audit log, also outside of a workspace.
@@ -120,6 +141,7 @@ func (rq *request) findSession() (err error) {
 		return &domain.Error{Kind: domain.Unauthorized, Type: "signed_out", Message: "Sign in first."}
 	}
 	rq.session, err = rq.h.Operators.Session(rq.r.Context(), cookie.Value)
+	rq.csrf = rq.session.CSRF
 	return err
 }
 
@@ -132,12 +154,31 @@ func (rq *request) cookieName() string {
 	return "deviceaccess"
 }
 
-// csrfField is the name of the form field with the session's secret.
+// csrfField is the name of the form field with the session's secret, or with that of a browser without a session.
 const csrfField = "csrf"
 
-func (rq *request) hasToken() bool {
-	return rq.session.CSRF != "" &&
-		subtle.ConstantTimeCompare([]byte(rq.r.PostFormValue(csrfField)), []byte(rq.session.CSRF)) == 1
+func (rq *request) hasToken(want string) bool {
+	return want != "" && subtle.ConstantTimeCompare([]byte(rq.r.PostFormValue(csrfField)), []byte(want)) == 1
+}
+
+// formCookie is the name of the cookie with the secret of a browser without a session.
+func (rq *request) formCookie() string { return rq.cookieName() + "-form" }
+
+// formToken returns the value of csrfField for the secret of a browser.
+func formToken(secret string) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte("form"))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// keepFormSecret gives a browser without a session its secret, for the forms of the page.
+func (rq *request) keepFormSecret() {
+	secret := rand.Text()
+	if cookie, err := rq.r.Cookie(rq.formCookie()); err == nil && len(cookie.Value) >= len(secret) {
+		secret = cookie.Value
+	}
+	rq.csrf = formToken(secret)
+	rq.setCookie(rq.formCookie(), secret, operator.SessionLifetime)
 }
 
 // findWorkspaces finds the workspaces of the operator, and the one in the path.
@@ -247,6 +288,9 @@ func withQuery(to string, query ...string) string {
 
 // render sends a page.
 func (rq *request) render(status int, page templ.Component) error {
+	if rq.route.public && rq.session.ID == uuid.Nil {
+		rq.keepFormSecret()
+	}
 	rq.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rq.w.WriteHeader(status)
 	if rq.r.Method == http.MethodHead {

@@ -78,6 +78,11 @@ func TestActions_RefuseForgedForms(t *testing.T) {
 				q.Header.Del("Sec-Fetch-Site")
 				q.Header.Set("Origin", "https://evil.example")
 			},
+			"from a page without an origin": func(q *http.Request) {
+				q.Header.Del("Sec-Fetch-Site")
+				q.Header.Set("Origin", "null")
+				q.Body, q.ContentLength = http.NoBody, 0
+			},
 		} {
 			if status, _ := b.try(t, r, domain.RoleAdmin, forge); status != http.StatusForbidden {
 				t.Errorf("%s %s: status %d", r.Pattern, what, status)

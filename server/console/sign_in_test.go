@@ -1,7 +1,10 @@
 package console_test
 
 import (
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"strings"
@@ -234,6 +237,118 @@ func TestSignIn_IsLimited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A form whose origin the browser does not say signs in only with the secret of a page of this console: by plain HTTP, a
+// form of another site can look like that.
+func TestSignIn_RefusesFormsOfUnknownOrigin(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	o, link, err := b.App.Access.Operators.CreateOperator(t.Context(), operator.NewOperator{
+		Email: "jane@example.com",
+		Roles: map[uuid.UUID]domain.Role{uuid.Nil: domain.RoleViewer},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(path, secret string, cookie *http.Cookie, origin string) answer {
+		t.Helper()
+		form := url.Values{"password": {password}, "email": {o.Email}, "csrf": {secret}}
+		return b.send(t, "", http.MethodPost, b.console+"/console"+path, form, func(r *http.Request) {
+			r.Header.Del("Sec-Fetch-Site")
+			if origin != "" {
+				r.Header.Set("Origin", origin)
+			}
+			if cookie != nil {
+				r.AddCookie(cookie)
+			}
+		})
+	}
+	page := func(path string) (secret string, cookie *http.Cookie) {
+		t.Helper()
+		got := b.send(t, "", http.MethodGet, b.console+"/console"+path, nil, nil)
+		found := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(got.body)
+		if found == nil || len(got.Cookies()) != 1 || found[1] == got.Cookies()[0].Value {
+			t.Fatalf("%s has no secret, or %d cookies", path, len(got.Cookies()))
+		}
+		return found[1], got.Cookies()[0]
+	}
+	for _, path := range []string{"/invite/" + link, "/sign-in"} {
+		secret, cookie := page(path)
+		other, another := page(path)
+		for name, got := range map[string]answer{
+			"null":                  post(path, "", nil, "null"),
+			"no origin":             post(path, "", nil, ""),
+			"no secret":             post(path, "", cookie, "null"),
+			"no cookie":             post(path, secret, nil, "null"),
+			"the secret of another": post(path, other, cookie, "null"),
+			"the cookie of another": post(path, secret, another, "null"),
+			"another site":          post(path, secret, cookie, "https://evil.example"),
+		} {
+			if got.StatusCode != http.StatusForbidden || len(got.Cookies()) > 1 {
+				t.Errorf("%s with %s: status %d", path, name, got.StatusCode)
+			}
+		}
+		if got := post(path, secret, cookie, "null"); got.StatusCode != http.StatusSeeOther {
+			t.Errorf("%s with the secret of the page: status %d", path, got.StatusCode)
+		}
+	}
+}
+
+// By plain HTTP, browsers do not say from where the console's own forms come. They work nevertheless.
+func TestSignIn_ByPlainHTTP(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.console = throughNetwork(t, b.URL)
+	if _, err := b.App.Access.Operators.CreateFirst(t.Context(), "jane@example.com", password); err != nil {
+		t.Fatal(err)
+	}
+	w := browser.Open(t)
+	w.Do(
+		chromedp.Navigate(b.console+"/console/sign-in"),
+		fill("email", "jane@example.com"), fill("password", "wrong password"), press("Sign in"),
+		browser.Shows("p", "The email address or the password is wrong."),
+		fill("password", password), press("Sign in"),
+		browser.Shows("h1", "Today"),
+	)
+	w.Do(signsOut()...)
+}
+
+// throughNetwork returns the URL of a server at an address of this machine that browsers do not trust, unlike 127.0.0.1.
+func throughNetwork(t *testing.T, server string) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		if !ok || network.IP.IsLoopback() || network.IP.To4() == nil {
+			continue
+		}
+		var config net.ListenConfig
+		listener, err := config.Listen(t.Context(), "tcp", net.JoinHostPort(network.IP.String(), "0"))
+		if err != nil {
+			continue
+		}
+		target, err := url.Parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Host = r.In.Host
+			},
+		})
+		front.Listener.Close()
+		front.Listener = listener
+		front.Start()
+		t.Cleanup(front.Close)
+		return front.URL
+	}
+	t.Skip("this machine has no network address")
+	return ""
 }
 
 // Requests that any site can make a browser send do not block its address: they are not guesses.

@@ -52,21 +52,36 @@ func (a Address) IsSecure(r *http.Request) bool {
 	return r.TLS != nil || a.TrustForwarded && strings.TrimSpace(first) == "https"
 }
 
-// OwnOrigin reports whether a form comes from a page of this server, as far as the browser says. Old browsers send no
-// origin, or "null" from a page without a referrer; another secret must then suffice.
-func (a Address) OwnOrigin(r *http.Request) bool {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return true
-	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
-		return site == "same-origin" || site == "none" // none: the person resends it, for example by reopening a window
+// Origin is where a form comes from, as far as the browser says.
+type Origin int
+
+// The origins of forms.
+const (
+	// UnknownOrigin is that of old browsers and, by plain HTTP, of every page without a referrer, also of another site. A
+	// secret that only a page of this server knows must then suffice.
+	UnknownOrigin Origin = iota
+	OwnOrigin
+	ForeignOrigin
+)
+
+// FormOrigin returns where the form of a POST request comes from. Browsers send Sec-Fetch-Site only by HTTPS and to the
+// same machine. SetSecurityHeaders makes them send the Origin "null" with the server's own forms.
+func (a Address) FormOrigin(r *http.Request) Origin {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "":
+	case "same-origin", "none": // none: the person resends it, for example by reopening a window
+		return OwnOrigin
+	default:
+		return ForeignOrigin
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || origin == "null" {
-		return true
+		return UnknownOrigin
 	}
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, a.Host(r))
+	if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, a.Host(r)) {
+		return OwnOrigin
+	}
+	return ForeignOrigin
 }
 
 // HTMXConfig disables the features of htmx that the content security policy forbids, and shows error responses like
