@@ -285,7 +285,7 @@ func resetOperator(rq *request) error {
 	if err != nil {
 		return err
 	}
-	link, err := rq.h.Access.Operators.ResetOperator(rq.r.Context(), o.ID)
+	link, err := rq.h.Access.Operators.ResetUnlessLast(rq.r.Context(), o.ID)
 	if err != nil {
 		return err
 	}

@@ -103,6 +103,10 @@ func TestAccess_KeepsLastAdministrator(t *testing.T) {
 		chromedp.Click(`//a[contains(., "admin@example.com")]`),
 		chromedp.Click(`//summary[.="Disable"]`), chromedp.Click(`//form[contains(@action, "/disable")]//button`),
 		browser.Shows("p", "This is the last administrator"),
+		chromedp.Navigate(b.console+"/console/access"),
+		chromedp.Click(`//a[contains(., "admin@example.com")]`),
+		chromedp.Click(`//summary[.="Make a new link"]`), chromedp.Click(`//form[contains(@action, "/reset")]//button`),
+		browser.Shows("p", "This is the last administrator"),
 	)
 }
 

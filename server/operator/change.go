@@ -215,7 +215,7 @@ func (s *Service) change(
 		if err != nil {
 			return err
 		}
-		if o = now.operator(); isUsableAdmin(before.operator()) && !isUsableAdmin(o) {
+		if o = now.operator(); s.isUsableAdmin(before.operator()) && !s.isUsableAdmin(o) {
 			return s.requireAdmin(ctx, tx)
 		}
 		return nil
@@ -243,7 +243,12 @@ func (s *Service) save(ctx context.Context, tx store.Tx, r record) error {
 	})
 }
 
-func isUsableAdmin(o Operator) bool { return o.IsAdminOfAll() && o.CanSignIn() }
+// isUsableAdmin reports whether an operator is an administrator of every workspace, and can sign in in a way that is
+// switched on.
+func (s *Service) isUsableAdmin(o Operator) bool {
+	local := s.LocalSignIn() && (o.HasPassword || o.Passkeys > 0)
+	return o.IsAdminOfAll() && o.CanSignIn() && (local || s.CanUseOIDC(o))
+}
 
 // requireAdmin fails with Conflict unless an administrator of every workspace can sign in.
 func (s *Service) requireAdmin(ctx context.Context, tx store.Tx) error {
@@ -253,7 +258,7 @@ func (s *Service) requireAdmin(ctx context.Context, tx store.Tx) error {
 	}
 	if slices.ContainsFunc(rows, func(r dbsqlc.ListOperatorsRow) bool {
 		checked, err := s.openRecord(r.Operator, r.Passkeys)
-		return err == nil && isUsableAdmin(checked.operator())
+		return err == nil && s.isUsableAdmin(checked.operator())
 	}) {
 		return nil
 	}
@@ -328,7 +333,7 @@ func (s *Service) DeleteOperator(ctx context.Context, id uuid.UUID) error {
 		if _, err := tx.DeleteOperator(ctx, id); err != nil {
 			return err
 		}
-		if forged == nil && isUsableAdmin(checked.operator()) {
+		if forged == nil && s.isUsableAdmin(checked.operator()) {
 			return s.requireAdmin(ctx, tx)
 		}
 		return nil

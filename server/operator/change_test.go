@@ -319,3 +319,47 @@ func (b *bed) relink(o operator.Operator) {
 		b.Fatal(err)
 	}
 }
+
+// Only ways to sign in that are switched on count for the last administrator.
+func TestLastAdmin_NeedsWayInThatIsOn(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := newBed(t, operator.Options{NoLocalSignIn: true, OIDC: operator.OIDC{Issuer: i.URL, ClientID: "deviceaccess"}})
+	b.create("password@example.com", domain.RoleAdmin)
+	admin := b.create("jane@example.com", domain.RoleAdmin)
+	i.person("1", "jane@example.com", true)
+	if _, err := i.signIn(b); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.SetDisabled(t.Context(), admin.ID, true)
+	fails(t, "disable", err, "last_admin")
+	fails(t, "delete", b.DeleteOperator(t.Context(), admin.ID), "last_admin")
+	if _, err := b.ResetUnlessLast(t.Context(), admin.ID); err != nil {
+		t.Errorf("a reset, which keeps the provider: %v", err)
+	}
+	// Only the password is left where the provider is off.
+	off := operator.New(b.db, b.keys, operator.Options{Now: b.clock})
+	all, err := off.ListOperators(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d operators, %v", len(all), err)
+	}
+	_, err = off.SetDisabled(t.Context(), all[0].ID, true)
+	fails(t, "disable", err, "last_admin")
+}
+
+// The console does not reset the only administrator who can sign in. The command of the server's machine does.
+func TestResetOperator_KeepsLastAdmin(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, operator.Options{})
+	admin := b.create("jane@example.com", domain.RoleAdmin)
+	_, err := b.ResetUnlessLast(t.Context(), admin.ID)
+	fails(t, "the last administrator", err, "last_admin")
+	b.signIn("jane@example.com")
+	other := b.create("joe@example.com", domain.RoleAdmin)
+	if _, err := b.ResetUnlessLast(t.Context(), admin.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.ResetOperator(t.Context(), other.ID); err != nil {
+		t.Errorf("by the command: %v", err)
+	}
+}

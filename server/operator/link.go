@@ -97,8 +97,19 @@ func (s *Service) FirstRunLink(ctx context.Context) (token string, err error) {
 }
 
 // ResetOperator removes the password, the one-time codes, and the passkeys of an operator, ends its sessions, and returns
-// the token of a link that sets a new password. It fails with NotFound.
+// the token of a link that sets a new password. It fails with NotFound. It also resets the last administrator: it is for
+// the commands of the server's machine.
 func (s *Service) ResetOperator(ctx context.Context, id uuid.UUID) (link string, err error) {
+	return s.reset(ctx, id, false)
+}
+
+// ResetUnlessLast is ResetOperator for the console. It fails with Conflict where no administrator would be left that can
+// sign in.
+func (s *Service) ResetUnlessLast(ctx context.Context, id uuid.UUID) (link string, err error) {
+	return s.reset(ctx, id, true)
+}
+
+func (s *Service) reset(ctx context.Context, id uuid.UUID, keepsAdmin bool) (link string, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := tx.LockOperators(ctx); err != nil {
 			return err
@@ -107,12 +118,18 @@ func (s *Service) ResetOperator(ctx context.Context, id uuid.UUID) (link string,
 		if err != nil {
 			return err
 		}
-		r.row.PasswordHash, r.totp = nil, nil
+		wasUsable := s.isUsableAdmin(r.operator())
+		r.row.PasswordHash, r.totp, r.passkeys = nil, nil, 0
 		if err := s.save(ctx, tx, r); err != nil {
 			return err
 		}
 		if err := tx.DeletePasskeysOfOperator(ctx, id); err != nil {
 			return err
+		}
+		if keepsAdmin && wasUsable && !s.isUsableAdmin(r.operator()) {
+			if err := s.requireAdmin(ctx, tx); err != nil {
+				return err
+			}
 		}
 		if err := tx.DeleteSessionsOfOperator(
 			ctx,
