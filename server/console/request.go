@@ -83,9 +83,11 @@ func (rq *request) authorize() error {
 		}
 	}
 	rq.r.Body = http.MaxBytesReader(rq.w, rq.r.Body, bodyLimit)
-	err := rq.findSession()
-	if e, ok := domain.AsError(err); err != nil && !(ok && e.Kind == domain.Unauthorized && rq.route.public) {
-		return err
+	if err := rq.findSession(); err != nil {
+		e, ok := domain.AsError(err)
+		if signedOut := ok && e.Kind == domain.Unauthorized; !signedOut || !rq.route.public {
+			return err
+		}
 	}
 	if isForm && !rq.isOwnForm() {
 		return &domain.Error{
