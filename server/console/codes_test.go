@@ -43,6 +43,10 @@ func (fakeOperators) Session(_ context.Context, token string) (operator.Session,
 	}, nil
 }
 
+func (o fakeOperators) FindSession(ctx context.Context, token string) (operator.Session, error) {
+	return o.Session(ctx, token)
+}
+
 func (fakeOperators) Principal(s operator.Session, workspace uuid.UUID) (domain.Principal, bool) {
 	return domain.Principal{
 		WorkspaceID:  workspace,

@@ -26,8 +26,10 @@ const Path = "/console"
 
 // Operators says who an operator is and what the operator may do.
 type Operators interface {
-	// Session returns the session of a token. It fails with Unauthorized.
+	// Session returns the session of a token, and records its use, which extends it. It fails with Unauthorized.
 	Session(ctx context.Context, token string) (operator.Session, error)
+	// FindSession is Session without a record of the use.
+	FindSession(ctx context.Context, token string) (operator.Session, error)
 	// Principal returns the operator as the actor in a workspace, or false if the operator has no role there.
 	Principal(s operator.Session, workspace uuid.UUID) (domain.Principal, bool)
 }

@@ -36,7 +36,18 @@ func (o LiveOptions) recheck() time.Duration   { return cmp.Or(o.Recheck, time.M
 
 const livePath = "/live"
 
-func (h *handler) liveRoutes() []route { return []route{page(livePath, h.streamChanges)} }
+func (h *handler) liveRoutes() []route {
+	stream := page(livePath, h.streamChanges)
+	stream.automatic = true
+	return []route{stream}
+}
+
+// refreshHeader marks the requests with which a live page refreshes itself. A forged one only harms its sender.
+const refreshHeader = "Deviceaccess-Refresh"
+
+// isAutomatic reports whether the page has sent the request without the operator. Such requests do not extend the
+// session, so that a page that is left open ends with the idle limit.
+func (rq *request) isAutomatic() bool { return rq.route.automatic || rq.r.Header.Get(refreshHeader) != "" }
 
 // streamChanges sends an event whenever something in the workspace has changed. Its identifier is the change. The stream
 // ends with the session, the role, or the server.
@@ -126,13 +137,13 @@ func (s *stream) send(text string) bool {
 	return s.control.Flush() == nil
 }
 
-// isAllowed reports whether the operator may still see the workspace.
+// isAllowed reports whether the operator may still see the workspace. It does not extend the session.
 func (s *stream) isAllowed() bool {
 	cookie, err := s.r.Cookie(s.cookieName())
 	if err != nil {
 		return false
 	}
-	session, err := s.h.Operators.Session(s.r.Context(), cookie.Value)
+	session, err := s.h.Operators.FindSession(s.r.Context(), cookie.Value)
 	if err != nil {
 		return false
 	}

@@ -27,17 +27,21 @@ type revocable struct {
 	revoked atomic.Bool
 }
 
-func (o *revocable) Session(ctx context.Context, token string) (operator.Session, error) {
+func (o *revocable) FindSession(ctx context.Context, token string) (operator.Session, error) {
 	if o.revoked.Load() {
 		return operator.Session{}, &domain.Error{Kind: domain.Unauthorized, Type: "session_not_found"}
 	}
-	return o.Operators.Session(ctx, token)
+	return o.Operators.FindSession(ctx, token)
 }
 
 // newLiveBed is newBed with a console with short intervals.
-func newLiveBed(t *testing.T, live console.LiveOptions) (*bed, *revocable, *httptest.Server) {
+func newLiveBed(
+	t *testing.T,
+	live console.LiveOptions,
+	opts ...apptest.Option,
+) (*bed, *revocable, *httptest.Server) {
 	t.Helper()
-	b := newBed(t, apptest.WithProfiles("august"))
+	b := newBed(t, append(opts, apptest.WithProfiles("august"))...)
 	operators := &revocable{Operators: b.App.Access.Operators}
 	c := httptest.NewServer(console.New(console.Options{
 		Access:    b.App.Access,
@@ -135,6 +139,52 @@ func TestLive_EndsWithSession(t *testing.T) {
 	next(t, lines, ": live")
 	operators.revoked.Store(true)
 	next(t, lines, "end")
+}
+
+// Requests that a page sends without the operator do not extend the session.
+func TestLive_OpenPageEndsWithIdleLimit(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	b, _, _ := newLiveBed(t, console.LiveOptions{Recheck: 20 * time.Millisecond}, clock.option())
+	b.open(t, domain.RoleViewer, "/people").shows(t, http.StatusOK)
+	clock.pass(operator.IdleTimeout - time.Minute)
+	lines := bufio.NewScanner(stream(t, b, "").Body)
+	next(t, lines, ": live")
+	refresh := func() answer {
+		return b.send(t, domain.RoleViewer, http.MethodGet, b.page("/people"), nil, func(r *http.Request) {
+			r.Header.Set("Deviceaccess-Refresh", "1")
+		})
+	}
+	refresh().shows(t, http.StatusOK)
+	clock.pass(time.Minute)
+	if seen, _ := next(t, lines, "event: "); len(seen) > 0 && strings.HasPrefix(seen[len(seen)-1], "event: ") {
+		t.Errorf("the stream goes on: %q", seen)
+	}
+	got := refresh()
+	if to := got.Header.Get("Location"); got.StatusCode != http.StatusSeeOther || !strings.Contains(to, "/sign-in") {
+		t.Errorf("after the idle limit, a refresh has status %s and leads to %q", got.Status, to)
+	}
+}
+
+// An open page does not keep its session, and leads to the sign-in when it has ended.
+func TestLive_IdlePageLeadsToSignIn(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	b, _, _ := newLiveBed(t, console.LiveOptions{
+		Poll:    50 * time.Millisecond,
+		Recheck: 50 * time.Millisecond,
+	}, clock.option())
+	w := browser.Open(t)
+	w.Do(b.signIn(t, domain.RoleOperator), chromedp.Navigate(b.page("/people")),
+		browser.Shows("button[@aria-pressed='true']", "Live"), browser.Shows("p", "No people here"))
+	clock.pass(operator.IdleTimeout - time.Minute)
+	b.Post(t, "/user_identities/create", map[string]any{"full_name": "Ada Adams"}, nil)
+	w.Do(browser.Shows("a", "Ada Adams"))
+	clock.pass(time.Minute)
+	w.Do(browser.Shows("h1", "Sign in"))
+	if at := browser.Ask(w, chromedp.Location()); !strings.Contains(at, "next=") {
+		t.Errorf("the sign-in does not lead back: %s", at)
+	}
 }
 
 func TestLive_LimitsStreams(t *testing.T) {

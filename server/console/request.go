@@ -142,7 +142,11 @@ func (rq *request) findSession() (err error) {
 	if err != nil {
 		return &domain.Error{Kind: domain.Unauthorized, Type: "signed_out", Message: "Sign in first."}
 	}
-	rq.session, err = rq.h.Operators.Session(rq.r.Context(), cookie.Value)
+	find := rq.h.Operators.Session
+	if rq.isAutomatic() {
+		find = rq.h.Operators.FindSession
+	}
+	rq.session, err = find(rq.r.Context(), cookie.Value)
 	rq.csrf = rq.session.CSRF
 	return err
 }

@@ -21,6 +21,8 @@ type route struct {
 	// role is the weakest role that may use the route: in the workspace, or else in every workspace. If it is empty, every
 	// operator may.
 	role domain.Role
+	// automatic is true for a route that pages request without the operator.
+	automatic bool
 	// operation names an action in the audit log: the path of the API's operation that does the same.
 	operation string
 	handle    func(*request) error

@@ -41,7 +41,7 @@ type Session struct {
 	ExpiresAt  time.Time
 	Agent      string // of the browser
 	Address    string
-	CSRF       string // the token of forms; only in the answer of Service.Session
+	CSRF       string // the token of forms; only in the answers of Service.Session and FindSession
 }
 
 func toSession(r dbsqlc.OperatorSession, o Operator) Session {
@@ -118,36 +118,59 @@ func (s *Service) startSession(ctx context.Context, tx store.Tx, in signIn) (str
 // for an unknown, ended, or expired session, and for a disabled operator.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	ctx = audit.Unasked(ctx)
+	row, o, err := s.openSession(ctx, token)
+	if err != nil {
+		return Session{}, err
+	}
+	if now := s.opt.Now(); now.Sub(row.SeenAt) >= seenInterval {
+		row.SeenAt = now
+		// A database that accepts no writes does not reject the request here.
+		if err := s.saveSession(ctx, s.db.Queries, row); err != nil && ctx.Err() != nil {
+			return Session{}, fmt.Errorf("record the use of the session: %w", err)
+		}
+	}
+	return withCSRF(toSession(row, o), token), nil
+}
+
+// FindSession is Session without a record of the use: it does not extend the session.
+func (s *Service) FindSession(ctx context.Context, token string) (Session, error) {
+	row, o, err := s.openSession(audit.Unasked(ctx), token)
+	if err != nil {
+		return Session{}, err
+	}
+	return withCSRF(toSession(row, o), token), nil
+}
+
+func withCSRF(session Session, token string) Session {
+	session.CSRF = deriveToken(token, "csrf")
+	return session
+}
+
+// openSession reads the session of a token. It fails as Session does.
+func (s *Service) openSession(ctx context.Context, token string) (dbsqlc.OperatorSession, Operator, error) {
+	fail := func(err error) (dbsqlc.OperatorSession, Operator, error) {
+		return dbsqlc.OperatorSession{}, Operator{}, err
+	}
 	refused := unauthorized("session_not_found", "You are signed out. Sign in again.")
 	r, err := s.db.FindOperatorSession(ctx, hashToken(token))
 	if store.IsNoRows(err) {
-		return Session{}, refused
+		return fail(refused)
 	}
 	if err != nil {
-		return Session{}, fmt.Errorf("look up the session: %w", err)
+		return fail(fmt.Errorf("look up the session: %w", err))
 	}
 	if !s.keys.Match(r.OperatorSession.Mac, s.keys.MAC(hashedSession(r.OperatorSession))) {
-		return Session{}, refused
+		return fail(refused)
 	}
 	o, err := s.openRecord(r.Operator, r.Passkeys)
 	if err != nil {
 		s.opt.Log.Warn("refused a session", "error", err)
-		return Session{}, refused
+		return fail(refused)
 	}
-	now := s.opt.Now()
-	if o.row.DisabledAt != nil || s.expired(r.OperatorSession, now) {
-		return Session{}, refused
+	if o.row.DisabledAt != nil || s.expired(r.OperatorSession, s.opt.Now()) {
+		return fail(refused)
 	}
-	if now.Sub(r.OperatorSession.SeenAt) >= seenInterval {
-		r.OperatorSession.SeenAt = now
-		// A database that accepts no writes does not reject the request here.
-		if err := s.saveSession(ctx, s.db.Queries, r.OperatorSession); err != nil && ctx.Err() != nil {
-			return Session{}, fmt.Errorf("record the use of the session: %w", err)
-		}
-	}
-	out := toSession(r.OperatorSession, o.operator())
-	out.CSRF = deriveToken(token, "csrf")
-	return out, nil
+	return r.OperatorSession, o.operator(), nil
 }
 
 func (s *Service) expired(r dbsqlc.OperatorSession, now time.Time) bool {

@@ -85,6 +85,21 @@ func TestSession_EndsWhenIdleOrOld(t *testing.T) {
 	}
 }
 
+func TestFindSession_DoesNotExtend(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, operator.Options{})
+	b.create("jane@example.com", domain.RoleAdmin)
+	token, first := b.signIn("jane@example.com")
+	b.pass(operator.IdleTimeout - time.Minute)
+	found, err := b.FindSession(t.Context(), token)
+	if err != nil || found.ID != first.ID || found.CSRF != first.CSRF || !found.SeenAt.Equal(first.SeenAt) {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	b.pass(time.Minute)
+	_, err = b.FindSession(t.Context(), token)
+	fails(t, "after the idle limit", err, "session_not_found")
+}
+
 func TestSession_RecordsUseOnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, operator.Options{})

@@ -71,7 +71,8 @@
     loading = true;
     stale = false;
     try {
-      const answer = await fetch(location.href);
+      const answer = await fetch(location.href, { headers: { "Deviceaccess-Refresh": "1" } });
+      if (answer.redirected && new URL(answer.url).pathname.endsWith("/sign-in")) return location.assign(answer.url);
       const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
       if (answer.ok && !answer.redirected && next) inUse() ? stale = true : replace(document.adoptNode(next));
     } catch { /* the next change tries again */ }
@@ -86,8 +87,12 @@
     if (!on || document.hidden || !part()) return;
     stream = new EventSource(liveSwitch.dataset.liveSwitch + "?since=" + since);
     stream.addEventListener("changed", (event) => { since = event.lastEventId; refresh(); });
-    // The browser reconnects, except after a refusal.
-    stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) retry = setTimeout(follow, 60000); });
+    // The browser reconnects, except after a refusal. The session may have ended then: a refresh leads to the sign-in.
+    stream.addEventListener("error", () => {
+      if (stream.readyState !== EventSource.CLOSED) return;
+      retry = setTimeout(follow, 60000);
+      refresh();
+    });
   };
 
   const switchLive = (on) => {
