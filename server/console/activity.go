@@ -56,6 +56,7 @@ func (rq *request) period() (since, until time.Time) {
 // matches.
 func (rq *request) activityFilter() (f overview.ActivityFilter, known bool) {
 	f = overview.ActivityFilter{Kind: rq.query("kind"), Actor: rq.query("actor"), What: rq.query("what")}
+	f.Installation = rq.session.Operator.RoleIn(uuid.Nil).Includes(domain.RoleAdmin)
 	f.Since, f.Until = rq.period()
 	for name, to := range map[string]*uuid.UUID{"subject": &f.Subject, "request": &f.RequestID} {
 		text := rq.query(name)

@@ -64,7 +64,6 @@ func (b *bed) session(t *testing.T, role domain.Role) (token, secret string) {
 // newSession creates an operator and signs it in.
 func (b *bed) newSession(t *testing.T, role domain.Role) session {
 	t.Helper()
-	operators := b.App.Access.Operators
 	n := operator.NewOperator{Email: string(role) + "@example.com", Roles: map[uuid.UUID]domain.Role{uuid.Nil: role}}
 	if role == none {
 		other, err := b.App.Access.Accounts.CreateWorkspace(t.Context(), "Other", "Other", false)
@@ -73,6 +72,13 @@ func (b *bed) newSession(t *testing.T, role domain.Role) session {
 		}
 		n.Roles = map[uuid.UUID]domain.Role{other.ID: domain.RoleAdmin}
 	}
+	return b.signUp(t, n)
+}
+
+// signUp creates an operator and signs it in.
+func (b *bed) signUp(t *testing.T, n operator.NewOperator) session {
+	t.Helper()
+	operators := b.App.Access.Operators
 	_, link, err := operators.CreateOperator(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)

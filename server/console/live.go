@@ -47,7 +47,9 @@ const refreshHeader = "Deviceaccess-Refresh"
 
 // isAutomatic reports whether the page has sent the request without the operator. Such requests do not extend the
 // session, so that a page that is left open ends with the idle limit.
-func (rq *request) isAutomatic() bool { return rq.route.automatic || rq.r.Header.Get(refreshHeader) != "" }
+func (rq *request) isAutomatic() bool {
+	return rq.route.automatic || rq.r.Header.Get(refreshHeader) != ""
+}
 
 // streamChanges sends an event whenever something in the workspace has changed. Its identifier is the change. The stream
 // ends with the session, the role, or the server.

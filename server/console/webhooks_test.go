@@ -7,13 +7,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 )
 
 // receiver is the endpoint of webhooks.
@@ -242,6 +246,42 @@ func TestActivity_FiltersAndExports(t *testing.T) {
 	for _, page := range []answer{all, changes, table, lines} {
 		page.hides(t, plantedPIN)
 	}
+}
+
+// Changes of operators are entries of the whole installation: only its administrators see them, on the page and in the
+// export.
+func TestActivity_ShowsInstallationToItsAdmins(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	const local domain.Role = "admin of the workspace"
+	b.sessions[local] = b.signUp(t, operator.NewOperator{
+		Email: "local@example.com",
+		Roles: map[uuid.UUID]domain.Role{uuid.MustParse(b.WorkspaceID): domain.RoleAdmin},
+	})
+	_, secret := b.session(t, domain.RoleAdmin)
+	b.send(t, domain.RoleAdmin, http.MethodPost, b.console+"/console/access/operators", url.Values{
+		"csrf":  {secret},
+		"email": {"new@example.com"},
+		"role":  {string(domain.RoleViewer)},
+	}, nil).shows(t, http.StatusOK)
+	for role, sees := range map[domain.Role]bool{domain.RoleAdmin: true, domain.RoleViewer: false, local: false} {
+		for _, query := range []string{"", "?kind=audit", "?what=/console/access", "?actor=admin@example.com"} {
+			if got := b.open(t, role, "/activity"+query); strings.Contains(got.body, "Console access: invite") != sees {
+				t.Errorf("%s, page %q: shown %v, want %v: %s", role, query, !sees, sees, got.main())
+			}
+			got := b.open(t, role, "/activity/export"+query)
+			if strings.Contains(got.body, "/console/access/invite") != sees {
+				t.Errorf("%s, export %q: included %v, want %v: %s", role, query, !sees, sees, got.body)
+			}
+		}
+	}
+	export := b.open(t, domain.RoleAdmin, "/activity/export?what=/console/access")
+	subject := regexp.MustCompile(`operator_id=([0-9a-f-]{36})`).FindStringSubmatch(export.body)
+	if subject == nil {
+		t.Fatalf("the entry has no subject: %s", export.body)
+	}
+	b.open(t, domain.RoleAdmin, "/activity?subject="+subject[1]).shows(t, http.StatusOK, "Console access: invite")
+	b.open(t, local, "/activity?subject="+subject[1]).hides(t, "Console access: invite")
 }
 
 func TestActivity_PagesHaveEachRowOnce(t *testing.T) {

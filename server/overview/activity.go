@@ -25,6 +25,8 @@ type ActivityFilter struct {
 	What      string
 	Subject   uuid.UUID
 	RequestID uuid.UUID // events have none
+	// Installation adds the acts that concern the whole installation, such as those on operators.
+	Installation bool
 	// Since is inclusive, Until exclusive.
 	Since, Until time.Time
 }
@@ -147,12 +149,14 @@ func (s *Service) scanEnd(
 	since, until := f.period()
 	if acts {
 		end, err = s.db.UnpreparedQueries.AuditScanEnd(ctx, dbsqlc.AuditScanEndParams{
-			WorkspaceID: workspace,
-			BeforeAt:    at,
-			BeforeID:    id,
-			Since:       since,
-			Until:       until,
-			ScannedRows: scannedActivity,
+			WorkspaceID:  workspace,
+			Installation: f.Installation,
+			BeforeAt:     at,
+			BeforeID:     id,
+			Since:        since,
+			Until:        until,
+			ScannedRows:  scannedActivity + 1,
+			SkippedRows:  scannedActivity,
 		})
 		if err != nil && !store.IsNoRows(err) {
 			return end, fmt.Errorf("read the audit log: %w", err)
@@ -191,16 +195,17 @@ func (s *Service) acts(
 	since, until := f.period()
 	if f.Subject != uuid.Nil {
 		found, err := s.db.UnpreparedQueries.ActivityAuditOf(ctx, dbsqlc.ActivityAuditOfParams{
-			SubjectID:   f.Subject,
-			WorkspaceID: workspace,
-			BeforeAt:    at,
-			BeforeID:    id,
-			Since:       since,
-			Until:       until,
-			Actor:       nonZero(f.Actor),
-			Operation:   f.What,
-			RequestID:   nonZero(f.RequestID),
-			MaxRows:     int32(limit),
+			SubjectID:    f.Subject,
+			WorkspaceID:  workspace,
+			Installation: f.Installation,
+			BeforeAt:     at,
+			BeforeID:     id,
+			Since:        since,
+			Until:        until,
+			Actor:        f.Actor,
+			Operation:    f.What,
+			RequestID:    f.RequestID,
+			MaxRows:      int32(limit),
 		})
 		for _, r := range found {
 			rows = append(rows, toAct(dbsqlc.ActivityAuditRow(r)))
@@ -208,15 +213,16 @@ func (s *Service) acts(
 		return rows, err
 	}
 	found, err := s.db.UnpreparedQueries.ActivityAudit(ctx, dbsqlc.ActivityAuditParams{
-		WorkspaceID: workspace,
-		BeforeAt:    at,
-		BeforeID:    id,
-		Since:       since,
-		Until:       until,
-		Actor:       nonZero(f.Actor),
-		Operation:   f.What,
-		RequestID:   nonZero(f.RequestID),
-		MaxRows:     int32(limit),
+		WorkspaceID:  workspace,
+		Installation: f.Installation,
+		BeforeAt:     at,
+		BeforeID:     id,
+		Since:        since,
+		Until:        until,
+		Actor:        f.Actor,
+		Operation:    f.What,
+		RequestID:    f.RequestID,
+		MaxRows:      int32(limit),
 	})
 	for _, r := range found {
 		rows = append(rows, toAct(r))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -45,6 +46,48 @@ func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
 		if found != 10 || !strings.Contains(plan, "audit_log_of_workspace") ||
 			!strings.Contains(plan, "Index Cond: ((workspace_id = ") {
 			t.Errorf("%s: %d entries, want 10 by the index of the workspace:\n%s", name, found, plan)
+		}
+	}
+}
+
+// The console's first page reads the newest entries of the workspace and those of the whole installation, each from its
+// index.
+func TestActivityReadsNewestOfInstallation(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	quiet := uuid.New()
+	if _, err := db.Pool.Exec(
+		t.Context(),
+		`insert into audit_log (audit_id, occurred_at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+		select gen_random_uuid(), now() - i * interval '1 s', case i % 3 when 0 then null when 1 then $1::uuid else $2 end,
+			'operator', '/x', '{}', '{}', 'done' from generate_series(1, 9000) i`,
+		quiet,
+		uuid.New(),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), "vacuum analyze audit_log"); err != nil {
+		t.Fatal(err)
+	}
+	for _, installation := range []bool{true, false} {
+		plan := explain(t, db, true, func(q *dbsqlc.Queries) error {
+			rows, err := q.ActivityAudit(t.Context(), dbsqlc.ActivityAuditParams{
+				WorkspaceID:  quiet,
+				Installation: installation,
+				BeforeAt:     domain.Never,
+				BeforeID:     uuid.Max,
+				Since:        domain.LongAgo,
+				Until:        domain.Never,
+				MaxRows:      51,
+			})
+			if err == nil && len(rows) != 51 {
+				t.Errorf("%d rows", len(rows))
+			}
+			return err
+		})
+		if !strings.Contains(plan, "audit_log_of_workspace") ||
+			strings.Contains(plan, "audit_log_of_installation") != installation || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("with those of the installation %v:\n%s", installation, plan)
 		}
 	}
 }

@@ -14,27 +14,41 @@ import (
 
 const ActivityAudit = `-- name: ActivityAudit :many
 
-select audit_id, occurred_at, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
-where workspace_id = $1::uuid
-  and (occurred_at, audit_id) < ($2::timestamptz, $3::uuid)
-  and occurred_at >= $4::timestamptz and occurred_at < $5::timestamptz
-  and ($6::text is null or actor_kind = $6::text or strpos(lower(actor_name), lower($6::text)) > 0
-    or actor_id::text = $6::text)
-  and starts_with(operation, $7::text)
-  and ($8::uuid is null or request_id = $8::uuid)
-order by occurred_at desc, audit_id desc limit $9::integer
+select x.audit_id, x.occurred_at, x.actor_kind, x.actor_id, x.actor_name, x.request_id, x.operation, x.subject_kinds, x.subject_ids, x.outcome from (
+  (select a.audit_id, a.occurred_at, a.actor_kind, a.actor_id, a.actor_name, a.request_id, a.operation, a.subject_kinds, a.subject_ids, a.outcome from audit_log a
+   where a.workspace_id = $1::uuid
+    and (a.occurred_at, a.audit_id) < ($2::timestamptz, $3::uuid)
+    and a.occurred_at >= $4::timestamptz and a.occurred_at < $5::timestamptz
+    and ($6::text = '' or a.actor_kind = $6::text or strpos(lower(a.actor_name), lower($6::text)) > 0
+      or a.actor_id::text = $6::text)
+    and starts_with(a.operation, $7::text)
+    and ($8::uuid = '00000000-0000-0000-0000-000000000000'::uuid or a.request_id = $8::uuid)
+   order by a.occurred_at desc, a.audit_id desc limit $9::integer)
+  union all
+  (select a.audit_id, a.occurred_at, a.actor_kind, a.actor_id, a.actor_name, a.request_id, a.operation, a.subject_kinds, a.subject_ids, a.outcome from audit_log a
+   where $10::boolean and a.workspace_id is null
+    and (a.occurred_at, a.audit_id) < ($2::timestamptz, $3::uuid)
+    and a.occurred_at >= $4::timestamptz and a.occurred_at < $5::timestamptz
+    and ($6::text = '' or a.actor_kind = $6::text or strpos(lower(a.actor_name), lower($6::text)) > 0
+      or a.actor_id::text = $6::text)
+    and starts_with(a.operation, $7::text)
+    and ($8::uuid = '00000000-0000-0000-0000-000000000000'::uuid or a.request_id = $8::uuid)
+   order by a.occurred_at desc, a.audit_id desc limit $9::integer)
+) x
+order by x.occurred_at desc, x.audit_id desc limit $9::integer
 `
 
 type ActivityAuditParams struct {
-	WorkspaceID uuid.UUID
-	BeforeAt    time.Time
-	BeforeID    uuid.UUID
-	Since       time.Time
-	Until       time.Time
-	Actor       *string
-	Operation   string
-	RequestID   *uuid.UUID
-	MaxRows     int32
+	WorkspaceID  uuid.UUID
+	BeforeAt     time.Time
+	BeforeID     uuid.UUID
+	Since        time.Time
+	Until        time.Time
+	Actor        string
+	Operation    string
+	RequestID    uuid.UUID
+	MaxRows      int32
+	Installation bool
 }
 
 type ActivityAuditRow struct {
@@ -51,6 +65,7 @@ type ActivityAuditRow struct {
 }
 
 // The activity of a workspace for the console: who changed what, and what happened, newest first.
+// Entries of the workspace and, with installation, those of the whole installation. Each has its index.
 func (q *Queries) ActivityAudit(ctx context.Context, arg ActivityAuditParams) ([]ActivityAuditRow, error) {
 	rows, err := q.db.Query(ctx, ActivityAudit,
 		arg.WorkspaceID,
@@ -62,6 +77,7 @@ func (q *Queries) ActivityAudit(ctx context.Context, arg ActivityAuditParams) ([
 		arg.Operation,
 		arg.RequestID,
 		arg.MaxRows,
+		arg.Installation,
 	)
 	if err != nil {
 		return nil, err
@@ -93,29 +109,30 @@ func (q *Queries) ActivityAudit(ctx context.Context, arg ActivityAuditParams) ([
 }
 
 const ActivityAuditOf = `-- name: ActivityAuditOf :many
-with named as materialized (select a.audit_id, a.occurred_at, a.workspace_id, a.actor_kind, a.actor_id, a.actor_name, a.request_id, a.operation, a.subject_kinds, a.subject_ids, a.outcome from audit_log a where a.subject_ids @> array[$10::uuid])
+with named as materialized (select a.audit_id, a.occurred_at, a.workspace_id, a.actor_kind, a.actor_id, a.actor_name, a.request_id, a.operation, a.subject_kinds, a.subject_ids, a.outcome from audit_log a where a.subject_ids @> array[$11::uuid])
 select audit_id, occurred_at, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from named
-where workspace_id = $1::uuid
-  and (occurred_at, audit_id) < ($2::timestamptz, $3::uuid)
-  and occurred_at >= $4::timestamptz and occurred_at < $5::timestamptz
-  and ($6::text is null or actor_kind = $6::text or strpos(lower(actor_name), lower($6::text)) > 0
-    or actor_id::text = $6::text)
-  and starts_with(operation, $7::text)
-  and ($8::uuid is null or request_id = $8::uuid)
-order by occurred_at desc, audit_id desc limit $9::integer
+where (workspace_id = $1::uuid or $2::boolean and workspace_id is null)
+  and (occurred_at, audit_id) < ($3::timestamptz, $4::uuid)
+  and occurred_at >= $5::timestamptz and occurred_at < $6::timestamptz
+  and ($7::text = '' or actor_kind = $7::text or strpos(lower(actor_name), lower($7::text)) > 0
+    or actor_id::text = $7::text)
+  and starts_with(operation, $8::text)
+  and ($9::uuid = '00000000-0000-0000-0000-000000000000'::uuid or request_id = $9::uuid)
+order by occurred_at desc, audit_id desc limit $10::integer
 `
 
 type ActivityAuditOfParams struct {
-	WorkspaceID uuid.UUID
-	BeforeAt    time.Time
-	BeforeID    uuid.UUID
-	Since       time.Time
-	Until       time.Time
-	Actor       *string
-	Operation   string
-	RequestID   *uuid.UUID
-	MaxRows     int32
-	SubjectID   uuid.UUID
+	WorkspaceID  uuid.UUID
+	Installation bool
+	BeforeAt     time.Time
+	BeforeID     uuid.UUID
+	Since        time.Time
+	Until        time.Time
+	Actor        string
+	Operation    string
+	RequestID    uuid.UUID
+	MaxRows      int32
+	SubjectID    uuid.UUID
 }
 
 type ActivityAuditOfRow struct {
@@ -135,6 +152,7 @@ type ActivityAuditOfRow struct {
 func (q *Queries) ActivityAuditOf(ctx context.Context, arg ActivityAuditOfParams) ([]ActivityAuditOfRow, error) {
 	rows, err := q.db.Query(ctx, ActivityAuditOf,
 		arg.WorkspaceID,
+		arg.Installation,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.Since,
@@ -339,19 +357,29 @@ func (q *Queries) ActivityEventsOf(ctx context.Context, arg ActivityEventsOfPara
 }
 
 const AuditScanEnd = `-- name: AuditScanEnd :one
-select occurred_at from audit_log
-where workspace_id = $1::uuid and (occurred_at, audit_id) < ($2::timestamptz, $3::uuid)
-  and occurred_at >= $4::timestamptz and occurred_at < $5::timestamptz
-order by occurred_at desc, audit_id desc offset $6::integer limit 1
+select x.occurred_at from (
+  (select a.occurred_at, a.audit_id from audit_log a
+   where a.workspace_id = $1::uuid and (a.occurred_at, a.audit_id) < ($2::timestamptz, $3::uuid)
+     and a.occurred_at >= $4::timestamptz and a.occurred_at < $5::timestamptz
+   order by a.occurred_at desc, a.audit_id desc limit $6::integer)
+  union all
+  (select a.occurred_at, a.audit_id from audit_log a
+   where $7::boolean and a.workspace_id is null and (a.occurred_at, a.audit_id) < ($2::timestamptz, $3::uuid)
+     and a.occurred_at >= $4::timestamptz and a.occurred_at < $5::timestamptz
+   order by a.occurred_at desc, a.audit_id desc limit $6::integer)
+) x
+order by x.occurred_at desc, x.audit_id desc offset $8::integer limit 1
 `
 
 type AuditScanEndParams struct {
-	WorkspaceID uuid.UUID
-	BeforeAt    time.Time
-	BeforeID    uuid.UUID
-	Since       time.Time
-	Until       time.Time
-	ScannedRows int32
+	WorkspaceID  uuid.UUID
+	BeforeAt     time.Time
+	BeforeID     uuid.UUID
+	Since        time.Time
+	Until        time.Time
+	ScannedRows  int32
+	Installation bool
+	SkippedRows  int32
 }
 
 // Where a page of ActivityAudit stops its search for rare matches.
@@ -363,6 +391,8 @@ func (q *Queries) AuditScanEnd(ctx context.Context, arg AuditScanEndParams) (tim
 		arg.Since,
 		arg.Until,
 		arg.ScannedRows,
+		arg.Installation,
+		arg.SkippedRows,
 	)
 	var occurred_at time.Time
 	err := row.Scan(&occurred_at)
