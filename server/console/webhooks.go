@@ -42,12 +42,13 @@ func (h *handler) webhookRoutes() []route {
 
 // webhookNotices are the notices of actions on webhooks.
 var webhookNotices = map[string]string{
-	"webhook-types":    "Saved. The next events are sent by these types.",
-	"webhook-enabled":  "Enabled. New events are sent. Held ones stay held until you replay them.",
-	"webhook-disabled": "Disabled. Events are held until you enable the webhook and replay them.",
-	"webhook-deleted":  "Deleted, with its deliveries.",
-	"webhook-replayed": "Scheduled. The server sends these deliveries now, oldest first.",
-	"delivery-sent":    "Scheduled. The server sends the event again now.",
+	"webhook-types":         "Saved. The next events are sent by these types.",
+	"webhook-enabled":       "Enabled. New events are sent. Held ones stay held until you replay them.",
+	"webhook-disabled":      "Disabled. Events are held until you enable the webhook and replay them.",
+	"webhook-deleted":       "Deleted, with its deliveries.",
+	"webhook-replayed":      "Scheduled. The server sends these deliveries now, oldest first.",
+	"webhook-replayed-part": "Scheduled. The server sends the oldest deliveries now. This page has the rest.",
+	"delivery-sent":         "Scheduled. The server sends the event again now.",
 }
 
 // webhookRow is a webhook in the list and on its page.
@@ -439,8 +440,25 @@ func (h *handler) deleteWebhook(rq *request) error {
 
 // replayForm is a replay: its filter, and what it would send.
 type replayForm struct {
-	counts map[webhook.DeliveryState]int
-	total  int
+	webhook.ReplayCount
+	total        int
+	since, until string // as in the fields
+}
+
+// replayPeriod is how far back a replay goes unless the operator chooses a period.
+const replayPeriod = 24 * time.Hour
+
+// periodOr reads the filter by time from the URL as texts of its fields. An absent bound is that of a default period
+// that ends now.
+func (rq *request) periodOr(length time.Duration) (since, until string) {
+	at := func(name string, otherwise time.Time) string {
+		if text := rq.query(name); !parseMoment(text).IsZero() {
+			return text
+		}
+		return otherwise.UTC().Format(momentLayout)
+	}
+	// The fields have minutes, and the end is exclusive.
+	return at("since", rq.now.Add(-length)), at("until", rq.now.Add(time.Minute))
 }
 
 // replayFilter returns the filter of a replay. Without a state it is for failed and held deliveries.
@@ -473,40 +491,49 @@ func (h *handler) showReplay(rq *request) error {
 	if err != nil {
 		return err
 	}
-	since, until := rq.period()
-	f := replayFilter(rq.query("state"), rq.query("type"), since, until)
-	counts, err := h.Access.Webhooks.CountDeliveries(rq.r.Context(), rq.reader(), w.ID, f, uuid.Nil)
+	var form replayForm
+	form.since, form.until = rq.periodOr(replayPeriod)
+	f := replayFilter(rq.query("state"), rq.query("type"), parseMoment(form.since), parseMoment(form.until))
+	after, _ := uuid.Parse(rq.query(afterParam))
+	form.ReplayCount, err = h.Access.Webhooks.CountReplay(rq.r.Context(), rq.reader(), w.ID, f, after)
 	if err != nil {
 		return err
 	}
-	form := replayForm{counts: counts}
-	for _, n := range counts {
+	for _, n := range form.ByState {
 		form.total += n
 	}
 	return rq.show(replayPage(rq, w, form))
 }
 
+// replayDeliveries replays at most webhook.MaxReplay deliveries, and leads to the rest.
 func (h *handler) replayDeliveries(rq *request) error {
 	id, err := rq.webhookID()
 	if err != nil {
 		return err
 	}
 	f := replayFilter(rq.form("state"), rq.form("type"), parseMoment(rq.form("since")), parseMoment(rq.form("until")))
+	if f.Since.IsZero() || f.Until.IsZero() {
+		return domain.Invalidf("since", "Choose from when until when to send deliveries again.")
+	}
 	ctx := rq.r.Context()
 	if rq.form("enable") != "" {
 		if _, err := h.Access.Webhooks.EnableWebhook(ctx, rq.principal, id); err != nil {
 			return err
 		}
 	}
-	var at uuid.UUID
-	for more := true; more; {
-		r, err := h.Access.Webhooks.ReplayDeliveries(ctx, rq.principal, id, f, at)
-		if err != nil {
-			return err
-		}
-		at, more = r.Last, r.More
+	after, _ := uuid.Parse(rq.form(afterParam))
+	r, err := h.Access.Webhooks.Replay(ctx, rq.principal, id, f, after)
+	if err != nil {
+		return err
 	}
-	return rq.done(rq.webhookPath(id, ""), "webhook-replayed")
+	if !r.More {
+		return rq.done(rq.webhookPath(id, ""), "webhook-replayed")
+	}
+	query := []string{afterParam, r.Last.String()}
+	for _, name := range []string{"state", "type", "since", "until"} {
+		query = append(query, name, rq.form(name))
+	}
+	return rq.done(withQuery(rq.webhookPath(id, "/replay"), query...), "webhook-replayed-part")
 }
 
 // deliveryView is what the page of a delivery shows.

@@ -183,14 +183,51 @@ func TestWebhooks_Replay(t *testing.T) {
 	v.open("/webhooks/"+id+"/replay").
 		shows(t, http.StatusOK, "<strong>1</strong>", "1 Held", "Enable the webhook first")
 	v.open("/webhooks/"+id+"/replay?type=device.added").shows(t, http.StatusOK, "nothing to send")
-	if got := v.submit("/webhooks/" + id + "/replay"); got.StatusCode != http.StatusConflict {
+	if got := v.submit("/webhooks/"+id+"/replay", "enable", "yes"); got.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("without a period: status %d", got.StatusCode)
+	}
+	const since, until = "2020-01-01T00:00", "2099-01-01T00:00"
+	got := v.submit("/webhooks/"+id+"/replay", "since", since, "until", until)
+	if got.StatusCode != http.StatusConflict {
 		t.Errorf("without enabling: status %d", got.StatusCode)
 	}
 	r.status.Store(http.StatusOK)
-	v.act("/webhooks/"+id+"/replay", "enable", "yes")
+	v.act("/webhooks/"+id+"/replay", "enable", "yes", "since", since, "until", until)
 	apptest.Until(t, "it is delivered", func() bool {
 		return strings.Contains(v.open("/webhooks/"+id+"?state=delivered").body, "/deliveries/")
 	})
+}
+
+// A replay counts and sends at most 10,000 deliveries of the period at a time, and the page has the rest.
+func TestWebhooks_ReplayInParts(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, apptest.WithProfiles("august"))
+	v, r := b.as(t, domain.RoleAdmin), newReceiver(t)
+	id, _ := v.newWebhook(r.URL, "device.removed")
+	v.act("/webhooks/" + id + "/disable")
+	b.Exec(t, `with made as (
+			insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at)
+			select overlay(overlay(md5(i::text) placing lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') from 1)
+				placing '7' from 13)::uuid, $1, 'device.removed', '{}', at, at
+			from generate_series(1, 10040) i cross join lateral (select now() - interval '1 h' + i * interval '1 ms' as at) x
+			returning event_id)
+		insert into deliveries (webhook_id, event_id, state, next_attempt_at) select $2, event_id, 'held', now() from made`,
+		b.WorkspaceID, id)
+	page := v.open("/webhooks/" + id + "/replay")
+	page.shows(t, http.StatusOK, "More than 10,000 deliveries", "<strong>10000</strong>")
+	v.open("/webhooks/"+id+"/replay?until=2020-01-01T00:00").shows(t, http.StatusOK, "nothing to send")
+	v.open("/webhooks/"+id+"/replay?type=device.added").shows(t, http.StatusOK, "Search the rest")
+	period := []string{"since", "2020-01-01T00:00", "until", "2099-01-01T00:00"}
+	rest := v.submit("/webhooks/"+id+"/replay", append(period, "enable", "yes")...).Header.Get("Location")
+	v.open("/webhooks/"+id+"/replay?state=held").shows(t, http.StatusOK, "<strong>40</strong>")
+	_, query, _ := strings.Cut(rest, "?")
+	v.open("/webhooks/"+id+"/replay?"+query).shows(t, http.StatusOK, "<strong>40</strong>", "This page has the rest")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.act("/webhooks/"+id+"/replay", append(period, "after", values.Get("after"))...)
+	v.open("/webhooks/"+id+"/replay?state=held").shows(t, http.StatusOK, "nothing to send")
 }
 
 func TestActivity_FiltersAndExports(t *testing.T) {

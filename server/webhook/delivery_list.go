@@ -157,7 +157,63 @@ func (s *Service) CountDeliveries(
 	return counts, nil
 }
 
-// Replayed is the result of one batch of a replay.
+// replayBatches is how many batches CountReplay and Replay read.
+const replayBatches = 20
+
+// MaxReplay is how many deliveries CountReplay and Replay read.
+const MaxReplay = replayBatches * deliveryBatch
+
+// ReplayCount is what a call of Replay would send.
+type ReplayCount struct {
+	ByState map[DeliveryState]int
+	Last    uuid.UUID // the rest starts after this event
+	More    bool      // Replay reads no more than this, but there can be more
+}
+
+// CountReplay counts what Replay sends with the same arguments.
+func (s *Service) CountReplay(
+	ctx context.Context,
+	p domain.Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (ReplayCount, error) {
+	out := ReplayCount{ByState: map[DeliveryState]int{}, Last: after, More: true}
+	for batch := 0; out.More && batch < replayBatches; batch++ {
+		var rows []dbsqlc.WalkDeliveriesRow
+		var err error
+		if rows, out.Last, out.More, err = s.walkDeliveries(ctx, p, webhook, f, out.Last); err != nil {
+			return ReplayCount{}, err
+		}
+		for _, r := range rows {
+			out.ByState[DeliveryState(r.State)]++
+		}
+	}
+	return out, nil
+}
+
+// Replay runs ReplayDeliveries for at most MaxReplay deliveries. Each batch has a transaction of its own, so those before
+// a failed one are pending again.
+func (s *Service) Replay(
+	ctx context.Context,
+	p domain.Principal,
+	webhook uuid.UUID,
+	f DeliveryFilter,
+	after uuid.UUID,
+) (Replayed, error) {
+	out := Replayed{Last: after, More: true}
+	for batch := 0; out.More && batch < replayBatches; batch++ {
+		r, err := s.ReplayDeliveries(ctx, p, webhook, f, out.Last)
+		if err != nil {
+			return out, err
+		}
+		out.Deliveries += r.Deliveries
+		out.Last, out.More = r.Last, r.More
+	}
+	return out, nil
+}
+
+// Replayed is the result of a replay, or of one batch of it.
 type Replayed struct {
 	Deliveries int       // deliveries that are pending again
 	Last       uuid.UUID // the next batch starts after this event
