@@ -47,9 +47,25 @@ func parseMoment(text string) time.Time {
 	return time.Time{}
 }
 
+// momentText is a time of a filter for people.
+func momentText(text string) string { return parseMoment(text).Format("2006-01-02 15:04") }
+
 // period reads the filter by time from the URL.
 func (rq *request) period() (since, until time.Time) {
 	return parseMoment(rq.query("since")), parseMoment(rq.query("until"))
+}
+
+// periodOr is period as texts of its fields. The default end is now, and the default length of the period is length.
+func (rq *request) periodOr(length time.Duration) (since, until string) {
+	since, until = rq.query("since"), rq.query("until")
+	if parseMoment(until).IsZero() {
+		// The fields have minutes, and the end is exclusive.
+		until = rq.now.Add(time.Minute).UTC().Format(momentLayout)
+	}
+	if parseMoment(since).IsZero() {
+		since = parseMoment(until).Add(-length).Format(momentLayout)
+	}
+	return since, until
 }
 
 // activityFilter reads the filters of the activity from the URL. known is false if an identifier is none, so that no row
@@ -243,16 +259,33 @@ func mainSubjects(all []overview.Subject) (out []overview.Subject) {
 	return out
 }
 
-// Limits of an export.
+// Limits of an export. A page without matches counts as well, so that a rare match does not read everything.
 const (
-	exportRows = 100_000
-	exportPage = 500
+	exportPages = 200
+	exportPage  = 500 // rows
+	// exportPeriod is how far back an export goes unless the operator chooses a period.
+	exportPeriod = 30 * day
 )
+
+// limitRow is the kind of the last row of an export that has reached its limit.
+const limitRow = "limit"
+
+// limitReached returns the last row of an export whose rest starts at a position. The rest can repeat rows of the same
+// time, but lacks none.
+func limitReached(rest overview.Position) []overview.ActivityRow {
+	return []overview.ActivityRow{{
+		Kind: limitRow,
+		At:   rest.At.Add(time.Microsecond),
+		What: "The export ends here at its limit of 100,000 rows, or of those that it searches. For the rest, export until this time.",
+	}}
+}
 
 // exportActivity streams the rows that match the filters as CSV or as JSON lines. Rows contain no values of resources, so
 // no PIN.
 func (h *handler) exportActivity(rq *request) error {
 	f, known := rq.activityFilter()
+	since, until := rq.periodOr(exportPeriod)
+	f.Since, f.Until = parseMoment(since), parseMoment(until)
 	write, contentType, ending := writeJSONLines(rq.w), "application/x-ndjson", "ndjson"
 	if rq.query("format") != "ndjson" {
 		write, contentType, ending = writeCSV(rq.w), "text/csv; charset=utf-8", "csv"
@@ -286,7 +319,7 @@ func (h *handler) exportActivity(rq *request) error {
 // errDisconnected means that the client is gone.
 var errDisconnected = errors.New("the client has disconnected")
 
-// streamActivity writes pages of rows, starting with the given one.
+// streamActivity writes pages of rows, starting with the given one. Where it reaches the limit, the last row says so.
 func (h *handler) streamActivity(
 	rq *request,
 	f overview.ActivityFilter,
@@ -294,12 +327,15 @@ func (h *handler) streamActivity(
 	next overview.Position,
 	write func([]overview.ActivityRow) error,
 ) error {
-	ctx, sent := rq.r.Context(), 0
-	for {
+	ctx := rq.r.Context()
+	for page := 1; ; page++ {
+		if next != (overview.Position{}) && page == exportPages {
+			rows = append(rows, limitReached(next)...)
+		}
 		if err := write(rows); err != nil {
 			return fmt.Errorf("%w: %w", errDisconnected, err)
 		}
-		if sent += len(rows); next == (overview.Position{}) || sent >= exportRows {
+		if next == (overview.Position{}) || page == exportPages {
 			return nil
 		}
 		err := admission.Reacquire(ctx, func() (err error) {
@@ -336,10 +372,10 @@ type exportedRow struct {
 	Subjects  map[string][]string `json:"subjects"`
 }
 
-// outcomeText is the outcome of an act; empty for events.
+// outcomeText is the outcome of an act; empty for other rows.
 func outcomeText(r overview.ActivityRow) string {
 	switch {
-	case r.Kind == overview.EventRow:
+	case r.Kind != overview.AuditRow:
 		return ""
 	case r.Pending:
 		return "pending"
@@ -429,8 +465,9 @@ func idText(id *uuid.UUID) string {
 
 // exportURL returns the URL of the export of the rows that the page shows.
 func (rq *request) exportURL(format string) string {
-	query := []string{"format", format}
-	for _, name := range []string{"kind", "actor", "what", "subject", "request", "since", "until"} {
+	since, until := rq.periodOr(exportPeriod)
+	query := []string{"format", format, "since", since, "until", until}
+	for _, name := range []string{"kind", "actor", "what", "subject", "request"} {
 		query = append(query, name, rq.query(name))
 	}
 	return rq.url("/activity/export", query...)

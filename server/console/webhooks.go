@@ -448,19 +448,6 @@ type replayForm struct {
 // replayPeriod is how far back a replay goes unless the operator chooses a period.
 const replayPeriod = 24 * time.Hour
 
-// periodOr reads the filter by time from the URL as texts of its fields. An absent bound is that of a default period
-// that ends now.
-func (rq *request) periodOr(length time.Duration) (since, until string) {
-	at := func(name string, otherwise time.Time) string {
-		if text := rq.query(name); !parseMoment(text).IsZero() {
-			return text
-		}
-		return otherwise.UTC().Format(momentLayout)
-	}
-	// The fields have minutes, and the end is exclusive.
-	return at("since", rq.now.Add(-length)), at("until", rq.now.Add(time.Minute))
-}
-
 // replayFilter returns the filter of a replay. Without a state it is for failed and held deliveries.
 func replayFilter(state, eventType string, since, until time.Time) webhook.DeliveryFilter {
 	f := webhook.DeliveryFilter{

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -319,6 +320,37 @@ func TestActivity_ShowsInstallationToItsAdmins(t *testing.T) {
 	}
 	b.open(t, domain.RoleAdmin, "/activity?subject="+subject[1]).shows(t, http.StatusOK, "Console access: invite")
 	b.open(t, local, "/activity?subject="+subject[1]).hides(t, "Console access: invite")
+}
+
+// An export has a period, by default the last 30 days, and says where it stopped at its limit.
+func TestActivity_ExportIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	v := b.as(t, domain.RoleViewer)
+	b.Exec(
+		t,
+		`insert into audit_log (audit_id, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome, occurred_at)
+		select gen_random_uuid(), $1, 'api_key', case i when 1 then '/locks/old' else '/locks/many' end, '{}', '{}', 'done',
+			now() - case i when 1 then interval '31 days' else i * interval '1 ms' end from generate_series(1, 100021) i`,
+		b.WorkspaceID,
+	)
+	v.open("/activity/export?what=/locks/old").hides(t, "/locks/old")
+	v.open("/activity/export?what=/locks/old&until=2099-01-01T00:00").hides(t, "/locks/old")
+	v.open("/activity/export?what=/locks/old&since=2020-01-01T00:00").shows(t, http.StatusOK, "/locks/old")
+	month := time.Now().AddDate(0, 0, -30).UTC().Format("2006-01-02")
+	v.open("/activity").shows(t, http.StatusOK, "from "+month, "at most", "100,000", "since="+month)
+	rows, err := csv.NewReader(strings.NewReader(v.open("/activity/export?kind=audit").body)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := rows[len(rows)-1]
+	if len(rows) != 100_002 || last[1] != "limit" || !strings.Contains(last[6], "100,000 rows") {
+		t.Fatalf("%d rows, the last is %q", len(rows), last)
+	}
+	rest := v.open("/activity/export?format=ndjson&kind=audit&until=" + last[0]).body
+	if n := strings.Count(rest, "/locks/many"); n < 20 || n > 21 || strings.Contains(rest, "limit") {
+		t.Errorf("the rest has %d rows: %s", n, rest)
+	}
 }
 
 func TestActivity_PagesHaveEachRowOnce(t *testing.T) {
