@@ -273,11 +273,13 @@ const limitRow = "limit"
 // limitReached returns the last row of an export whose rest starts at a position. The rest can repeat rows of the same
 // time, but lacks none.
 func limitReached(rest overview.Position) []overview.ActivityRow {
-	return []overview.ActivityRow{{
-		Kind: limitRow,
-		At:   rest.At.Add(time.Microsecond),
-		What: "The export ends here at its limit of 100,000 rows, or of those that it searches. For the rest, export until this time.",
-	}}
+	return []overview.ActivityRow{
+		{
+			Kind: limitRow,
+			At:   rest.At.Add(time.Microsecond),
+			What: "The export ends here at its limit of 100,000 rows, or of those that it searches. For the rest, export until this time.",
+		},
+	}
 }
 
 // exportActivity streams the rows that match the filters as CSV or as JSON lines. Rows contain no values of resources, so

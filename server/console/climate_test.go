@@ -47,6 +47,28 @@ func TestThermostats_ShowAndSet(t *testing.T) {
 	mustContain(t, body, "is no number")
 }
 
+// Today leads to the page of a thermostat and of a noise sensor.
+func TestToday_LeadsToClimateAndNoise(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, apptest.WithProfiles("ecobee", "minut"))
+	thermostat, sensor := b.Device(t, "ecobee"), b.Device(t, "minut")
+	var offline, battery string
+	apptest.Until(t, "both devices are offline", func() bool {
+		b.Exec(t, "update devices set online = false, battery_level = null")
+		offline = mustOpen(t, b, "")
+		return strings.Count(offline, "The device is offline.") == 2
+	})
+	apptest.Until(t, "both batteries are low", func() bool {
+		b.Exec(t, "update devices set online = true, battery_level = 0.05")
+		battery = mustOpen(t, b, "")
+		return strings.Count(battery, "The battery is at 5 %.") == 2
+	})
+	for _, page := range []string{offline, battery} {
+		mustContain(t, page, "/thermostats/"+thermostat, "/noise-sensors/"+sensor)
+		mustLack(t, page, "/locks/"+thermostat, "/locks/"+sensor)
+	}
+}
+
 func TestThermostats_PresetsAndSchedules(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("ecobee"))

@@ -3,6 +3,7 @@ package console
 import (
 	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/device"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
 )
 
@@ -50,11 +51,19 @@ func (h *handler) showToday(rq *request) (err error) {
 	return rq.show(todayPage(rq, t))
 }
 
+// findingURL is the URL of the page of what is wrong.
+func (rq *request) findingURL(f overview.Finding) string {
+	if path := findingKinds[f.Kind].path; path != "" {
+		return rq.url(path + f.ID.String())
+	}
+	return rq.deviceURL(device.Device{ID: f.ID, Capabilities: f.Capabilities})
+}
+
 // findingKind describes a kind of finding on the pages.
 type findingKind struct {
 	tone   tone
 	what   string
-	path   string // of the resource, without the identifier
+	path   string // of the resource, without the identifier; empty: a device
 	advice string
 }
 
@@ -62,8 +71,8 @@ var findingKinds = map[overview.Kind]findingKind{
 	overview.AccountFailing:  {bad, "Account", "/accounts/", "Update its credential, or send a new link to its owner."},
 	overview.CodeOverdue:     {bad, "Code", "/codes/", "Open the code to see the attempts, and try again."},
 	overview.CodeFailing:     {bad, "Code", "/codes/", "Open the code to see what the lock says."},
-	overview.DeviceOffline:   {bad, "Device", "/locks/", "Check its power, its bridge, and the network."},
-	overview.BatteryCritical: {bad, "Battery", "/locks/", "Replace the batteries now."},
+	overview.DeviceOffline:   {bad, "Device", "", "Check its power, its bridge, and the network."},
+	overview.BatteryCritical: {bad, "Battery", "", "Replace the batteries now."},
 	overview.WebhookFailing:  {warning, "Webhook", "/webhooks/", "Open the webhook to see what the receiver answers."},
 	overview.UserFailing: {
 		warning,
@@ -71,5 +80,5 @@ var findingKinds = map[overview.Kind]findingKind{
 		"/people/users/",
 		"Open the person to see what the access system says.",
 	},
-	overview.BatteryLow: {warning, "Battery", "/locks/", "Replace the batteries soon."},
+	overview.BatteryLow: {warning, "Battery", "", "Replace the batteries soon."},
 }

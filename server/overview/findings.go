@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain/capability"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/health"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/dbsqlc"
 )
@@ -36,6 +38,8 @@ type Finding struct {
 	// ID is the account, code, device, webhook, or user of an access system.
 	ID   uuid.UUID
 	Name string
+	// Capabilities are those of a device.
+	Capabilities capability.Set
 	// Device and DeviceName are the device of a code.
 	Device     uuid.UUID
 	DeviceName string
@@ -125,13 +129,17 @@ func (s *Service) failingCodes(ctx context.Context, workspace uuid.UUID) (out []
 func (s *Service) offlineDevices(ctx context.Context, workspace uuid.UUID) (out []Finding, err error) {
 	rows, err := s.db.OfflineDevices(ctx, dbsqlc.OfflineDevicesParams{WorkspaceID: workspace, MaxRows: MaxFindings})
 	for _, r := range rows {
-		out = append(out, Finding{
+		f := Finding{
 			Kind:    DeviceOffline,
 			ID:      r.DeviceID,
 			Name:    r.Name,
 			Problem: "The device is offline.",
 			Since:   r.OnlineChangedAt,
-		})
+		}
+		if err := json.Unmarshal(r.Capabilities, &f.Capabilities); err != nil {
+			return nil, fmt.Errorf("read the capabilities of device %s: %w", r.DeviceID, err)
+		}
+		out = append(out, f)
 	}
 	return out, err
 }
@@ -143,12 +151,16 @@ func (s *Service) lowBatteries(ctx context.Context, workspace uuid.UUID) (out []
 		if r.Level < 0.1 {
 			kind = BatteryCritical
 		}
-		out = append(out, Finding{
+		f := Finding{
 			Kind:    kind,
 			ID:      r.DeviceID,
 			Name:    r.Name,
 			Problem: fmt.Sprintf("The battery is at %.0f %%.", r.Level*100),
-		})
+		}
+		if err := json.Unmarshal(r.Capabilities, &f.Capabilities); err != nil {
+			return nil, fmt.Errorf("read the capabilities of device %s: %w", r.DeviceID, err)
+		}
+		out = append(out, f)
 	}
 	return out, err
 }

@@ -710,7 +710,7 @@ func (q *Queries) LatestEventsOfDevice(ctx context.Context, arg LatestEventsOfDe
 }
 
 const LowBatteries = `-- name: LowBatteries :many
-select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level from devices
+select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level, capabilities from devices
 where removed_at is null and is_managed and battery_level < 0.25 and workspace_id = $1
 order by battery_level limit $2::integer
 `
@@ -721,9 +721,10 @@ type LowBatteriesParams struct {
 }
 
 type LowBatteriesRow struct {
-	DeviceID uuid.UUID
-	Name     string
-	Level    float64
+	DeviceID     uuid.UUID
+	Name         string
+	Level        float64
+	Capabilities []byte
 }
 
 func (q *Queries) LowBatteries(ctx context.Context, arg LowBatteriesParams) ([]LowBatteriesRow, error) {
@@ -735,7 +736,12 @@ func (q *Queries) LowBatteries(ctx context.Context, arg LowBatteriesParams) ([]L
 	items := []LowBatteriesRow{}
 	for rows.Next() {
 		var i LowBatteriesRow
-		if err := rows.Scan(&i.DeviceID, &i.Name, &i.Level); err != nil {
+		if err := rows.Scan(
+			&i.DeviceID,
+			&i.Name,
+			&i.Level,
+			&i.Capabilities,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -844,7 +850,7 @@ func (q *Queries) NewestChange(ctx context.Context, workspaceID uuid.UUID) (Newe
 }
 
 const OfflineDevices = `-- name: OfflineDevices :many
-select device_id, coalesce(nickname, name)::text as name, online_changed_at from devices
+select device_id, coalesce(nickname, name)::text as name, online_changed_at, capabilities from devices
 where removed_at is null and is_managed and not online and workspace_id = $1
 order by online_changed_at limit $2::integer
 `
@@ -858,6 +864,7 @@ type OfflineDevicesRow struct {
 	DeviceID        uuid.UUID
 	Name            string
 	OnlineChangedAt time.Time
+	Capabilities    []byte
 }
 
 func (q *Queries) OfflineDevices(ctx context.Context, arg OfflineDevicesParams) ([]OfflineDevicesRow, error) {
@@ -869,7 +876,12 @@ func (q *Queries) OfflineDevices(ctx context.Context, arg OfflineDevicesParams) 
 	items := []OfflineDevicesRow{}
 	for rows.Next() {
 		var i OfflineDevicesRow
-		if err := rows.Scan(&i.DeviceID, &i.Name, &i.OnlineChangedAt); err != nil {
+		if err := rows.Scan(
+			&i.DeviceID,
+			&i.Name,
+			&i.OnlineChangedAt,
+			&i.Capabilities,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -73,12 +73,12 @@ select device_id, coalesce(nickname, name)::text as name, coalesce(reported_time
 from devices where workspace_id = @workspace_id and device_id = any(@device_ids::uuid[]);
 
 -- name: OfflineDevices :many
-select device_id, coalesce(nickname, name)::text as name, online_changed_at from devices
+select device_id, coalesce(nickname, name)::text as name, online_changed_at, capabilities from devices
 where removed_at is null and is_managed and not online and workspace_id = @workspace_id
 order by online_changed_at limit @max_rows::integer;
 
 -- name: LowBatteries :many
-select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level from devices
+select device_id, coalesce(nickname, name)::text as name, battery_level::double precision as level, capabilities from devices
 where removed_at is null and is_managed and battery_level < 0.25 and workspace_id = @workspace_id
 order by battery_level limit @max_rows::integer;
 
