@@ -96,7 +96,8 @@ func (b *listBed) fillConsole(ctx context.Context, rows int) error {
 		from (select t from access_codes t where is_managed order by created_at limit 1) o,
 		(select device_id, row_number() over () as lock from devices where vendor_ref like 'copy/%') d,
 		generate_series(1, 10) k,
-		lateral jsonb_populate_record(o.t, jsonb_build_object('access_code_id', gen_random_uuid(), 'device_id', d.device_id,
+		lateral jsonb_populate_record(o.t, jsonb_build_object(
+			'access_code_id', gen_random_uuid(), 'device_id', d.device_id,
 			'name', 'Copy ' || lock || '/' || k, 'pin_sealed', null, 'pin_mac', null, 'applied_sealed', null,
 			'vendor_ref', 'copy/' || k, 'status', case when lock % 500 = k then 'setting' else 'set' end,
 			'error_code', case when lock % 700 = k then 'failed_to_set_on_device' end,
@@ -114,8 +115,8 @@ func (b *listBed) fillConsole(ctx context.Context, rows int) error {
 	} {
 		changes := map[string]string{
 			"user_identities": `'user_identity_key', null, ` + at,
-			"audit_log": `'occurred_at', now() - n * interval '1 second', 'subject_kinds', jsonb_build_array('device_id'), ` +
-				`'subject_ids', jsonb_build_array(gen_random_uuid())`,
+			"audit_log": `'occurred_at', now() - n * interval '1 second', ` +
+				`'subject_kinds', jsonb_build_array('device_id'), 'subject_ids', jsonb_build_array(gen_random_uuid())`,
 			"events": `'created_at', now() - n * interval '1 second', 'fanned_out_at', now()`,
 		}[table]
 		if err := b.copiesOf(ctx, table, id, changes, rows/10); err != nil {
@@ -129,7 +130,8 @@ func (b *listBed) fillConsole(ctx context.Context, rows int) error {
 // copiesOf is copies for tables without a created_at.
 func (b *listBed) copiesOf(ctx context.Context, table, id, changes string, n int) error {
 	const statement = `insert into %[1]s select copy.* from (select t from %[1]s t limit 1) o,
-		generate_series(1, %[4]d) n, lateral jsonb_populate_record(o.t, jsonb_build_object('%[2]s', gen_random_uuid(), %[3]s)) copy`
+		generate_series(1, %[4]d) n,
+		lateral jsonb_populate_record(o.t, jsonb_build_object('%[2]s', gen_random_uuid(), %[3]s)) copy`
 	_, err := b.pool.Exec(ctx, fmt.Sprintf(statement, table, id, changes, n))
 	return err
 }

@@ -22,8 +22,8 @@ type NewWorkspace struct {
 }
 
 // AddWorkspace creates a workspace and lets the credential of p enter it. The server itself has no credential
-// and creates one that no credential may enter yet, and so does an operator. It fails with Invalid, also where the credential may enter
-// the maximum already.
+// and creates one that no credential may enter yet, and so does an operator. It fails with Invalid, also where the
+// credential may enter the maximum already.
 func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWorkspace) (w Workspace, err error) {
 	if err := domain.All(
 		domain.CheckLabel("name", n.Name),
