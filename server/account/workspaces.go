@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,6 +24,7 @@ type Workspace struct {
 	PublishableKeys    bool // whether publishable keys are accepted
 	PublishableKey     string
 	Webviews           WebviewLook
+	CreatedAt          time.Time
 }
 
 // WebviewLook is the appearance of the pages on which people connect an account. Empty fields are not set.
@@ -43,6 +45,7 @@ func toWorkspace(r dbsqlc.Workspace, publishable *string) Workspace {
 		IsSuspended:        r.IsSuspended,
 		PublishableKeys:    r.IsPublishableKeyAuthEnabled,
 		PublishableKey:     domain.Value(publishable),
+		CreatedAt:          r.CreatedAt,
 	}
 	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
 	return w
@@ -105,6 +108,38 @@ func (s *Service) ListWorkspaces(ctx context.Context, p domain.Principal) ([]Wor
 		if s.auth.IsGranted(p.CredentialID, r.Workspace.WorkspaceID, r.Mac) {
 			out = append(out, toWorkspace(r.Workspace, r.PublishableKey))
 		}
+	}
+	return out, nil
+}
+
+// WorkspacePage selects a page of workspaces.
+type WorkspacePage struct {
+	// Everywhere selects all workspaces, otherwise IDs does.
+	Everywhere bool
+	IDs        []uuid.UUID
+	Search     string // in the name and the identifier
+	// AfterAt and AfterID are the creation time and the identifier of the workspace before the first one; zero: none.
+	AfterAt time.Time
+	AfterID uuid.UUID
+	Limit   int
+}
+
+// ListWorkspacesPage lists a page of workspaces, oldest first.
+func (s *Service) ListWorkspacesPage(ctx context.Context, page WorkspacePage) ([]Workspace, error) {
+	rows, err := s.db.UnpreparedQueries.ListWorkspacesPage(ctx, dbsqlc.ListWorkspacesPageParams{
+		Everywhere:   page.Everywhere,
+		WorkspaceIds: page.IDs,
+		Pattern:      store.SearchPattern(page.Search),
+		AfterAt:      page.AfterAt,
+		AfterID:      page.AfterID,
+		MaxRows:      int32(page.Limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the workspaces: %w", err)
+	}
+	out := make([]Workspace, len(rows))
+	for i, r := range rows {
+		out[i] = toWorkspace(r.Workspace, r.PublishableKey)
 	}
 	return out, nil
 }

@@ -113,11 +113,24 @@ func getGroup(
 type GroupFilter struct {
 	SystemID, UserID, IdentityID string
 	Search                       string // in the name and the identifier
+
+	// AfterAt and AfterID are the creation time and the identifier of the group before the first one; zero: none.
+	AfterAt time.Time
+	AfterID uuid.UUID
+	Limit   int // 0: none
 }
 
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p domain.Principal, f GroupFilter) ([]Group, error) {
-	arg := dbsqlc.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Pattern: store.SearchPattern(f.Search)}
+	arg := dbsqlc.ListAcsAccessGroupsParams{
+		WorkspaceID: p.WorkspaceID,
+		Pattern:     store.SearchPattern(f.Search),
+		AfterAt:     f.AfterAt,
+		AfterID:     f.AfterID,
+	}
+	if f.Limit > 0 {
+		arg.MaxRows = new(int32(f.Limit))
+	}
 	if !(conditions{
 		{f.SystemID, &arg.AcsSystemID},
 		{f.UserID, &arg.AcsUserID},

@@ -348,6 +348,37 @@ func unknownWorkspace() *domain.Error {
 	}
 }
 
+// CredentialPage selects a page of credentials.
+type CredentialPage struct {
+	Search string    // in the name, the owner, and the hint
+	Ended  bool      // also those that are revoked or expired
+	Now    time.Time // for Ended
+	// BeforeAt and BeforeID are the creation time and the identifier of the credential before the first one.
+	BeforeAt time.Time
+	BeforeID uuid.UUID
+	Limit    int
+}
+
+// ListCredentialsPage lists a page of credentials, newest first.
+func (s *Service) ListCredentialsPage(ctx context.Context, page CredentialPage) ([]Credential, error) {
+	rows, err := s.db.UnpreparedQueries.ListCredentialsPage(ctx, dbsqlc.ListCredentialsPageParams{
+		Pattern:  store.SearchPattern(page.Search),
+		Ended:    page.Ended,
+		Now:      page.Now,
+		BeforeAt: page.BeforeAt,
+		BeforeID: page.BeforeID,
+		MaxRows:  int32(page.Limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the credentials: %w", err)
+	}
+	out := make([]Credential, len(rows))
+	for i, r := range rows {
+		out[i] = toCredential(dbsqlc.ListCredentialsRow(r))
+	}
+	return out, nil
+}
+
 // ListCredentials lists every credential. For administration only.
 func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 	rows, err := s.db.ListCredentials(ctx)
@@ -356,21 +387,25 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 	}
 	out := make([]Credential, len(rows))
 	for i, r := range rows {
-		out[i] = Credential{
-			ID:           r.CredentialID,
-			Kind:         domain.CredentialKind(r.Kind),
-			Role:         domain.Role(r.Role),
-			Name:         r.Name,
-			Owner:        r.Owner,
-			Hint:         r.Hint,
-			WorkspaceIDs: r.WorkspaceIds,
-			CreatedAt:    r.CreatedAt,
-			ExpiresAt:    r.ExpiresAt,
-			RevokedAt:    r.RevokedAt,
-			LastUsedAt:   r.LastUsedAt,
-		}
+		out[i] = toCredential(r)
 	}
 	return out, nil
+}
+
+func toCredential(r dbsqlc.ListCredentialsRow) Credential {
+	return Credential{
+		ID:           r.CredentialID,
+		Kind:         domain.CredentialKind(r.Kind),
+		Role:         domain.Role(r.Role),
+		Name:         r.Name,
+		Owner:        r.Owner,
+		Hint:         r.Hint,
+		WorkspaceIDs: r.WorkspaceIds,
+		CreatedAt:    r.CreatedAt,
+		ExpiresAt:    r.ExpiresAt,
+		RevokedAt:    r.RevokedAt,
+		LastUsedAt:   r.LastUsedAt,
+	}
 }
 
 // RevokeCredential revokes a credential immediately. It fails with NotFound, also for a credential that is

@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/account"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
 )
 
 const accessPath = Path + "/access"
@@ -60,44 +62,104 @@ var accessNotices = func() map[string]string {
 
 // accessList is what the page of operators and keys shows.
 type accessList struct {
-	operators  []operator.Operator
-	keys       []auth.Credential
-	hiddenKeys int // revoked or expired, or beyond maxKeys
-	names      map[uuid.UUID]string
+	operators     []operator.Operator
+	nextOperators string
+	keys          []auth.Credential
+	nextKeys      string
+	names         map[uuid.UUID]string // of the workspaces of both
 }
 
-// maxKeys is the maximum number of keys on the page, newest first.
-const maxKeys = 200
+// Parameters of the URL with the pages of operators and keys.
+const (
+	operatorsParam = "operators"
+	keysParam      = "keys"
+)
+
+// keyStates are the options of the filter of keys.
+var keyStates = []option{{"", "Active"}, {"1", "All"}}
 
 func showAccess(rq *request) (err error) {
-	list := accessList{names: rq.workspaceNames()}
-	if list.operators, err = rq.h.Access.Operators.ListOperators(rq.r.Context()); err != nil {
+	var list accessList
+	if err := list.readOperators(rq); err != nil {
 		return err
 	}
-	all, err := rq.h.Access.Auth.ListCredentials(rq.r.Context())
-	if err != nil {
+	if err := list.readKeys(rq); err != nil {
 		return err
 	}
-	for _, k := range slices.Backward(all) {
-		if (isActive(k, rq.now) || rq.query("all") != "") && len(list.keys) < maxKeys {
-			list.keys = append(list.keys, k)
-		} else {
-			list.hiddenKeys++
-		}
+	var of []uuid.UUID
+	for _, o := range list.operators {
+		of = slices.AppendSeq(of, maps.Keys(o.Roles))
+	}
+	for _, k := range list.keys {
+		of = append(of, k.WorkspaceIDs...)
+	}
+	if list.names, err = rq.workspaceNames(of); err != nil {
+		return err
+	}
+	if err := rq.searchWorkspaces(); err != nil {
+		return err
 	}
 	return rq.show(accessPage(rq, list))
+}
+
+func (l *accessList) readOperators(rq *request) error {
+	after := overview.ParsePosition(rq.query(operatorsParam))
+	list, err := rq.h.Access.Operators.ListOperatorsPage(rq.r.Context(), operator.Page{
+		Search:  rq.query("q"),
+		AfterAt: after.At,
+		AfterID: after.ID,
+		Limit:   pageRows + 1,
+	})
+	if l.operators = list; len(list) > pageRows {
+		l.operators = list[:pageRows]
+		l.nextOperators = overview.Position{At: list[pageRows-1].CreatedAt, ID: list[pageRows-1].ID}.String()
+	}
+	return err
+}
+
+func (l *accessList) readKeys(rq *request) error {
+	before := overview.ParsePosition(rq.query(keysParam))
+	if before.ID == uuid.Nil {
+		before = overview.Position{At: domain.Never, ID: uuid.Max}
+	}
+	list, err := rq.h.Access.Auth.ListCredentialsPage(rq.r.Context(), auth.CredentialPage{
+		Search:   rq.query("q"),
+		Ended:    rq.query("all") != "",
+		Now:      rq.now,
+		BeforeAt: before.At,
+		BeforeID: before.ID,
+		Limit:    pageRows + 1,
+	})
+	if l.keys = list; len(list) > pageRows {
+		l.keys = list[:pageRows]
+		l.nextKeys = overview.Position{At: list[pageRows-1].CreatedAt, ID: list[pageRows-1].ID}.String()
+	}
+	return err
+}
+
+// searchWorkspaces replaces the workspaces that forms offer by those of a search.
+func (rq *request) searchWorkspaces() (err error) {
+	if text := rq.query("workspace"); text != "" {
+		rq.workspaces, _, err = rq.ownWorkspaces(text, overview.Position{})
+	}
+	return err
 }
 
 func isActive(k auth.Credential, now time.Time) bool {
 	return k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(now))
 }
 
-func (rq *request) workspaceNames() map[uuid.UUID]string {
+// workspaceNames returns the names of workspaces. Deleted ones are absent.
+func (rq *request) workspaceNames(of []uuid.UUID) (map[uuid.UUID]string, error) {
+	list, err := rq.h.Access.Accounts.ListWorkspacesPage(
+		rq.r.Context(),
+		account.WorkspacePage{IDs: of, Limit: len(of)},
+	)
 	names := map[uuid.UUID]string{}
-	for _, w := range rq.workspaces {
+	for _, w := range list {
 		names[w.ID] = w.Name
 	}
-	return names
+	return names, err
 }
 
 // grantedRole is a role of an operator, for people.
@@ -187,17 +249,19 @@ var roleOptions = []option{
 	{string(domain.RoleAdmin), "admin: everything"},
 }
 
-// chosenWorkspace returns the workspace of a form, or uuid.Nil for an empty field.
-func (rq *request) chosenWorkspace() (uuid.UUID, error) {
+// chosenWorkspace returns the workspace of a form. For an empty field, its identifier is zero.
+func (rq *request) chosenWorkspace() (w account.Workspace, err error) {
 	text := rq.form("workspace")
 	if text == "" {
-		return uuid.Nil, nil
+		return w, nil
 	}
-	id, err := uuid.Parse(text)
-	if _, known := rq.workspaceNames()[id]; err != nil || !known {
-		return uuid.Nil, domain.Invalidf("workspace", "There is no such workspace. Choose another one.")
+	if id, err := uuid.Parse(text); err == nil {
+		w, err = rq.h.Access.Accounts.GetWorkspace(rq.r.Context(), id)
+		if e, known := domain.AsError(err); !known || e.Kind != domain.NotFound {
+			return w, err
+		}
 	}
-	return id, nil
+	return w, domain.Invalidf("workspace", "There is no such workspace. Choose another one.")
 }
 
 func invite(rq *request) error {
@@ -208,7 +272,7 @@ func invite(rq *request) error {
 	o, link, err := rq.h.Access.Operators.CreateOperator(rq.r.Context(), operator.NewOperator{
 		Email: rq.form("email"),
 		Name:  rq.form("name"),
-		Roles: map[uuid.UUID]domain.Role{workspace: domain.Role(rq.form("role"))},
+		Roles: map[uuid.UUID]domain.Role{workspace.ID: domain.Role(rq.form("role"))},
 	})
 	if err != nil {
 		return err
@@ -231,16 +295,11 @@ type secret struct{ title, lead, label, text string }
 
 // chosenOperator returns the operator in the path. It fails with NotFound.
 func (rq *request) chosenOperator() (o operator.Operator, err error) {
-	all, err := rq.h.Access.Operators.ListOperators(rq.r.Context())
-	if err != nil {
-		return o, err
-	}
-	id := rq.idParam()
-	at := slices.IndexFunc(all, func(o operator.Operator) bool { return o.ID == id })
-	if at < 0 {
+	o, err = rq.h.Access.Operators.GetListedOperator(rq.r.Context(), rq.idParam())
+	if e, known := domain.AsError(err); known && e.Kind == domain.NotFound {
 		return o, errNoPage
 	}
-	return all[at], nil
+	return o, err
 }
 
 func showOperator(rq *request) error {
@@ -252,15 +311,40 @@ func showOperator(rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.show(operatorPage(rq, o, sessions))
+	if err := rq.searchWorkspaces(); err != nil {
+		return err
+	}
+	names, err := rq.workspaceNames(slices.Collect(maps.Keys(o.Roles)))
+	if err != nil {
+		return err
+	}
+	return rq.show(operatorPage(rq, o, sessions, names))
+}
+
+// roleWorkspaces returns the workspaces whose roles the page of an operator offers: those with a role, and others.
+func (rq *request) roleWorkspaces(names map[uuid.UUID]string) (out []option) {
+	for _, id := range slices.SortedFunc(maps.Keys(names), func(a, b uuid.UUID) int {
+		return cmp.Or(strings.Compare(names[a], names[b]), strings.Compare(a.String(), b.String()))
+	}) {
+		out = append(out, option{id.String(), names[id]})
+	}
+	for _, w := range rq.workspaces {
+		if _, listed := names[w.ID]; !listed {
+			out = append(out, option{w.ID.String(), w.Name})
+		}
+	}
+	return out
 }
 
 func operatorURL(id uuid.UUID, action string) string {
 	return accessPath + "/operators/" + id.String() + action
 }
 
+// rolePrefix is the start of the names of fields with roles.
+const rolePrefix = "role-"
+
 // roleField is the name of the field with the role in a workspace.
-func roleField(workspace uuid.UUID) string { return "role-" + workspace.String() }
+func roleField(workspace uuid.UUID) string { return rolePrefix + workspace.String() }
 
 func setRoles(rq *request) error {
 	o, err := rq.chosenOperator()
@@ -268,7 +352,23 @@ func setRoles(rq *request) error {
 		return err
 	}
 	roles := maps.Clone(o.Roles) // those in workspaces that the form does not show stay
-	for _, workspace := range append([]uuid.UUID{uuid.Nil}, slices.Collect(maps.Keys(rq.workspaceNames()))...) {
+	var entered []uuid.UUID
+	for name := range rq.r.PostForm {
+		if workspace, err := uuid.Parse(
+			strings.TrimPrefix(name, rolePrefix),
+		); err == nil &&
+			name == roleField(workspace) {
+			entered = append(entered, workspace)
+		}
+	}
+	names, err := rq.workspaceNames(entered)
+	if err != nil {
+		return err
+	}
+	for _, workspace := range entered {
+		if _, known := names[workspace]; !known && workspace != uuid.Nil {
+			continue
+		}
 		delete(roles, workspace)
 		if role := rq.form(roleField(workspace)); role != "" {
 			roles[workspace] = domain.Role(role)
@@ -344,15 +444,13 @@ func createKey(rq *request) error {
 		Role:         domain.Role(rq.form("role")),
 		Name:         rq.form("name"),
 		Owner:        rq.form("owner"),
-		WorkspaceIDs: []uuid.UUID{workspace},
+		WorkspaceIDs: []uuid.UUID{workspace.ID},
+		Sandbox:      workspace.IsSandbox,
 	}
 	if text := rq.form("lifetime"); text != "" {
 		if n.Lifetime, err = time.ParseDuration(text); err != nil || n.Lifetime <= 0 {
 			return domain.Invalidf("lifetime", "Choose how long the key is valid.")
 		}
-	}
-	for _, w := range rq.workspaces {
-		n.Sandbox = n.Sandbox || w.ID == workspace && w.IsSandbox
 	}
 	token, _, err := rq.h.Access.Auth.IssueCredential(rq.r.Context(), n)
 	if err != nil {

@@ -1,13 +1,18 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/browser"
 )
 
@@ -108,6 +113,98 @@ func TestAccess_KeepsLastAdministrator(t *testing.T) {
 		chromedp.Click(`//summary[.="Make a new link"]`), chromedp.Click(`//form[contains(@action, "/reset")]//button`),
 		browser.Shows("p", "This is the last administrator"),
 	)
+}
+
+// checkPages follows the links to the next page of a list, and fails the test unless each row is on one of them, and no
+// page has more than 50.
+func checkPages(t *testing.T, b *bed, address, param, row string, want int) {
+	t.Helper()
+	rows, seen := regexp.MustCompile(row), map[string]bool{}
+	links := regexp.MustCompile(`rel="next" href="([^"]*)"`)
+	position := func(address string) string {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Query().Get(param)
+	}
+	for range 10 {
+		page := b.send(t, domain.RoleAdmin, http.MethodGet, address, nil, nil)
+		page.shows(t, http.StatusOK)
+		on := map[string]bool{}
+		for _, name := range rows.FindAllString(page.main(), -1) {
+			on[name] = true
+		}
+		if len(on) == 0 || len(on) > 50 {
+			t.Errorf("%s has %d rows", address, len(on))
+		}
+		for name := range on {
+			if seen[name] {
+				t.Errorf("%q is on two pages", name)
+			}
+			seen[name] = true
+		}
+		at := address
+		for _, link := range links.FindAllStringSubmatch(page.body, -1) {
+			// The links of other lists keep the position of this one.
+			if to := b.console + html.UnescapeString(link[1]); position(to) != position(at) {
+				address = to
+			}
+		}
+		if address == at {
+			break
+		}
+	}
+	if len(seen) != want {
+		t.Errorf("the pages have %d rows, want %d", len(seen), want)
+	}
+}
+
+// The lists of workspaces, operators, and keys have pages, and forms find workspaces beyond the first page.
+func TestAccess_ListsHavePages(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.session(t, domain.RoleAdmin)
+	b.Exec(t, `insert into workspaces (workspace_id, name, company_name, is_sandbox)
+		select gen_random_uuid(), 'Paged place ' || i, '', false from generate_series(1, 120) i`)
+	b.Exec(t, `insert into operators (operator_id, email, name, roles, mac)
+		select gen_random_uuid(), 'paged' || i || '@example.com', '', '{}', '' from generate_series(1, 120) i`)
+	b.Exec(t, `insert into credentials (credential_id, kind, name, hint, token_hash, mac, role, owner)
+		select gen_random_uuid(), 'api_key', 'Paged key ' || i || '.', '', sha256(i::text::bytea), '', 'viewer', ''
+		from generate_series(1, 120) i`)
+	checkPages(t, b, b.console+"/console?q=Paged", "after", `Paged place \d+`, 120)
+	checkPages(t, b, b.console+"/console/access?q=paged", "operators", `paged\d+@`, 120)
+	checkPages(t, b, b.console+"/console/access?q=paged", "keys", `Paged key \d+`, 120)
+	access := func(query string) answer {
+		return b.send(t, domain.RoleAdmin, http.MethodGet, b.console+"/console/access"+query, nil, nil)
+	}
+	if n := strings.Count(access("").main(), "<option"); n > 150 {
+		t.Errorf("the forms have %d options", n)
+	}
+	found := access("?workspace=Paged+place+117")
+	found.shows(t, http.StatusOK, ">Paged place 117<")
+	place := regexp.MustCompile(`value="([0-9a-f-]{36})"[^>]*>Paged place 117<`).FindStringSubmatch(found.main())
+	if place == nil {
+		t.Fatal("the workspace is no option")
+	}
+	b.send(t, domain.RoleAdmin, http.MethodGet, b.console+"/console/w/"+place[1], nil, nil).
+		shows(t, http.StatusOK, "Paged place 117", "All workspaces")
+	o, _, err := b.App.Access.Operators.CreateOperator(t.Context(), operator.NewOperator{
+		Email: "roles@example.com",
+		Roles: map[uuid.UUID]domain.Role{uuid.MustParse(place[1]): domain.RoleAdmin},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := b.console + "/console/access/operators/" + o.ID.String()
+	b.send(t, domain.RoleAdmin, http.MethodGet, page, nil, nil).shows(t, http.StatusOK, "In Paged place 117")
+	_, secret := b.session(t, domain.RoleAdmin)
+	form := url.Values{"csrf": {secret}, "role-" + b.WorkspaceID: {"viewer"}}
+	b.send(t, domain.RoleAdmin, http.MethodPost, page+"/roles", form, nil).shows(t, http.StatusSeeOther)
+	got, err := b.App.Access.Operators.GetOperator(t.Context(), o.ID)
+	if err != nil || len(got.Roles) != 2 || got.Roles[uuid.MustParse(b.WorkspaceID)] != domain.RoleViewer {
+		t.Errorf("roles %v, %v", got.Roles, err)
+	}
 }
 
 // An administrator creates a key, which works until it is revoked. Only the first page shows it.

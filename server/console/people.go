@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strconv"
-
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
@@ -106,18 +104,25 @@ func (h *handler) listGroups(rq *request) (err error) {
 	if l.systems, err = h.Access.Overview.Systems(ctx, rq.workspace.ID); err != nil {
 		return err
 	}
+	after := overview.ParsePosition(rq.query(afterParam))
 	groups, err := h.ACS.ListGroups(
 		ctx,
 		rq.reader(),
-		acs.GroupFilter{SystemID: rq.query("system"), Search: rq.query("q")},
+		acs.GroupFilter{
+			SystemID: rq.query("system"),
+			Search:   rq.query("q"),
+			AfterAt:  after.At,
+			AfterID:  after.ID,
+			Limit:    pageRows + 1,
+		},
 	)
 	if err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(rq.query(afterParam))
-	from = min(max(from, 0), len(groups))
-	if groups = groups[from:]; len(groups) > pageRows {
-		groups, l.next = groups[:pageRows], strconv.Itoa(from+pageRows)
+	if len(groups) > pageRows {
+		groups = groups[:pageRows]
+		last := groups[pageRows-1]
+		l.next = overview.Position{At: last.CreatedAt, ID: last.ID}.String()
 	}
 	return rq.show(groupsPage(rq, l, groups))
 }

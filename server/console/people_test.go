@@ -68,6 +68,17 @@ func TestPeople_ListsAndFilters(t *testing.T) {
 	}
 }
 
+func TestPeople_GroupsHavePages(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, apptest.WithProfiles("august"))
+	system := b.AccessSystem(t)
+	b.Exec(t, `insert into acs_access_groups
+			(acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs, created_at)
+		select gen_random_uuid(), $1, $2, 'copy ' || i, 'Paged group ' || i, '{}', now() - i / 3 * interval '1 s'
+		from generate_series(1, 120) i`, b.WorkspaceID, system.ID)
+	checkPages(t, b, b.page("/people/groups?q=Paged"), "after", `Paged group \d+`, 120)
+}
+
 func TestPeople_SuspendUnsuspendRemove(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august"))

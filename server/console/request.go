@@ -8,9 +8,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/auth"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/domain"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/operator"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/overview"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/web"
 )
 
@@ -45,8 +48,10 @@ type request struct {
 	session operator.Session
 	// csrf is the value of csrfField in the forms of the page.
 	csrf string
-	// workspaces are those in which the operator has a role.
+	// workspaces are the first of those in which the operator has a role, up to pageRows.
 	workspaces []account.Workspace
+	// moreWorkspaces is whether there are others.
+	moreWorkspaces bool
 	// workspace and principal are zero outside of a workspace.
 	workspace account.Workspace
 	principal domain.Principal
@@ -187,28 +192,55 @@ func (rq *request) keepFormSecret() {
 	rq.setCookie(rq.formCookie(), secret, operator.SessionLifetime)
 }
 
-// findWorkspaces finds the workspaces of the operator, and the one in the path.
+// findWorkspaces finds the first workspaces of the operator, and the one in the path.
 func (rq *request) findWorkspaces() error {
 	if rq.session.ID == uuid.Nil {
 		return nil
 	}
-	all, err := rq.h.Access.Accounts.ListAllWorkspaces(rq.r.Context())
+	own, next, err := rq.ownWorkspaces("", overview.Position{})
 	if err != nil {
 		return err
 	}
-	id, _ := uuid.Parse(chi.URLParam(rq.r, "workspace"))
-	for _, w := range all {
-		p, ok := rq.h.Operators.Principal(rq.session, w.ID)
-		if !ok {
-			continue
-		}
-		rq.workspaces = append(rq.workspaces, w)
-		if w.ID == id {
-			rq.workspace, rq.principal = w, p
-			rq.principal.Suspended = w.IsSuspended
-		}
+	rq.workspaces, rq.moreWorkspaces = own, next != (overview.Position{})
+	id, err := uuid.Parse(chi.URLParam(rq.r, "workspace"))
+	if err != nil {
+		return nil
 	}
+	p, ok := rq.h.Operators.Principal(rq.session, id)
+	if !ok {
+		return nil
+	}
+	w, err := rq.h.Access.Accounts.GetWorkspace(rq.r.Context(), id)
+	if e, known := domain.AsError(err); known && e.Kind == domain.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rq.workspace, rq.principal = w, p
+	rq.principal.Suspended = w.IsSuspended
 	return nil
+}
+
+// ownWorkspaces returns a page of the workspaces in which the operator has a role, and where the next page starts.
+func (rq *request) ownWorkspaces(
+	search string,
+	after overview.Position,
+) (page []account.Workspace, next overview.Position, err error) {
+	roles := rq.session.Operator.Roles
+	page, err = rq.h.Access.Accounts.ListWorkspacesPage(rq.r.Context(), account.WorkspacePage{
+		Everywhere: roles[uuid.Nil] != "",
+		IDs:        slices.Collect(maps.Keys(roles)),
+		Search:     search,
+		AfterAt:    after.At,
+		AfterID:    after.ID,
+		Limit:      pageRows + 1,
+	})
+	if err != nil || len(page) <= pageRows {
+		return page, next, err
+	}
+	page = page[:pageRows]
+	return page, overview.Position{At: page[pageRows-1].CreatedAt, ID: page[pageRows-1].ID}, nil
 }
 
 func (rq *request) checkRole() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -156,6 +157,19 @@ func (s *Service) GetOperator(ctx context.Context, id uuid.UUID) (Operator, erro
 	return r.operator(), err
 }
 
+// GetListedOperator reads an operator as the lists do: also one whose row was changed in the database, which cannot sign
+// in. It fails with NotFound.
+func (s *Service) GetListedOperator(ctx context.Context, id uuid.UUID) (Operator, error) {
+	r, err := s.db.GetOperator(ctx, id)
+	if store.IsNoRows(err) {
+		return Operator{}, operatorNotFound()
+	}
+	if err != nil {
+		return Operator{}, fmt.Errorf("read the operator %s: %w", id, err)
+	}
+	return unchecked(r.Operator, r.Passkeys), nil
+}
+
 // FindOperator reads the operator of an email address. It fails with NotFound.
 func (s *Service) FindOperator(ctx context.Context, email string) (Operator, error) {
 	row, err := s.db.GetOperatorByEmail(ctx, domain.Storable(email))
@@ -166,6 +180,33 @@ func (s *Service) FindOperator(ctx context.Context, email string) (Operator, err
 		return Operator{}, fmt.Errorf("look up the operator: %w", err)
 	}
 	return unchecked(row.Operator, row.Passkeys), nil
+}
+
+// Page selects a page of operators.
+type Page struct {
+	Search string // in the email address and the name
+	// AfterAt and AfterID are the creation time and the identifier of the operator before the first one; zero: none.
+	AfterAt time.Time
+	AfterID uuid.UUID
+	Limit   int
+}
+
+// ListOperatorsPage lists a page of operators, oldest first.
+func (s *Service) ListOperatorsPage(ctx context.Context, page Page) ([]Operator, error) {
+	rows, err := s.db.UnpreparedQueries.ListOperatorsPage(ctx, dbsqlc.ListOperatorsPageParams{
+		Pattern: store.SearchPattern(page.Search),
+		AfterAt: page.AfterAt,
+		AfterID: page.AfterID,
+		MaxRows: int32(page.Limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the operators: %w", err)
+	}
+	out := make([]Operator, len(rows))
+	for i, r := range rows {
+		out[i] = unchecked(r.Operator, r.Passkeys)
+	}
+	return out, nil
 }
 
 // ListOperators lists every operator, oldest first. It includes those that were changed in the database, so that

@@ -506,7 +506,8 @@ where g.workspace_id = $1
   and ($4::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
     where u.user_identity_id = $4::uuid))
   and ($5::text is null or concat_ws(chr(10), g.name, g.acs_access_group_id::text) ~ $5::text)
-order by g.created_at, g.acs_access_group_id
+  and (g.created_at, g.acs_access_group_id) > ($6::timestamptz, $7::uuid)
+order by g.created_at, g.acs_access_group_id limit $8::integer
 `
 
 type ListAcsAccessGroupsParams struct {
@@ -515,6 +516,9 @@ type ListAcsAccessGroupsParams struct {
 	AcsUserID      *uuid.UUID
 	UserIdentityID *uuid.UUID
 	Pattern        *string
+	AfterAt        time.Time
+	AfterID        uuid.UUID
+	MaxRows        *int32
 }
 
 type ListAcsAccessGroupsRow struct {
@@ -537,6 +541,9 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 		arg.AcsUserID,
 		arg.UserIdentityID,
 		arg.Pattern,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err

@@ -658,6 +658,68 @@ func (q *Queries) ListOperators(ctx context.Context) ([]ListOperatorsRow, error)
 	return items, nil
 }
 
+const ListOperatorsPage = `-- name: ListOperatorsPage :many
+select o.operator_id, o.email, o.name, o.roles, o.password_hash, o.totp_sealed, o.issuer, o.subject, o.mac, o.created_at, o.disabled_at, o.last_sign_in_at, o.totp_step, o.totp_failures, o.totp_failed_at, (select count(*) from operator_passkeys p where p.operator_id = o.operator_id)::integer as passkeys
+from operators o where (o.created_at, o.operator_id) > ($1::timestamptz, $2::uuid)
+  and ($3::text is null or concat_ws(chr(10), o.email, o.name) ~ $3::text)
+order by o.created_at, o.operator_id limit $4::integer
+`
+
+type ListOperatorsPageParams struct {
+	AfterAt time.Time
+	AfterID uuid.UUID
+	Pattern *string
+	MaxRows int32
+}
+
+type ListOperatorsPageRow struct {
+	Operator Operator
+	Passkeys int32
+}
+
+// A page of ListOperators.
+func (q *Queries) ListOperatorsPage(ctx context.Context, arg ListOperatorsPageParams) ([]ListOperatorsPageRow, error) {
+	rows, err := q.db.Query(ctx, ListOperatorsPage,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListOperatorsPageRow{}
+	for rows.Next() {
+		var i ListOperatorsPageRow
+		if err := rows.Scan(
+			&i.Operator.OperatorID,
+			&i.Operator.Email,
+			&i.Operator.Name,
+			&i.Operator.Roles,
+			&i.Operator.PasswordHash,
+			&i.Operator.TotpSealed,
+			&i.Operator.Issuer,
+			&i.Operator.Subject,
+			&i.Operator.Mac,
+			&i.Operator.CreatedAt,
+			&i.Operator.DisabledAt,
+			&i.Operator.LastSignInAt,
+			&i.Operator.TotpStep,
+			&i.Operator.TotpFailures,
+			&i.Operator.TotpFailedAt,
+			&i.Passkeys,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LockOperator = `-- name: LockOperator :one
 select operator_id, email, name, roles, password_hash, totp_sealed, issuer, subject, mac, created_at, disabled_at, last_sign_in_at, totp_step, totp_failures, totp_failed_at from operators where operator_id = $1 for update
 `

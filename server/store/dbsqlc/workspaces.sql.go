@@ -384,6 +384,85 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 	return items, nil
 }
 
+const ListCredentialsPage = `-- name: ListCredentialsPage :many
+select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.public_token, c.created_at, c.expires_at, c.revoked_at, c.mac, c.role, c.owner, c.last_used_at, coalesce((select array_agg(w.workspace_id order by w.workspace_id) from credential_workspaces w
+  where w.credential_id = c.credential_id), '{}')::uuid[] as workspace_ids
+from credentials c
+where (c.created_at, c.credential_id) < ($1::timestamptz, $2::uuid)
+  and ($3::boolean or c.revoked_at is null and (c.expires_at is null or c.expires_at > $4::timestamptz))
+  and ($5::text is null or concat_ws(chr(10), c.name, c.owner, c.hint) ~ $5::text)
+order by c.created_at desc, c.credential_id desc limit $6::integer
+`
+
+type ListCredentialsPageParams struct {
+	BeforeAt time.Time
+	BeforeID uuid.UUID
+	Ended    bool
+	Now      time.Time
+	Pattern  *string
+	MaxRows  int32
+}
+
+type ListCredentialsPageRow struct {
+	CredentialID uuid.UUID
+	Kind         string
+	Name         string
+	Hint         string
+	TokenHash    []byte
+	PublicToken  *string
+	CreatedAt    time.Time
+	ExpiresAt    *time.Time
+	RevokedAt    *time.Time
+	Mac          []byte
+	Role         string
+	Owner        string
+	LastUsedAt   *time.Time
+	WorkspaceIds []uuid.UUID
+}
+
+// A page of credentials, newest first: of all, or of those that are valid.
+func (q *Queries) ListCredentialsPage(ctx context.Context, arg ListCredentialsPageParams) ([]ListCredentialsPageRow, error) {
+	rows, err := q.db.Query(ctx, ListCredentialsPage,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Ended,
+		arg.Now,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListCredentialsPageRow{}
+	for rows.Next() {
+		var i ListCredentialsPageRow
+		if err := rows.Scan(
+			&i.CredentialID,
+			&i.Kind,
+			&i.Name,
+			&i.Hint,
+			&i.TokenHash,
+			&i.PublicToken,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+			&i.Mac,
+			&i.Role,
+			&i.Owner,
+			&i.LastUsedAt,
+			&i.WorkspaceIds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ListCredentialsWithoutMAC = `-- name: ListCredentialsWithoutMAC :many
 select credential_id, kind, name, hint, token_hash, public_token, created_at, expires_at, revoked_at, mac, role, owner, last_used_at from credentials where mac is null for update
 `
@@ -456,6 +535,69 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.Workspace.RetentionDueAt,
 			&i.PublishableKey,
 			&i.Mac,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ListWorkspacesPage = `-- name: ListWorkspacesPage :many
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.created_by, w.created_at, w.retention_due_at, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id)
+where ($1::boolean or w.workspace_id = any($2::uuid[]))
+  and (w.created_at, w.workspace_id) > ($3::timestamptz, $4::uuid)
+  and ($5::text is null or concat_ws(chr(10), w.name, w.workspace_id::text) ~ $5::text)
+order by w.created_at, w.workspace_id limit $6::integer
+`
+
+type ListWorkspacesPageParams struct {
+	Everywhere   bool
+	WorkspaceIds []uuid.UUID
+	AfterAt      time.Time
+	AfterID      uuid.UUID
+	Pattern      *string
+	MaxRows      int32
+}
+
+type ListWorkspacesPageRow struct {
+	Workspace      Workspace
+	PublishableKey *string
+}
+
+// A page of all workspaces, or of those with the identifiers, oldest first.
+func (q *Queries) ListWorkspacesPage(ctx context.Context, arg ListWorkspacesPageParams) ([]ListWorkspacesPageRow, error) {
+	rows, err := q.db.Query(ctx, ListWorkspacesPage,
+		arg.Everywhere,
+		arg.WorkspaceIds,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.Pattern,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListWorkspacesPageRow{}
+	for rows.Next() {
+		var i ListWorkspacesPageRow
+		if err := rows.Scan(
+			&i.Workspace.WorkspaceID,
+			&i.Workspace.Name,
+			&i.Workspace.CompanyName,
+			&i.Workspace.ConnectPartnerName,
+			&i.Workspace.IsSandbox,
+			&i.Workspace.IsSuspended,
+			&i.Workspace.IsPublishableKeyAuthEnabled,
+			&i.Workspace.ConnectWebviewCustomization,
+			&i.Workspace.CreatedBy,
+			&i.Workspace.CreatedAt,
+			&i.Workspace.RetentionDueAt,
+			&i.PublishableKey,
 		); err != nil {
 			return nil, err
 		}

@@ -189,7 +189,8 @@ where g.workspace_id = @workspace_id
   and (sqlc.narg('user_identity_id')::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
     where u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
   and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), g.name, g.acs_access_group_id::text) ~ sqlc.narg('pattern')::text)
-order by g.created_at, g.acs_access_group_id;
+  and (g.created_at, g.acs_access_group_id) > (@after_at::timestamptz, @after_id::uuid)
+order by g.created_at, g.acs_access_group_id limit sqlc.narg('max_rows')::integer;
 
 -- name: ListAcsGroupsOfSystems :many
 select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups where acs_system_id = any(@systems::uuid[]);

@@ -33,6 +33,13 @@ from operators o where o.issuer = @issuer::text and o.subject = @subject::text;
 select sqlc.embed(o), (select count(*) from operator_passkeys p where p.operator_id = o.operator_id)::integer as passkeys
 from operators o order by o.created_at, o.operator_id;
 
+-- name: ListOperatorsPage :many
+-- A page of ListOperators.
+select sqlc.embed(o), (select count(*) from operator_passkeys p where p.operator_id = o.operator_id)::integer as passkeys
+from operators o where (o.created_at, o.operator_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), o.email, o.name) ~ sqlc.narg('pattern')::text)
+order by o.created_at, o.operator_id limit @max_rows::integer;
+
 -- name: DeleteOperator :execrows
 delete from operators where operator_id = @operator_id;
 

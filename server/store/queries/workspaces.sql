@@ -50,6 +50,14 @@ select sqlc.embed(w), k.public_token as publishable_key from workspaces w left j
 -- name: ListAllWorkspaces :many
 select sqlc.embed(w), k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id;
 
+-- name: ListWorkspacesPage :many
+-- A page of all workspaces, or of those with the identifiers, oldest first.
+select sqlc.embed(w), k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id)
+where (@everywhere::boolean or w.workspace_id = any(@workspace_ids::uuid[]))
+  and (w.created_at, w.workspace_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), w.name, w.workspace_id::text) ~ sqlc.narg('pattern')::text)
+order by w.created_at, w.workspace_id limit @max_rows::integer;
+
 -- name: ListWorkspacesOfCredential :many
 select sqlc.embed(w), k.public_token as publishable_key, c.mac from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = @credential_id order by w.created_at, w.workspace_id;
@@ -90,6 +98,16 @@ where c.token_hash = @token_hash and c.revoked_at is null and (c.expires_at is n
 select c.*, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id;
+
+-- name: ListCredentialsPage :many
+-- A page of credentials, newest first: of all, or of those that are valid.
+select c.*, coalesce((select array_agg(w.workspace_id order by w.workspace_id) from credential_workspaces w
+  where w.credential_id = c.credential_id), '{}')::uuid[] as workspace_ids
+from credentials c
+where (c.created_at, c.credential_id) < (@before_at::timestamptz, @before_id::uuid)
+  and (@ended::boolean or c.revoked_at is null and (c.expires_at is null or c.expires_at > @now::timestamptz))
+  and (sqlc.narg('pattern')::text is null or concat_ws(chr(10), c.name, c.owner, c.hint) ~ sqlc.narg('pattern')::text)
+order by c.created_at desc, c.credential_id desc limit @max_rows::integer;
 
 -- name: RecordCredentialUse :exec
 -- At most once per interval, and without waiting for another request that records the same.
