@@ -202,12 +202,9 @@ func (rq *request) findWorkspaces() error {
 		return err
 	}
 	rq.workspaces, rq.moreWorkspaces = own, next != (overview.Position{})
-	id, err := uuid.Parse(chi.URLParam(rq.r, "workspace"))
-	if err != nil {
-		return nil
-	}
+	id, _ := uuid.Parse(chi.URLParam(rq.r, "workspace"))
 	p, ok := rq.h.Operators.Principal(rq.session, id)
-	if !ok {
+	if id == uuid.Nil || !ok {
 		return nil
 	}
 	w, err := rq.h.Access.Accounts.GetWorkspace(rq.r.Context(), id)
