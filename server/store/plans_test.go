@@ -40,7 +40,6 @@ func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 		"GetOldestServerKey":  {"server_keys"}, // a few
 		"GetLastBackup":       {"server_keys"}, // a few
 		"GetFirstSteps":       {"workspaces"},  // once, at the start of the server
-		"ListOperators":       {"operators"},   // as many as people operate the server
 		// once, by the upgrade that adds the column
 		"ListCredentialsWithoutMAC":          {"credentials"},
 		"ListCredentialWorkspacesWithoutMAC": {"credential_workspaces"},
