@@ -237,6 +237,7 @@ func MigrationsVersion() string {
 	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: both calls cannot fail
 	for _, name := range names {
 		b, _ := migrations.ReadFile(name)
+		h.Write([]byte(name))
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
