@@ -75,7 +75,7 @@ func acquire(t testing.TB) context.Context {
 	process.Lock()
 	defer process.Unlock()
 	if process.users == 0 {
-		data, err := os.MkdirTemp("", "chromium")
+		data, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it outlives the test that starts Chromium
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func acquire(t testing.TB) context.Context {
 		process.ctx, process.end = ctx, func() {
 			end()
 			free()
-			os.RemoveAll(data)
+			_ = os.RemoveAll(data)
 		}
 		if err := chromedp.Do(ctx); err != nil {
 			process.end()
