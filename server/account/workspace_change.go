@@ -69,8 +69,8 @@ func (s *Service) AddWorkspace(ctx context.Context, p domain.Principal, n NewWor
 	return w, domain.Wrap(err, "create a workspace")
 }
 
-// hasWorkspaceList reports whether p is a credential that may enter certain workspaces. The server itself may enter all,
-// and the roles of an operator say which ones.
+// hasWorkspaceList reports whether p is a credential that may enter certain workspaces. The server itself may enter
+// all, and the roles of an operator say which ones.
 func hasWorkspaceList(p domain.Principal) bool {
 	return p.CredentialID != uuid.Nil && p.Kind != domain.OperatorAccount
 }

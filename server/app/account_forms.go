@@ -196,7 +196,8 @@ func (f *accountForms) vendor(name string) (adapter.Vendor, error) {
 	return v, nil
 }
 
-// formError turns an error of an adapter into one for the operator. Fields of the form replace flags of the command line.
+// formError turns an error of an adapter into one for the operator. Fields of the form replace flags of the command
+// line.
 func formError(v adapter.Vendor, err error) error {
 	if err == nil {
 		return nil

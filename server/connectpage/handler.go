@@ -38,8 +38,8 @@ type Vendor struct {
 	Fields []login.Field
 	// Sample says what to enter if the vendor is simulated.
 	Sample login.Sample
-	// Kinds are the kinds of devices that the accounts of the vendor have, as in accepted_capabilities of the API. Empty
-	// means locks.
+	// Kinds are the kinds of devices that the accounts of the vendor have, as in accepted_capabilities of the API.
+	// Empty means locks.
 	Kinds []string
 	// ReadOnly reports whether new devices start out read-only, because the server's way to reach the vendor was never
 	// tested with the vendor.
@@ -65,8 +65,9 @@ type Authorization struct {
 type Vendors interface {
 	// Vendor returns the vendor of that name, or false if people cannot log in to it in the workspace.
 	Vendor(in account.Workspace, name string) (Vendor, bool)
-	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a *login.Refusal
-	// if the person must enter something else or try later, and a *login.Step if the person must enter more.
+	// LogIn tries a login with the entered values, by field name, and returns the new account. It returns a
+	// *login.Refusal if the person must enter something else or try later, and a *login.Step if the person must enter
+	// more.
 	LogIn(
 		ctx context.Context,
 		in account.Workspace,
@@ -106,8 +107,8 @@ type Options struct {
 // assetsPath is the path of the files that all pages share.
 const assetsPath = "/connect/assets/"
 
-// callbackPath is the path prefix that vendors' pages lead back to. Vendors accept registered URLs only, so the path does
-// not contain the token of a webview; the state of OAuth finds the webview.
+// callbackPath is the path prefix that vendors' pages lead back to. Vendors accept registered URLs only, so the path
+// does not contain the token of a webview; the state of OAuth finds the webview.
 const callbackPath = "/connect/back/"
 
 type handler struct {

@@ -115,8 +115,8 @@ func TestAccess_KeepsLastAdministrator(t *testing.T) {
 	)
 }
 
-// checkPages follows the links to the next page of a list of 120 rows, and fails the test unless each row is on one page,
-// and no page has more than 50.
+// checkPages follows the links to the next page of a list of 120 rows, and fails the test unless each row is on one
+// page, and no page has more than 50.
 func checkPages(t *testing.T, b *bed, address, param, row string) {
 	t.Helper()
 	rows, seen := regexp.MustCompile(row), map[string]bool{}

@@ -68,8 +68,8 @@ func (rq *request) periodOr(length time.Duration) (since, until string) {
 	return since, until
 }
 
-// activityFilter reads the filters of the activity from the URL. known is false if an identifier is none, so that no row
-// matches.
+// activityFilter reads the filters of the activity from the URL. known is false if an identifier is none, so that no
+// row matches.
 func (rq *request) activityFilter() (f overview.ActivityFilter, known bool) {
 	f = overview.ActivityFilter{Kind: rq.query("kind"), Actor: rq.query("actor"), What: rq.query("what")}
 	f.Installation = rq.session.Operator.RoleIn(uuid.Nil).Includes(domain.RoleAdmin)
@@ -277,13 +277,14 @@ func limitReached(rest overview.Position) []overview.ActivityRow {
 		{
 			Kind: limitRow,
 			At:   rest.At.Add(time.Microsecond),
-			What: "The export ends here at its limit of 100,000 rows, or of those that it searches. For the rest, export until this time.",
+			What: "The export ends here at its limit of 100,000 rows, or of those that it searches. " +
+				"For the rest, export until this time.",
 		},
 	}
 }
 
-// exportActivity streams the rows that match the filters as CSV or as JSON lines. Rows contain no values of resources, so
-// no PIN.
+// exportActivity streams the rows that match the filters as CSV or as JSON lines. Rows contain no values of
+// resources, so no PIN.
 func (h *handler) exportActivity(rq *request) error {
 	f, known := rq.activityFilter()
 	since, until := rq.periodOr(exportPeriod)

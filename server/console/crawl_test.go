@@ -16,8 +16,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
-// PINs are in no page, fragment, and export: not those of managed codes, of changed ones, of unmanaged ones, and of codes
-// that the lock refuses.
+// PINs are in no page, fragment, and export: not those of managed codes, of changed ones, of unmanaged ones, and of
+// codes that the lock refuses.
 func TestPages_ContainNoPIN(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, apptest.WithProfiles("august", "schlage", "ecobee", "minut"))

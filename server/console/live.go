@@ -21,8 +21,8 @@ const maxStreams = 5
 
 // LiveOptions are the intervals of streams. The zero value is for production.
 type LiveOptions struct {
-	// Poll is how often the server looks for changes in a workspace with streams, and so the least time between two events.
-	// The default is 2 s.
+	// Poll is how often the server looks for changes in a workspace with streams, and so the least time between two
+	// events. The default is 2 s.
 	Poll time.Duration
 	// Heartbeat is how often a stream without events sends a comment, so that proxies keep it. The default is 20 s.
 	Heartbeat time.Duration
@@ -51,8 +51,8 @@ func (rq *request) isAutomatic() bool {
 	return rq.route.automatic || rq.r.Header.Get(refreshHeader) != ""
 }
 
-// streamChanges sends an event whenever something in the workspace has changed. Its identifier is the change. The stream
-// ends with the session, the role, or the server.
+// streamChanges sends an event whenever something in the workspace has changed. Its identifier is the change. The
+// stream ends with the session, the role, or the server.
 func (h *handler) streamChanges(rq *request) error {
 	operator := rq.session.Operator.ID
 	if !h.live.enter(operator) {

@@ -118,8 +118,8 @@ func (rq *request) authorize() error {
 }
 
 // isOwnForm reports whether a form comes from a page of the console. A public form has no session's secret: the browser
-// must say that it comes from here, or the form must have the secret of the browser. Otherwise, another site could sign a
-// person in with an account of its own.
+// must say that it comes from here, or the form must have the secret of the browser. Otherwise, another site could
+// sign a person in with an account of its own.
 func (rq *request) isOwnForm() bool {
 	switch {
 	case rq.hasToken(rq.session.CSRF):
@@ -156,8 +156,8 @@ func (rq *request) findSession() (err error) {
 	return err
 }
 
-// cookieName is the name of the session's cookie. With HTTPS, its prefix makes browsers refuse a cookie that another host
-// has set.
+// cookieName is the name of the session's cookie. With HTTPS, its prefix makes browsers refuse a cookie that another
+// host has set.
 func (rq *request) cookieName() string {
 	if rq.h.Address.IsSecure(rq.r) {
 		return "__Host-deviceaccess"
@@ -283,7 +283,8 @@ func (rq *request) query(name string) string { return strings.TrimSpace(rq.r.URL
 // form returns a field of the form, without surrounding space.
 func (rq *request) form(name string) string { return strings.TrimSpace(rq.r.PostFormValue(name)) }
 
-// url returns the URL of a page of the workspace, with pairs of names and values as its query. Empty values are left out.
+// url returns the URL of a page of the workspace, with pairs of names and values as its query. Empty values are left
+// out.
 func (rq *request) url(path string, query ...string) string {
 	to := Path + path
 	if rq.workspace.ID != uuid.Nil {

@@ -21,8 +21,8 @@ func (b *bed) routeURL(pattern string) string {
 	return b.console + "/console" + pathValue.ReplaceAllString(path, uuid.NewString())
 }
 
-// Every route admits the roles that include its own, and no other: signed out, without a role in the workspace, and with
-// each role.
+// Every route admits the roles that include its own, and no other: signed out, without a role in the workspace, and
+// with each role.
 func TestRoles_EveryRouteEveryRole(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -18,8 +18,8 @@ type route struct {
 	pattern string
 	// public is true for pages that need no session, such as the sign-in.
 	public bool
-	// role is the weakest role that may use the route: in the workspace, or else in every workspace. If it is empty, every
-	// operator may.
+	// role is the weakest role that may use the route: in the workspace, or else in every workspace. If it is empty,
+	// every operator may.
 	role domain.Role
 	// automatic is true for a route that pages request without the operator.
 	automatic bool

@@ -90,8 +90,8 @@ func (rq *request) origin() string {
 	return scheme + rq.h.Address.Host(rq.r)
 }
 
-// guess runs an attempt to prove who someone is, unless too many have failed from the address. It fails with TooMany. Only
-// forms count: any site can make a browser send a GET, and so block the address of its user.
+// guess runs an attempt to prove who someone is, unless too many have failed from the address. It fails with TooMany.
+// Only forms count: any site can make a browser send a GET, and so block the address of its user.
 func (rq *request) guess(try func() error) error {
 	if rq.h.Guess == nil || rq.r.Method != http.MethodPost {
 		return try()

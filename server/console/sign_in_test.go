@@ -239,8 +239,8 @@ func TestSignIn_IsLimited(t *testing.T) {
 	}
 }
 
-// A form whose origin the browser does not say signs in only with the secret of a page of this console: by plain HTTP, a
-// form of another site can look like that.
+// A form whose origin the browser does not say signs in only with the secret of a page of this console: by plain
+// HTTP, a form of another site can look like that.
 func TestSignIn_RefusesFormsOfUnknownOrigin(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -314,7 +314,8 @@ func TestSignIn_ByPlainHTTP(t *testing.T) {
 	w.Do(signsOut()...)
 }
 
-// throughNetwork returns the URL of a server at an address of this machine that browsers do not trust, unlike 127.0.0.1.
+// throughNetwork returns the URL of a server at an address of this machine that browsers do not trust, unlike
+// 127.0.0.1.
 func throughNetwork(t *testing.T, server string) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

@@ -23,8 +23,8 @@ type NewOperator struct {
 	Password string
 }
 
-// CreateOperator creates an operator. It returns the token of the link with which the person sets a password, unless the
-// request has one. It fails with Invalid, and with Conflict for an email address that is in use.
+// CreateOperator creates an operator. It returns the token of the link with which the person sets a password, unless
+// the request has one. It fails with Invalid, and with Conflict for an email address that is in use.
 func (s *Service) CreateOperator(ctx context.Context, n NewOperator) (o Operator, link string, err error) {
 	row, err := s.newRow(ctx, n)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Service) GetOperator(ctx context.Context, id uuid.UUID) (Operator, erro
 	return r.operator(), err
 }
 
-// GetListedOperator reads an operator as the lists do: also one whose row was changed in the database, which cannot sign
-// in. It fails with NotFound.
+// GetListedOperator reads an operator as the lists do: also one whose row was changed in the database, which cannot
+// sign in. It fails with NotFound.
 func (s *Service) GetListedOperator(ctx context.Context, id uuid.UUID) (Operator, error) {
 	r, err := s.db.GetOperator(ctx, id)
 	if store.IsNoRows(err) {
@@ -382,8 +382,9 @@ func (s *Service) DeleteOperator(ctx context.Context, id uuid.UUID) error {
 	return domain.Wrap(err, "delete an operator")
 }
 
-// ChangePassword sets the password of the operator of a session, and ends its other sessions and its links. It fails with
-// Unauthorized for a wrong old password, and with Invalid for a bad new one. An operator without a password has no old one.
+// ChangePassword sets the password of the operator of a session, and ends its other sessions and its links. It fails
+// with Unauthorized for a wrong old password, and with Invalid for a bad new one. An operator without a password has
+// no old one.
 func (s *Service) ChangePassword(ctx context.Context, session Session, old, password string) error {
 	if err := s.localOff(); err != nil {
 		return err

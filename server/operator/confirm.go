@@ -48,8 +48,8 @@ func (s *Service) Confirm(ctx context.Context, session Session, password, totp s
 	return domain.Wrap(err, "confirm a session")
 }
 
-// renewSession records that the operator of a session has proved who it is. It fails with Unauthorized if the session has
-// ended.
+// renewSession records that the operator of a session has proved who it is. It fails with Unauthorized if the session
+// has ended.
 func (s *Service) renewSession(ctx context.Context, tx store.Tx, operatorID, id uuid.UUID, at time.Time) error {
 	row, err := tx.GetOperatorSession(
 		ctx,
@@ -84,8 +84,8 @@ type passkeyConfirmation struct {
 }
 
 // BeginPasskeyConfirm starts the confirmation of a session with a passkey of its operator. It returns the options of
-// navigator.credentials.get as JSON, and the state for FinishPasskeyConfirm. It fails with Invalid for an operator without
-// passkeys, and with Forbidden where local sign-in is off.
+// navigator.credentials.get as JSON, and the state for FinishPasskeyConfirm. It fails with Invalid for an operator
+// without passkeys, and with Forbidden where local sign-in is off.
 func (s *Service) BeginPasskeyConfirm(
 	ctx context.Context,
 	session Session,

@@ -96,15 +96,15 @@ func (s *Service) FirstRunLink(ctx context.Context) (token string, err error) {
 	return token, domain.Wrap(err, "create the link for the first operator")
 }
 
-// ResetOperator removes the password, the one-time codes, and the passkeys of an operator, ends its sessions, and returns
-// the token of a link that sets a new password. It fails with NotFound. It also resets the last administrator: it is for
-// the commands of the server's machine.
+// ResetOperator removes the password, the one-time codes, and the passkeys of an operator, ends its sessions, and
+// returns the token of a link that sets a new password. It fails with NotFound. It also resets the last
+// administrator: it is for the commands of the server's machine.
 func (s *Service) ResetOperator(ctx context.Context, id uuid.UUID) (link string, err error) {
 	return s.reset(ctx, id, false)
 }
 
-// ResetUnlessLast is ResetOperator for the console. It fails with Conflict where no administrator would be left that can
-// sign in.
+// ResetUnlessLast is ResetOperator for the console. It fails with Conflict where no administrator would be left that
+// can sign in.
 func (s *Service) ResetUnlessLast(ctx context.Context, id uuid.UUID) (link string, err error) {
 	return s.reset(ctx, id, true)
 }

@@ -110,8 +110,8 @@ type OIDCRequest struct {
 	RedirectURL string
 	// Next is the page to which the sign-in leads. It comes back in OIDCResult.
 	Next string
-	// Confirm is the session whose operator confirms its identity; nil: a sign-in with a new session. For a confirmation,
-	// the provider must ask for the login again, also if the person is signed in there.
+	// Confirm is the session whose operator confirms its identity; nil: a sign-in with a new session. For a
+	// confirmation, the provider must ask for the login again, also if the person is signed in there.
 	Confirm *Session
 }
 
@@ -193,9 +193,9 @@ type OIDCResult struct {
 }
 
 // FinishOIDC signs in the person whom the provider has identified, and refreshes its roles. It starts a session, or
-// renews the one that is confirmed. The provider's identifier of the person finds the operator. The first time, a verified
-// email address finds an invited operator. It fails with Unauthorized, with Forbidden for a person without a role, and
-// with Unavailable.
+// renews the one that is confirmed. The provider's identifier of the person finds the operator. The first time, a
+// verified email address finds an invited operator. It fails with Unauthorized, with Forbidden for a person without a
+// role, and with Unavailable.
 func (s *Service) FinishOIDC(ctx context.Context, state string, b Callback, c Client) (out OIDCResult, err error) {
 	if !s.OIDCEnabled() {
 		return out, oidcOff()

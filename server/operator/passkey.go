@@ -157,8 +157,8 @@ type NewPasskey struct {
 	Answer []byte // of navigator.credentials.create, as JSON
 }
 
-// FinishRegistration stores the passkey of an answer of the browser, and ends the operator's links. It fails with Invalid, and with Unauthorized for a
-// state that has expired.
+// FinishRegistration stores the passkey of an answer of the browser, and ends the operator's links. It fails with
+// Invalid, and with Unauthorized for a state that has expired.
 func (s *Service) FinishRegistration(ctx context.Context, operatorID uuid.UUID, n NewPasskey) error {
 	if err := domain.CheckLabel("name", n.Name); err != nil {
 		return err
@@ -232,8 +232,9 @@ func badPasskey() error {
 	return domain.Invalidf("", "The passkey could not be registered. Try again, or use another device.")
 }
 
-// BeginPasskeySignIn starts a sign-in with a passkey at an origin. It returns the options of navigator.credentials.get as
-// JSON, and the state for FinishPasskeySignIn. It fails with Forbidden where local sign-in is off.
+// BeginPasskeySignIn starts a sign-in with a passkey at an origin. It returns the options of
+// navigator.credentials.get as JSON, and the state for FinishPasskeySignIn. It fails with Forbidden where local
+// sign-in is off.
 func (s *Service) BeginPasskeySignIn(_ context.Context, origin string) (options []byte, state string, err error) {
 	if err := s.localOff(); err != nil {
 		return nil, "", err
@@ -357,8 +358,8 @@ func (s *Service) savePasskey(ctx context.Context, tx store.Tx, credential *weba
 	})
 }
 
-// RemovePasskey removes a passkey of an operator. It fails with NotFound, and with Conflict where the last administrator
-// could not sign in without it.
+// RemovePasskey removes a passkey of an operator. It fails with NotFound, and with Conflict where the last
+// administrator could not sign in without it.
 func (s *Service) RemovePasskey(ctx context.Context, operatorID, passkeyID uuid.UUID) error {
 	_, err := s.change(ctx, operatorID, func(tx store.Tx, _ *record) error {
 		n, err := tx.DeleteOperatorPasskey(

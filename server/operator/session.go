@@ -114,8 +114,8 @@ func (s *Service) startSession(ctx context.Context, tx store.Tx, in signIn) (str
 	return token, tx.RecordSignIn(ctx, dbsqlc.RecordSignInParams{OperatorID: row.OperatorID, SignedInAt: at})
 }
 
-// Session returns the session of a token, and records that it is used, at most once a minute. It fails with Unauthorized
-// for an unknown, ended, or expired session, and for a disabled operator.
+// Session returns the session of a token, and records that it is used, at most once a minute. It fails with
+// Unauthorized for an unknown, ended, or expired session, and for a disabled operator.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	ctx = audit.Unasked(ctx)
 	row, o, err := s.openSession(ctx, token)

@@ -54,8 +54,8 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c Client) 
 	return token, "", domain.Wrap(err, "sign in with a password")
 }
 
-// byEmail returns the operator of an email address. If there is none, or its row was forged, it returns an empty record,
-// which matches no password.
+// byEmail returns the operator of an email address. If there is none, or its row was forged, it returns an empty
+// record, which matches no password.
 func (s *Service) byEmail(ctx context.Context, email string) (record, error) {
 	if len(email) > maxEmail || email != domain.Storable(email) {
 		email = ""

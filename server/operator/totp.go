@@ -53,8 +53,8 @@ func matchTOTP(secret, code string, at time.Time) (step int64) {
 	return 0
 }
 
-// acceptTOTP accepts a one-time code of an operator, once. It counts the attempt before it checks the code. It fails with
-// Unauthorized, and with TooMany after too many wrong codes.
+// acceptTOTP accepts a one-time code of an operator, once. It counts the attempt before it checks the code. It fails
+// with Unauthorized, and with TooMany after too many wrong codes.
 func (s *Service) acceptTOTP(ctx context.Context, r record, code string) error {
 	ctx = audit.Unasked(ctx)
 	now := s.opt.Now()
@@ -155,8 +155,8 @@ func (s *Service) TOTPSetupOf(ctx context.Context, operatorID uuid.UUID, state s
 	return TOTPSetup{Secret: key.Secret(), URL: key.URL(), State: state}, nil
 }
 
-// ConfirmTOTP sets the one-time codes of BeginTOTP, proven by a code. From then on, signing in with a password needs one.
-// It ends the operator's links. It fails with Invalid for a wrong code.
+// ConfirmTOTP sets the one-time codes of BeginTOTP, proven by a code. From then on, signing in with a password needs
+// one. It ends the operator's links. It fails with Invalid for a wrong code.
 func (s *Service) ConfirmTOTP(ctx context.Context, operatorID uuid.UUID, state, code string) error {
 	var setup totpSetup
 	challenge, err := s.openChallenge(totpPurpose, state, &setup)

@@ -66,8 +66,8 @@ func (r ActivityRow) compare(o ActivityRow) int {
 // requestLag is how much earlier or later than its request an act can be: clocks differ, and requests wait.
 const requestLag = time.Hour
 
-// period returns the bounds of the time. The identifier of a request has its time (RFC 9562, version 7), which makes the
-// search short.
+// period returns the bounds of the time. The identifier of a request has its time (RFC 9562, version 7), which makes
+// the search short.
 func (f ActivityFilter) period() (since, until time.Time) {
 	since, until = f.Since, f.Until
 	if since.IsZero() {
@@ -95,8 +95,8 @@ const scannedActivity = 10_000
 // endOfScan is the identifier of positions after the rows of a time: no row has it.
 var endOfScan = uuid.UUID{15: 1}
 
-// Activity lists who changed what and what happened in a workspace, newest first, and where the next page starts. A page
-// with a filter by actor or operation can have fewer rows than limit.
+// Activity lists who changed what and what happened in a workspace, newest first, and where the next page starts. A
+// page with a filter by actor or operation can have fewer rows than limit.
 func (s *Service) Activity(
 	ctx context.Context,
 	workspace uuid.UUID,
@@ -315,8 +315,8 @@ func toActivity(r dbsqlc.ActivityEventsRow) ActivityRow {
 	return row
 }
 
-// Names returns the names of devices, codes, and accounts among subjects, by identifier. Deleted ones and those without a
-// name are absent.
+// Names returns the names of devices, codes, and accounts among subjects, by identifier. Deleted ones and those
+// without a name are absent.
 func (s *Service) Names(
 	ctx context.Context,
 	workspace uuid.UUID,

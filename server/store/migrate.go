@@ -31,8 +31,8 @@ const (
 )
 
 // Migrate upgrades the schema of the database to this program's. Any number of programs may call it concurrently: an
-// advisory lock lets one of them work while the others wait. It fails, and changes nothing, if the database holds tables
-// of another application.
+// advisory lock lets one of them work while the others wait. It fails, and changes nothing, if the database holds
+// tables of another application.
 func Migrate(ctx context.Context, dsn string) error { return migrate(ctx, dsn, migrations) }
 
 func migrate(ctx context.Context, dsn string, files fs.FS) error {
@@ -88,8 +88,8 @@ func migrationPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// retryMigration retries a migration that times out waiting for a lock or deadlocks, for example because of a dump. Running
-// servers continue between the attempts.
+// retryMigration retries a migration that times out waiting for a lock or deadlocks, for example because of a dump.
+// Running servers continue between the attempts.
 func retryMigration(ctx context.Context, migrate func() error) error {
 	for begun := time.Now(); ; {
 		err := migrate()
@@ -104,8 +104,9 @@ func retryMigration(ctx context.Context, migrate func() error) error {
 	}
 }
 
-// firstPartitions creates the partitions for events until a server, which knows the retention, maintains them. If a lock
-// is held for long, for example by a dump, the server creates them later; until then events go to the default partition.
+// firstPartitions creates the partitions for events until a server, which knows the retention, maintains them. If a
+// lock is held for long, for example by a dump, the server creates them later; until then events go to the default
+// partition.
 func firstPartitions(ctx context.Context, dsn string) error {
 	db, err := Open(ctx, dsn, 1)
 	if err != nil {
@@ -205,7 +206,8 @@ func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	return version, nil
 }
 
-// RecordBackup records that a backup of a database has ended now. On a schema without a place for that, it does nothing.
+// RecordBackup records that a backup of a database has ended now. On a schema without a place for that, it does
+// nothing.
 func RecordBackup(ctx context.Context, dsn string) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

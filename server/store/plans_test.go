@@ -17,8 +17,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// Plans are made when tables are empty, too, such as a partition whose time has not come, and kept when they are not any
-// more: none reads a table as a whole. What is done for each delivery reads no more of a partition than is of its webhook.
+// Plans are made when tables are empty, too, such as a partition whose time has not come, and kept when they are not
+// any more: none reads a table as a whole. What is done for each delivery reads no more of a partition than is of its
+// webhook.
 func TestNoPlanReadsATableThatIsEmptyNow(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

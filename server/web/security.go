@@ -9,8 +9,8 @@ import (
 )
 
 // SetSecurityHeaders sets the headers of a page. The page contains nothing inline and nothing of other sites, does not
-// leak its URL, is not cached, and cannot be framed, so that people see to whom they give a password. Its forms can lead
-// to the server itself and, by redirects, to the given origins.
+// leak its URL, is not cached, and cannot be framed, so that people see to whom they give a password. Its forms can
+// lead to the server itself and, by redirects, to the given origins.
 func SetSecurityHeaders(header http.Header, formOrigins ...string) {
 	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
 		"connect-src 'self'; form-action "+strings.Join(append([]string{"'self'"}, formOrigins...), " ")+
@@ -57,8 +57,8 @@ type Origin int
 
 // The origins of forms.
 const (
-	// UnknownOrigin is that of old browsers and, by plain HTTP, of every page without a referrer, also of another site. A
-	// secret that only a page of this server knows must then suffice.
+	// UnknownOrigin is that of old browsers and, by plain HTTP, of every page without a referrer, also of another
+	// site. A secret that only a page of this server knows must then suffice.
 	UnknownOrigin Origin = iota
 	OwnOrigin
 	ForeignOrigin

@@ -192,8 +192,8 @@ func (s *Service) CountReplay(
 	return out, nil
 }
 
-// Replay runs ReplayDeliveries for at most MaxReplay deliveries. Each batch has a transaction of its own, so those before
-// a failed one are pending again.
+// Replay runs ReplayDeliveries for at most MaxReplay deliveries. Each batch has a transaction of its own, so those
+// before a failed one are pending again.
 func (s *Service) Replay(
 	ctx context.Context,
 	p domain.Principal,

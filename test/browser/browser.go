@@ -1,5 +1,5 @@
-// Package browser opens pages in Chromium for tests, and collects what the browser reports about them: violations of the
-// content security policy, script errors, and requests to other hosts. It knows no page.
+// Package browser opens pages in Chromium for tests, and collects what the browser reports about them: violations of
+// the content security policy, script errors, and requests to other hosts. It knows no page.
 package browser
 
 import (
@@ -274,7 +274,8 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(script), err
 })
 
-// runAxe ends the transitions that a change of the color scheme starts, because colors within a transition have less contrast.
+// runAxe ends the transitions that a change of the color scheme starts, because colors within a transition have less
+// contrast.
 const runAxe = `document.getAnimations().forEach((a) => { if (a instanceof CSSTransition) a.finish() });
   axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
   v.nodes.map((n) => v.id + ": " + n.failureSummary + " " + n.html.slice(0, 300))))`
